@@ -1,0 +1,150 @@
+"""The result of a comparison, as plain values: everything that table, plot, JSON and report show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import SourceFrame
+
+Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
+Verdict = Literal["pass", "warn", "fail", "inconclusive"]
+Side = Literal["target", "golden"]
+
+FINDING_KINDS: dict[str, tuple[bool, str]] = {
+    "attribute": (
+        True,
+        "an attribute or constant argument of the operator differs between the two graphs",
+    ),
+    "parameter": (True, "a weight or other parameter that the operator reads differs"),
+    "input": (True, "a feed (network input) that the operator reads differs"),
+    "constant": (True, "a constant tensor that the operator reads differs"),
+    "structure": (True, "operators are missing, extra or replaced between the two graphs"),
+    "shape": (True, "the operator's output has another shape"),
+    "non-finite": (True, "NaN or Inf appears here first"),
+    "own-error": (
+        True,
+        "the operator adds error that neither its inputs nor its number formats explain",
+    ),
+    "precision": (
+        False,
+        "the runs use different number formats; rounding explains the differences",
+    ),
+    "unmatched": (False, "tensors without a partner"),
+    "info": (False, "worth knowing, no cause of divergence"),
+}
+"""Kind → (whether it is a defect, meaning). Only defects make a comparison fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideInfo:
+    """One of the two dumps: where it lies, how it is laid out, how many tensors it holds."""
+
+    path: str
+    layout: str
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The ledger. ``skipped`` counts tensors by ``side:reason``.
+
+    For each side: tensors = matched + unmatched of that side + its skipped.
+    """
+
+    matched: int = 0
+    unmatched_target: int = 0
+    unmatched_golden: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something about a dump that is not what it says; shown, counted, kept out of verdicts."""
+
+    side: Side
+    kind: str
+    op_name: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One matched pair of tensors, or one tensor alone (``match_rule`` empty).
+
+    ``order`` is the position of the operator in data-flow order over the whole run; ``metrics`` are
+    under the field's own titles; errors are relative and dimensionless: ``error`` the measured one
+    (RelativeEuclideanDistance, against the golden scale), ``inherited_error`` what came in through
+    the inputs, ``noise_floor`` what the number formats explain.
+    """
+
+    op_name: str
+    op_type: str
+    graph_id: int
+    iteration: int
+    io: str
+    slot: int
+    golden_op_name: str
+    match_rule: str
+    match_score: float
+    status: Status
+    reason: str
+    metrics: Mapping[str, float]
+    source: SourceFrame | None
+    order: int = 0
+    turn: int = 0
+    rank: int = 0
+    error: float | None = None
+    inherited_error: float | None = None
+    noise_floor: float | None = None
+    target_spec: TensorSpec | None = None
+    golden_spec: TensorSpec | None = None
+    target_path: str = ""
+    golden_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One ranked statement about a cause. ``kind`` is a key of FINDING_KINDS; ``score`` is 0..1."""
+
+    kind: str
+    op_name: str
+    op_type: str
+    graph_id: int
+    iteration: int
+    io: str
+    slot: int
+    score: float
+    own_error: float | None
+    inherited_error: float | None
+    noise_floor: float | None
+    evidence: tuple[str, ...]
+    advice: str
+    source: SourceFrame | None
+    order: int = 0
+
+    @property
+    def defect(self) -> bool:
+        """Whether this kind makes a comparison fail."""
+        return FINDING_KINDS[self.kind][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it."""
+
+    verdict: Verdict
+    sentence: str
+    target: SideInfo
+    golden: SideInfo
+    coverage: Coverage
+    anomalies: tuple[Anomaly, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    rows: tuple[Row, ...] = ()
+    profile: str = "noise-floor"
+    partial: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict)

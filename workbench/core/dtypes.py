@@ -1,0 +1,149 @@
+"""Number formats: one row each, and exact rounding into them.
+
+Codes are those of ``ge.proto.DataType`` (the dump container's ``data_type``). NumPy cannot hold
+some formats natively; their storage type then comes from ml_dtypes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from workbench.core.errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class DType:
+    """A number format.
+
+    ``code`` is its GE number, ``storage`` the NumPy type of one element in memory, ``mantissa`` the
+    number of *stored* mantissa bits of a float (-1: not a float).
+    """
+
+    name: str
+    code: int
+    storage: np.dtype[Any]
+    mantissa: int = -1
+
+    @property
+    def is_float(self) -> bool:
+        return self.mantissa >= 0
+
+    @property
+    def is_complex(self) -> bool:
+        return self.storage.kind == "c"
+
+    @cached_property
+    def roundoff(self) -> float:
+        """Largest relative error of rounding to nearest, 2^-(mantissa+1); 0 for exact types."""
+        return 2.0 ** -(self.mantissa + 1) if self.is_float else 0.0
+
+    @cached_property
+    def largest(self) -> float:
+        """Largest finite value."""
+        if self.is_float:
+            return float(ml_dtypes.finfo(self.storage).max)  # type: ignore[no-untyped-call]
+        if self.storage.kind in "iuV":
+            return float(ml_dtypes.iinfo(self.storage).max)  # type: ignore[no-untyped-call]
+        return 1.0
+
+    @cached_property
+    def tiny(self) -> float:
+        """Smallest positive value, subnormals included (floats only)."""
+        if not self.is_float:
+            return 0.0
+        return float(ml_dtypes.finfo(self.storage).smallest_subnormal)  # type: ignore[no-untyped-call]
+
+
+def _row(name: str, code: int, storage: Any, mantissa: int = -1) -> tuple[str, DType]:
+    return name, DType(name, code, np.dtype(storage), mantissa)
+
+
+DTYPES: dict[str, DType] = dict(
+    (
+        _row("float32", 1, np.float32, 23),
+        _row("float16", 2, np.float16, 10),
+        _row("int8", 3, np.int8),
+        _row("uint8", 4, np.uint8),
+        _row("int16", 5, np.int16),
+        _row("uint16", 6, np.uint16),
+        _row("int32", 7, np.int32),
+        _row("int64", 8, np.int64),
+        _row("uint32", 9, np.uint32),
+        _row("uint64", 10, np.uint64),
+        _row("bool", 11, np.bool_),
+        _row("float64", 12, np.float64, 52),
+        _row("complex64", 16, np.complex64, 23),
+        _row("complex128", 17, np.complex128, 52),
+        _row("bfloat16", 27, ml_dtypes.bfloat16, 7),
+        _row("int4", 28, ml_dtypes.int4),
+        _row("float8_e5m2", 34, ml_dtypes.float8_e5m2, 2),
+        _row("float8_e4m3fn", 35, ml_dtypes.float8_e4m3fn, 3),
+        _row("float8_e8m0", 36, ml_dtypes.float8_e8m0fnu, 0),
+    )
+)
+"""Every format by name, in order of its GE code."""
+
+_SPELLINGS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bf16": "bfloat16",
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e5m2": "float8_e5m2",
+}
+
+
+def dtype_name(word: str) -> str:
+    """Return the canonical name of a producer's spelling (``Float32``, ``BFloat16``, ``BF16``), or ``""``.
+
+    >>> dtype_name("BFloat16"), dtype_name("Float"), dtype_name("NC1HWC0")
+    ('bfloat16', 'float32', '')
+    """
+    low = word.lower()
+    low = _SPELLINGS.get(low, low)
+    return low if low in DTYPES else ""
+
+
+def dtype(name: str) -> DType:
+    """Return the row called ``name``; raises FormatError naming the known ones."""
+    try:
+        return DTYPES[name]
+    except KeyError:
+        message = f"dtype must be one of {sorted(DTYPES)}, got {name!r}"
+        raise FormatError(message) from None
+
+
+def roundoff(name: str) -> float:
+    """Relative rounding error of the format called ``name``; 0 for exact and unknown ones."""
+    row = DTYPES.get(name)
+    return row.roundoff if row else 0.0
+
+
+def quantize(x: NDArray[Any], name: str, *, saturate: bool = False) -> NDArray[Any]:
+    """Value of ``x`` after one store in the format ``name``, in the format's storage type.
+
+    Parameters
+    ----------
+    x : ndarray of float32 or float64, any shape
+    saturate : bool
+        Finite and infinite values beyond the largest of the format become that largest and NaN
+        becomes 0 (the saturation mode of 910A and 310P); otherwise IEEE rules hold.
+
+    >>> quantize(np.float32([1.0, 1.01]), "bfloat16").astype(float).tolist()
+    [1.0, 1.0078125]
+    """
+    row = dtype(name)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if saturate and row.is_float:
+            x = np.clip(
+                np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf), -row.largest, row.largest
+            )
+        return x.astype(row.storage)

@@ -1,0 +1,45 @@
+"""The errors of the workbench.
+
+::
+
+    WorkbenchError
+    ├── ConfigError    a dump configuration breaks a rule (carries its problems)
+    ├── GraphError     a graph cannot be traced, ordered or executed
+    ├── FormatError    bytes, text or names break their format (the message starts with the place)
+    └── AlignError     golden and target cannot be paired at all
+
+Every message reads ``<subject> must be <expected>, got <value!r>; <fix>``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.core.problems import Problem
+
+
+class WorkbenchError(Exception):
+    """Anything the workbench refuses; its text is meant for the user."""
+
+
+class ConfigError(WorkbenchError):
+    """A dump configuration breaks at least one rule; ``problems`` lists every breach."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class GraphError(WorkbenchError):
+    """A graph cannot be traced, ordered or executed."""
+
+
+class FormatError(WorkbenchError):
+    """Bytes, text or a name break their format; the message starts with the place."""
+
+
+class AlignError(WorkbenchError):
+    """Golden and target cannot be paired at all."""

@@ -1,0 +1,103 @@
+"""Tensors of a run: their description, their key and the record that joins both with the data.
+
+A record in memory and a record on disk are one type; only ``source`` differs. Executors yield
+records, writers filter them by plan, readers produce them again, and comparison measures them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+Io = Literal["input", "output"]
+
+
+class TensorSpec(NamedTuple):
+    """Dtype name (``float32``), shape (``None``: unknown) and format of a tensor.
+
+    The dtype is one of `workbench.core.dtypes.DTYPES`, or the producer's own word if it is none.
+    """
+
+    dtype: str
+    shape: tuple[int, ...] | None
+    format: str = "DefaultFormat"
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements; ``None`` if the shape is unknown or has an open dimension."""
+        if self.shape is None or any(dim < 0 for dim in self.shape):
+            return None
+        count = 1
+        for dim in self.shape:
+            count *= dim
+        return count
+
+
+class TensorKey(NamedTuple):
+    """Where a tensor stands in its run.
+
+    ``op_name`` is the name its file carries; ``turn`` counts repetitions of one name inside one
+    iteration (loops, a graph run twice), 0-based in order of time.
+    """
+
+    op_type: str
+    op_name: str
+    io: Io
+    slot: int
+    graph_id: int = 0
+    iteration: int = 0
+    rank: int = 0
+    net_name: str = ""
+    turn: int = 0
+
+
+class Source(Protocol):
+    """Where the data of a record comes from; nothing is read before it is asked for."""
+
+    def spec(self) -> TensorSpec:
+        """Dtype and shape that the source itself states; raises FormatError if it cannot."""
+        ...
+
+    def array(self) -> NDArray[np.generic]:
+        """All elements, in the stated shape; raises FormatError if the data are not what they claim."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySource:
+    """Data in memory. ``dtype`` names the stored type where NumPy's own type is wider."""
+
+    data: NDArray[np.generic] = field(repr=False)
+    dtype: str = ""
+
+    def spec(self) -> TensorSpec:
+        return TensorSpec(self.dtype or self.data.dtype.name, self.data.shape)
+
+    def array(self) -> NDArray[np.generic]:
+        return self.data
+
+
+@dataclass(slots=True)
+class TensorRecord:
+    """One tensor of a run.
+
+    ``label`` is the dtype, shape and format that the producer stated outside the data (file name or
+    statistics row); fields it does not state are ``""`` or ``None``. ``statistics`` maps column
+    titles (``Max Value``, ``MD5``) to numbers or text for trees that hold only statistics; such a
+    record has no ``source``.
+    """
+
+    key: TensorKey
+    label: TensorSpec
+    source: Source | None = field(default=None, repr=False)
+    statistics: Mapping[str, float | str] | None = None
+    timestamp_us: int = 0
+    task_id: int = 0
+    stream_id: int = 0
+    path: str = ""

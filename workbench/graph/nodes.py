@@ -1,0 +1,213 @@
+"""The one graph type: every IR reader, the tracer and the importers produce it.
+
+A graph holds *operators* (kernels) in listing order. Structural nodes of an IR (Load, Depend,
+MakeTuple, TupleGetItem, UpdateState, Return) are resolved while reading: operands point straight to
+the operator, parameter or constant that the value comes from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workbench.core.tensors import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFrame:
+    """One line of a source-line traceback, 1-based lines, 0-based columns (0: unknown).
+
+    ``group`` says how the frame is known: ``own`` (the operator's line), ``candidate`` (one of the
+    lines it may come from after merging), ``forward`` (the line of its forward operator).
+    """
+
+    file: str
+    line: int
+    code: str = ""
+    line_end: int = 0
+    column: int = 0
+    column_end: int = 0
+    group: str = "own"
+
+    @property
+    def library(self) -> bool:
+        """Whether the file belongs to an installed package."""
+        path = self.file.replace("\\", "/")
+        return any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}  {self.code.strip()}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Output ``slot`` of operator number ``op`` of the same graph."""
+
+    op: int
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """Parameter number ``index`` of the same graph."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A constant operand. ``dtype`` is the IR's word (``int64``, ``float32``, ``str``, ``monad``, …).
+
+    ``value`` is a Python scalar, string, tuple of these, or nested lists for small tensors; for a
+    tensor too large to be printed it is the text that stands in its place.
+    """
+
+    value: Any
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A tuple operand; kernels see its items as separate inputs if ``unfold`` is true."""
+
+    items: tuple[Operand, ...]
+    unfold: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRef:
+    """A graph used as a value (`Switch`, `Partial`, `call`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRef:
+    """A value of another graph, by graph and node name."""
+
+    graph: str
+    node: str
+
+
+Operand = Value | Param | Const | Bundle | GraphRef | FreeRef
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operator.
+
+    ``inputs`` are in the operator's own order; ``input_specs`` and ``outputs`` are host types,
+    ``device_inputs`` and ``device_outputs`` what the kernel really uses (empty: as the host).
+    ``forward_id`` links a gradient to its forward operator, ``unique_id`` is that operator's end of the link.
+    """
+
+    name: str
+    op_type: str
+    inputs: tuple[Operand, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: tuple[TensorSpec, ...] = ()
+    input_specs: tuple[TensorSpec | None, ...] = ()
+    device_inputs: tuple[TensorSpec, ...] = ()
+    device_outputs: tuple[TensorSpec, ...] = ()
+    frames: tuple[SourceFrame, ...] = ()
+    unique_id: str = ""
+    forward_id: str = ""
+
+    @property
+    def scope(self) -> str:
+        """The name without its last part: ``Default/conv1-Conv2d``."""
+        return self.name.rpartition("/")[0]
+
+    def flat_inputs(self) -> Iterator[Operand]:
+        """Operands as the kernel sees and dumps them: unfolded tuples, no monads."""
+        for operand in self.inputs:
+            yield from _flatten(operand)
+
+    @property
+    def frame(self) -> SourceFrame | None:
+        """The line to show: innermost frame outside installed packages, else innermost library frame."""
+        for group in ("own", "candidate", "forward"):
+            frames = [f for f in self.frames if f.group == group]
+            own = [f for f in frames if not f.library]
+            if own:
+                return own[-1]
+        return self.frames[-1] if self.frames else None
+
+
+def _flatten(operand: Operand) -> Iterator[Operand]:
+    if isinstance(operand, Bundle) and operand.unfold:
+        for item in operand.items:
+            yield from _flatten(item)
+    elif not (isinstance(operand, Const) and operand.dtype == "monad"):
+        yield operand
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An input of a graph: a weight (``is_weight``) or a feed.
+
+    ``default`` is the initial value of a weight where the graph was traced; an IR file has none.
+    """
+
+    name: str
+    spec: TensorSpec
+    is_weight: bool = False
+    ref_key: str = ""
+    default: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Operators in listing order, which is a topological order.
+
+    ``subgraphs`` are graphs of the same file that this one calls (only in stage files with control
+    flow). ``unknown_lines`` counts lines that the reader did not understand.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+    ops: tuple[Op, ...] = ()
+    outputs: tuple[Operand, ...] = ()
+    graph_id: int = 0
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    subgraphs: tuple[Graph, ...] = ()
+    dialect: str = ""
+    unknown_lines: int = field(default=0, compare=False)
+    path: str = field(default="", compare=False)
+
+    @cached_property
+    def by_name(self) -> dict[str, int]:
+        """Operator number of every name (the first one, should a name repeat)."""
+        index: dict[str, int] = {}
+        for number, op in enumerate(self.ops):
+            index.setdefault(op.name, number)
+        return index
+
+    @cached_property
+    def consumers(self) -> dict[Value | Param, list[tuple[int, int]]]:
+        """Who reads a value: ``(operator number, flat input slot)`` in order."""
+        table: dict[Value | Param, list[tuple[int, int]]] = {}
+        for number, op in enumerate(self.ops):
+            for slot, operand in enumerate(op.flat_inputs()):
+                if isinstance(operand, Value | Param):
+                    table.setdefault(operand, []).append((number, slot))
+        return table
+
+    def op(self, name: str) -> Op:
+        """Return the operator called ``name``."""
+        try:
+            return self.ops[self.by_name[name]]
+        except KeyError:
+            message = f"operator must be one of graph {self.name!r}, got {name!r}"
+            raise GraphError(message) from None
+
+    def with_id(self, graph_id: int) -> Graph:
+        """Return the same graph under another id."""
+        return replace(self, graph_id=graph_id)

@@ -1,0 +1,1 @@
+"""Layer 2: graphs as files, one dialect at a time."""

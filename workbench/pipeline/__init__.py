@@ -1,0 +1,1 @@
+"""Layer 7: whole jobs, and the objects that users hold."""

@@ -1,0 +1,1 @@
+"""Layer 5: what a comparison looks like: plot, table, report."""
