@@ -165,7 +165,7 @@ def test_a_version_that_is_none_is_refused(version):
 
 
 def test_a_release_candidate_counts_as_its_release():
-    assert release("2.7.rc1") == (2, 7)
+    assert release("2.7.rc1") == release("2.7.0rc1") == (2, 7, 0)
     assert release("2.10.0") > release("2.9.1")
 
 

@@ -11,6 +11,7 @@ of 2.0.0 and 2.10.0 (`tests/dump/test_names.py`).
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -104,14 +105,17 @@ def format_name(parts: NameParts, version: str = "2.6.0", *, device: str = "Asce
     )
 
 
-def release(version: str) -> tuple[int, int]:
-    """Major and minor number of a MindSpore version such as ``2.3.1`` or ``2.7.0rc1``."""
-    major, _, rest = version.partition(".")
-    minor = rest.partition(".")[0]
-    if not (major.isdecimal() and minor.isdecimal()):
+def release(version: str) -> tuple[int, int, int]:
+    """Numbers of a MindSpore version; what follows the third, as in ``2.7.0rc1``, is left out.
+
+    >>> release("2.3.1"), release("2.7.rc1")
+    ((2, 3, 1), (2, 7, 0))
+    """
+    match = re.match(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", version, re.ASCII)
+    if not match:
         message = f"version must be like '2.6.0', got {version!r}"
         raise FormatError(message)
-    return int(major), int(minor)
+    return int(match[1]), int(match[2]), int(match[3] or 0)
 
 
 def sanitize(op_name: str) -> str:

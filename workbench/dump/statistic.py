@@ -1,0 +1,330 @@
+"""``statistic.csv``: tensors summed up in one row each, written and read.
+
+Three writers are read: MindSpore since 2.3.1 (columns as asked for, every row ends in a comma),
+MindSpore 1.6 to 2.3.0 (fixed columns), and msprobe's acl dump (``Input/Output``, a format column,
+and shapes that may stand without quotes). Source: MindSpore ``tensor_stat_dump.cc`` and
+``csv_writer.h``. A row that cannot be read becomes a problem with its line; the others are still
+returned.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from workbench.core.dtypes import dtype_name
+from workbench.core.errors import FormatError
+from workbench.dump.names import NameParts, dtype_word, release, sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import Io, TensorSpec
+
+IDENTITY = (
+    "Op Type",
+    "Op Name",
+    "Task ID",
+    "Stream ID",
+    "Timestamp",
+    "IO",
+    "Slot",
+    "Data Size",
+    "Data Type",
+    "Shape",
+)
+"""Titles of the columns that every statistic.csv of MindSpore begins with."""
+
+FIXED_CATEGORIES = (
+    "max",
+    "min",
+    "avg",
+    "count",
+    "negative zero count",
+    "positive zero count",
+    "nan count",
+    "negative inf count",
+    "positive inf count",
+    "zero count",
+)
+"""What MindSpore up to 2.3.0 writes, whatever was asked for."""
+
+_CHUNK = 1 << 20
+_SYNONYMS = {"Input/Output": "IO", "MD5 Value": "MD5"}
+_TEXT = frozenset(("MD5", "SHA1"))
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Running sums over a tensor; ``total`` and ``squares`` in float64."""
+
+    count: int = 0
+    largest: float = float("-inf")
+    smallest: float = float("inf")
+    total: float = 0.0
+    squares: float = 0.0
+    below: int = 0
+    above: int = 0
+    zero: int = 0
+    nan: int = 0
+    negative_inf: int = 0
+    positive_inf: int = 0
+
+    def add(self, x: NDArray[np.float64]) -> None:
+        """Take in a chunk of at least one element."""
+        self.count += x.size
+        self.largest = float(np.maximum(self.largest, x.max()))
+        self.smallest = float(np.minimum(self.smallest, x.min()))
+        self.total += float(x.sum())
+        self.squares += float(np.square(x).sum())
+        self.below += int((x < 0).sum())
+        self.above += int((x > 0).sum())
+        self.zero += int((x == 0).sum())
+        self.nan += int(np.isnan(x).sum())
+        self.negative_inf += int(np.isneginf(x).sum())
+        self.positive_inf += int(np.isposinf(x).sum())
+
+
+_NUMBERS: dict[str, tuple[str, Callable[[_Sums], float]]] = {
+    "max": ("Max Value", lambda s: s.largest if s.count else float("nan")),
+    "min": ("Min Value", lambda s: s.smallest if s.count else float("nan")),
+    "avg": ("Avg Value", lambda s: s.total / s.count if s.count else float("nan")),
+    "count": ("Count", lambda s: s.count),
+    "negative zero count": ("Negative Zero Count", lambda s: s.below),
+    "positive zero count": ("Positive Zero Count", lambda s: s.above),
+    "nan count": ("NaN Count", lambda s: s.nan),
+    "negative inf count": ("Negative Inf Count", lambda s: s.negative_inf),
+    "positive inf count": ("Positive Inf Count", lambda s: s.positive_inf),
+    "zero count": ("Zero Count", lambda s: s.zero),
+    "l2norm": ("L2Norm Value", lambda s: s.squares**0.5),
+}
+
+_DIGESTS = {"md5": "MD5", "sha1": "SHA1"}
+
+TITLES: dict[str, str] = {name: row[0] for name, row in _NUMBERS.items()} | _DIGESTS
+"""Category → column title. "Negative zero" counts elements below 0, "positive zero" above 0."""
+
+
+class StatisticRow(NamedTuple):
+    """One tensor of a statistic.csv.
+
+    ``parts`` is what a file name would say (``format`` is ``""`` where no column states it);
+    ``data_size`` is in bytes; ``statistics`` maps column titles to numbers, or text for hashes and
+    for anything that is no number. Missing values (empty or ``null``) have no entry.
+    """
+
+    parts: NameParts
+    data_size: int
+    shape: tuple[int, ...]
+    statistics: dict[str, float | str]
+
+
+def statistics_of(array: NDArray[Any], categories: Iterable[str]) -> dict[str, float | int | str]:
+    """Figures of a tensor under their column titles, as MindSpore's host computes them.
+
+    Sums run in float64. One NaN makes maximum, minimum and average NaN. Hashes are those of the raw
+    bytes. Complex tensors have a count and hashes only.
+
+    >>> statistics_of(np.float32([3, -4, 0]), ("max", "l2norm", "negative zero count"))
+    {'Max Value': 3.0, 'L2Norm Value': 5.0, 'Negative Zero Count': 1}
+    """
+    wanted = tuple(categories)
+    result: dict[str, float | int | str] = {}
+    is_complex = array.dtype.kind == "c"
+    sums = _Sums(count=array.size) if is_complex else _sums(array)
+    for name in wanted:
+        if name in _DIGESTS:
+            data = np.ascontiguousarray(array).tobytes()
+            digest = hashlib.new(name, data, usedforsecurity=False)
+            result[TITLES[name]] = digest.hexdigest()
+        elif not is_complex or name == "count":
+            result[TITLES[name]] = _NUMBERS[name][1](sums)
+    return result
+
+
+def _sums(array: NDArray[Any]) -> _Sums:
+    flat = np.ravel(array)
+    sums = _Sums()
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, flat.size, _CHUNK):
+            sums.add(flat[start : start + _CHUNK].astype(np.float64))
+    return sums
+
+
+def categories_of(version: str, categories: Sequence[str]) -> tuple[str, ...]:
+    """Categories that MindSpore ``version`` really writes."""
+    return FIXED_CATEGORIES if release(version) <= (2, 3, 0) else tuple(categories)
+
+
+def format_header(categories: Iterable[str]) -> str:
+    """First line, line feed included."""
+    return ",".join((*IDENTITY, *(TITLES[name] for name in categories))) + "\n"
+
+
+def format_row(
+    parts: NameParts,
+    spec: TensorSpec,
+    data_size: int,
+    values: Mapping[str, float | int | str],
+    categories: Iterable[str],
+    *,
+    version: str = "2.6.0",
+) -> str:
+    """One row, line feed included; it ends in a comma from 2.3.1 on.
+
+    Parameters
+    ----------
+    parts : NameParts
+        Identity of the tensor; ``op_name`` may be the full name with slashes.
+    spec : TensorSpec
+        Dtype and shape as stated in the row.
+    data_size : int
+        Bytes of the tensor.
+    values : mapping
+        Figures under their column titles; a missing one is written as ``null``.
+    """
+    shape = ",".join(str(dim) for dim in spec.shape or ())
+    cells = [
+        parts.op_type,
+        sanitize(parts.op_name),
+        *(str(number) for number in parts[2:5]),
+        parts.io,
+        str(parts.slot),
+        str(data_size),
+        dtype_word(spec.dtype, "Ascend"),
+        f'"({shape})"',
+        *(_format_value(values.get(TITLES[name])) for name in categories),
+    ]
+    return ",".join(cells) + ("\n" if release(version) <= (2, 3, 0) else ",\n")
+
+
+def _format_value(value: float | str | None) -> str:
+    """Format as a C++ stream does: six significant digits for floats, all digits for counts."""
+    if value is None:
+        return "null"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def read_statistics(path: Path) -> tuple[list[StatisticRow], list[str]]:
+    """Read a statistic.csv; see `parse_statistics`."""
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return parse_statistics(file, str(path))
+
+
+def parse_statistics(
+    lines: Iterable[str], place: str = "statistic.csv"
+) -> tuple[list[StatisticRow], list[str]]:
+    """Return the rows of a statistic.csv and its problems, ``place:line: reason``.
+
+    Raises FormatError if the first line is no known header.
+    """
+    reader = csv.reader(lines)
+    try:
+        titles = tuple(_SYNONYMS.get(cell, cell) for cell in next(reader, []))
+    except csv.Error as error:
+        message = f"{place}:1: header must be text, got {error}"
+        raise FormatError(message) from error
+    column = {title: titles.index(title) for title in titles}
+    missing = [title for title in IDENTITY if title not in column]
+    if missing:
+        message = (
+            f"{place}:1: header must have the columns {list(IDENTITY)}, got none for {missing}"
+        )
+        raise FormatError(message)
+    rows: list[StatisticRow] = []
+    problems: list[str] = []
+    for cells, reason in _rows(reader):
+        try:
+            rows.append(_parse_row(cells, titles, column))
+        except (ValueError, IndexError) as error:
+            problems.append(f"{place}:{reader.line_num}: {reason or error}")
+    return rows, problems
+
+
+def _rows(reader: Any) -> Iterator[tuple[list[str], str]]:
+    """Rows that are not empty; a row that the csv module refuses comes as its reason."""
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            yield [], f"row must be text, got {error}"
+            continue
+        if cells is None:
+            return
+        if cells:
+            yield cells, ""
+
+
+def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]) -> StatisticRow:
+    at = column["Shape"]
+    if len(cells) > at and cells[at].startswith("(") and not cells[at].endswith(")"):
+        cells = _join_shape(cells, at)
+    if len(cells) < len(titles):
+        message = f"row must have {len(titles)} cells, got {len(cells)}"
+        raise ValueError(message)
+    io = cells[column["IO"]].lower()
+    if io not in ("input", "output"):
+        message = f"IO must be input or output, got {io!r}"
+        raise ValueError(message)
+    word = cells[column["Data Type"]].removeprefix("DT_")
+    parts = NameParts(
+        cells[column["Op Type"]],
+        cells[column["Op Name"]],
+        _count(cells[column["Task ID"]], "Task ID"),
+        _count(cells[column["Stream ID"]], "Stream ID"),
+        _count(cells[column["Timestamp"]], "Timestamp"),
+        cast("Io", io),
+        _count(cells[column["Slot"]], "Slot"),
+        cells[column["Format"]] if "Format" in column else "",
+        dtype_name(word) or word,
+    )
+    size = _count(cells[column["Data Size"]], "Data Size")
+    return StatisticRow(parts, size, _parse_shape(cells[at]), _parse_values(cells, titles, column))
+
+
+def _join_shape(cells: list[str], at: int) -> list[str]:
+    """Put a shape without quotes, which its commas cut in pieces, together again."""
+    end = next((i for i in range(at, len(cells)) if cells[i].endswith(")")), at)
+    return [*cells[:at], ",".join(cells[at : end + 1]), *cells[end + 1 :]]
+
+
+def _count(text: str, title: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 20:
+        return int(text)
+    message = f"{title} must be a number, got {text[:40]!r}"
+    raise ValueError(message)
+
+
+def _parse_shape(text: str) -> tuple[int, ...]:
+    inner = text.strip().removeprefix("(").removesuffix(")").strip()
+    if inner in ("", "-"):
+        return ()
+    pieces = inner.rstrip(",").replace("x", ",").split(",")
+    return tuple(_count(piece.strip(), "Shape") for piece in pieces)
+
+
+def _parse_values(
+    cells: list[str], titles: tuple[str, ...], column: dict[str, int]
+) -> dict[str, float | str]:
+    values: dict[str, float | str] = {}
+    for title, text in zip(titles, cells, strict=False):
+        if title in _IDENTITY_SET or text in ("", "null", "NA"):
+            continue
+        if title in _TEXT:
+            values[title] = text
+            continue
+        try:
+            values[title] = float(text)
+        except ValueError:
+            values[title] = text
+    return values
+
+
+_IDENTITY_SET = frozenset((*IDENTITY, "Format"))
