@@ -1,0 +1,275 @@
+"""Bind: which file belongs to which operator of the graph, with evidence.
+
+The ids in an IR are not always those of the file names (MindSpore 2.7 to 2.10 counts them anew
+after the IR is written), so several naming rules compete. Where they disagree, the data decide: a
+producer's output bytes equal its consumer's input bytes under the right rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.compare.oddities import find_oddities
+from workbench.core.errors import FormatError
+from workbench.dump.names import sanitize, short_name
+from workbench.dump.fingerprint import fingerprint
+from workbench.dump.tree import Note, Skipped
+from workbench.graph.nodes import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Graph, Op
+
+FileOp = tuple[int, str, str]
+"""Graph id, operator type and operator name as file names give them."""
+
+Names = dict[FileOp, list[int]]
+"""File-side operator → operators of its graph that a rule gives this name, in listing order."""
+
+ENOUGH_LINKS = 64
+"""Links looked at for one rule: the rules differ in every one they get wrong, so few are enough."""
+
+
+class Block(NamedTuple):
+    """One execution of one graph: the tensors that belong to one pass over its operators."""
+
+    rank: int
+    net_name: str
+    graph_id: int
+    iteration: int
+    turn: int
+
+
+@dataclass(slots=True)
+class OpRun:
+    """One execution of one operator: its tensors by ``(io, slot)``.
+
+    ``op`` is the operator's number in its graph, -1 where no graph knows it.
+    """
+
+    block: Block
+    op: int
+    op_type: str
+    op_name: str
+    tensors: dict[tuple[str, int], TensorRecord] = field(default_factory=dict)
+
+    @property
+    def time(self) -> int:
+        """When the operator finished, by its last file (µs)."""
+        return max((record.timestamp_us for record in self.tensors.values()), default=0)
+
+
+@dataclass(slots=True)
+class Binding:
+    """A dump whose files are bound.
+
+    ``runs`` holds every execution of every operator, by block and then by operator number (files of
+    unknown operators under negative numbers), ``parameters`` the Parameter files by name.
+    ``oddities`` maps a record (by identity) to what is wrong with it.
+    """
+
+    dump: Dump
+    graphs: Mapping[tuple[int, int], Graph]
+    runs: dict[Block, dict[int, OpRun]] = field(default_factory=dict)
+    parameters: dict[Block, dict[str, TensorRecord]] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    oddities: dict[int, str] = field(default_factory=dict)
+    rules: dict[int, str] = field(default_factory=dict)
+
+    def graph(self, block: Block) -> Graph | None:
+        """Graph of a block."""
+        return self.graphs.get((block.rank, block.graph_id))
+
+    def operator(self, run: OpRun) -> Op | None:
+        """Operator of a run."""
+        graph = self.graph(run.block)
+        return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+
+def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """The IR's own ids (2.3 to 2.6, and every graph that was not renumbered)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            yield (graph.graph_id, op.op_type, sanitize(op.name)), number
+
+
+def _ranked_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """Ids counted anew: 0-based among operators of one scope and type, over all graphs in order."""
+    counts: Counter[str] = Counter()
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            stem = op.name.rpartition("-op")[0] or op.name
+            name = sanitize(f"{stem}-op{counts[stem]}")
+            counts[stem] += 1
+            yield (graph.graph_id, op.op_type, name), number
+
+
+def _short_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """The last part of the name alone (1.3 to 2.2)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            yield (graph.graph_id, op.op_type, short_name(op.name)), number
+
+
+BIND_RULES: dict[str, Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]] = {
+    "id-rank": _ranked_names,
+    "exact-name": _exact_names,
+    "short-name": _short_names,
+}
+"""Naming rules; where neither names nor data decide between two, the earlier one wins."""
+
+
+def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
+    """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
+    binding = Binding(dump, dump.graphs if graphs is None else graphs)
+    by_rank: dict[int, list[TensorRecord]] = {}
+    for record in dump.records:
+        by_rank.setdefault(record.key.rank, []).append(record)
+    for rank, records in sorted(by_rank.items()):
+        mine = sorted((g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id)
+        names = _choose(mine, records, binding) if mine else {}
+        _assign(records, names, binding)
+    find_oddities(binding)
+    return binding
+
+
+def _file_op(key: TensorKey) -> FileOp:
+    return key.graph_id, key.op_type, key.op_name
+
+
+def _choose(graphs: list[Graph], records: Iterable[TensorRecord], binding: Binding) -> Names:
+    """Pick the rule that names most files; among equals the one whose links hold."""
+    files: dict[FileOp, dict[tuple[str, int], TensorRecord]] = {}
+    for record in records:
+        if record.key.op_type != "Parameter":
+            files.setdefault(_file_op(record.key), {}).setdefault((record.key.io, record.key.slot), record)
+    tables = {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
+    hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
+    best = max(hits.values(), default=0)
+    if files and best * 2 < len(files):
+        detail = f"the IR names {best} of {len(files)} dumped operators; it is of another run and is not used"
+        binding.notes.append(Note("graph-mismatch", "", detail))
+        return {}
+    rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
+    winner = _by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]
+    _note_renumbered(winner, tables, files, graphs, binding)
+    return tables[winner]
+
+
+def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
+    table: Names = {}
+    for file, number in pairs:
+        table.setdefault(file, []).append(number)
+    return table
+
+
+def _by_links(
+    rivals: list[str],
+    tables: Mapping[str, Names],
+    files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]],
+    graphs: Sequence[Graph],
+) -> str:
+    """The rule under which most producer outputs equal the consumer inputs they feed."""
+    contested = {file for file in files if len({str(tables[rule].get(file)) for rule in rivals}) > 1}
+    if not contested:
+        return rivals[0]
+    by_id = {graph.graph_id: graph for graph in graphs}
+    scores = {}
+    for rule in rivals:
+        where = {(file[0], ops[0]): file for file, ops in tables[rule].items() if file in files}
+        links = _links(contested, where, by_id)
+        held = [equal for a, b in links if (equal := _equal(files, a, b)) is not None]
+        scores[rule] = sum(held) / len(held) if held else 0.0
+    return max(rivals, key=lambda rule: (scores[rule], -rivals.index(rule)))
+
+
+Slot = tuple[FileOp, str, int]
+
+
+def _links(
+    contested: set[FileOp], where: Mapping[tuple[int, int], FileOp], graphs: Mapping[int, Graph]
+) -> Iterator[tuple[Slot, Slot]]:
+    """Producer and consumer files that must be equal, one of them contested; not too many."""
+    count = 0
+    for (graph_id, number), file in where.items():
+        for slot, operand in enumerate(graphs[graph_id].ops[number].flat_inputs()):
+            if not isinstance(operand, Value):
+                continue
+            producer = where.get((graph_id, operand.op))
+            if producer is not None and (file in contested or producer in contested):
+                yield (producer, "output", operand.slot), (file, "input", slot)
+                count += 1
+                if count >= ENOUGH_LINKS * 4:
+                    return
+
+
+def _equal(
+    files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]], a: Slot, b: Slot
+) -> bool | None:
+    """Whether two tensors start with the same bytes; ``None`` if one of them cannot be read."""
+    first = files[a[0]].get((a[1], a[2]))
+    second = files[b[0]].get((b[1], b[2]))
+    if first is None or second is None or not first.path or not second.path:
+        return None
+    try:
+        return fingerprint(first.path) == fingerprint(second.path)
+    except FormatError:
+        return None
+
+
+def _note_renumbered(
+    winner: str,
+    tables: Mapping[str, Names],
+    files: Mapping[FileOp, object],
+    graphs: Sequence[Graph],
+    binding: Binding,
+) -> None:
+    """Tell every operator whose files carry another id than its IR name."""
+    if winner != "id-rank":
+        return
+    by_id = {graph.graph_id: graph for graph in graphs}
+    for file in files:
+        for number in tables[winner].get(file, ()):
+            name = by_id[file[0]].ops[number].name
+            if sanitize(name) != file[2]:
+                detail = f"its files are named {file[2]!r}; bound by the order of the IR listing"
+                binding.notes.append(Note("renumbered", name, detail))
+
+
+def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> None:
+    """Put every record of one rank into its operator's run."""
+    strange: dict[tuple[str, str], int] = {}
+    for record in records:
+        key = record.key
+        block = Block(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+        if key.op_type == "Parameter":
+            binding.parameters.setdefault(block, {})[key.op_name] = record
+            continue
+        numbers = names.get(_file_op(key))
+        if numbers is None and names:
+            detail = "the graph has no such operator: left from another run, or not of this graph"
+            binding.skipped.append(Skipped(key.op_name, "not-in-graph", detail))
+            continue
+        if numbers is None:
+            # without a graph every file-side operator gets a number of its own, the same everywhere
+            number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
+        else:
+            number = numbers[key.turn % len(numbers)]
+            block = block._replace(turn=key.turn // len(numbers))
+        _add(record, block, number, binding)
+
+
+def _add(record: TensorRecord, block: Block, number: int, binding: Binding) -> None:
+    runs = binding.runs.setdefault(block, {})
+    run = runs.get(number)
+    if run is None:
+        graph = binding.graph(block)
+        name = graph.ops[number].name if graph is not None and number >= 0 else record.key.op_name
+        run = runs[number] = OpRun(block, number, record.key.op_type, name)
+    run.tensors[record.key.io, record.key.slot] = record

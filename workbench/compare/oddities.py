@@ -1,0 +1,141 @@
+"""Oddities: tensors of a bound dump that are not what their label says, found from the graph.
+
+Each rule looks at one execution of one operator and yields the slots it distrusts. A distrusted
+tensor is an anomaly: shown, counted, and kept out of verdicts (`real dumps` in docs/formats.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError
+from workbench.dump.tree import Note
+from workbench.graph.nodes import Param, Value
+from workbench.graph.traits import IN_PLACE, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from workbench.compare.bind import Binding, OpRun
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph, Op
+
+MISLABELLED = "mislabelled"
+UNUSED = "unused-output"
+REWRITTEN = "rewritten-in-place"
+
+Found = tuple[str, int, str]
+"""io, slot, one sentence."""
+
+
+def find_oddities(binding: Binding) -> None:
+    """Mark every distrusted tensor of the binding and note it."""
+    for runs in binding.runs.values():
+        for run in runs.values():
+            op = binding.operator(run)
+            graph = binding.graph(run.block)
+            if op is None or graph is None:
+                continue
+            for kind, rule in ODDITY_RULES.items():
+                for io, slot, detail in rule(run, op, graph):
+                    record = run.tensors[io, slot]
+                    binding.oddities.setdefault(id(record), kind)
+                    binding.notes.append(Note(kind, op.name, f"{io}.{slot}: {detail}"))
+
+
+def wider_device_type(op: Op, slot: int) -> str:
+    """Dtype the kernel really wrote, if it is wider than the host dtype; else ``""``."""
+    if slot >= len(op.device_outputs) or slot >= len(op.outputs):
+        return ""
+    host, device = DTYPES.get(op.outputs[slot].dtype), DTYPES.get(op.device_outputs[slot].dtype)
+    if host is None or device is None or device.storage.itemsize <= host.storage.itemsize:
+        return ""
+    return device.name
+
+
+def _label(record: TensorRecord) -> str:
+    """Dtype the record states, from its name or else its header."""
+    if record.label.dtype or record.source is None:
+        return record.label.dtype
+    try:
+        return record.source.spec().dtype
+    except FormatError:
+        return ""
+
+
+def _mislabelled(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
+    """The kernel wrote a wider type than host type and file say: the file holds half the buffer."""
+    for (io, slot), record in run.tensors.items():
+        source, index = op, slot
+        if io == "input":
+            operand = _flat_input(op, slot)
+            if not isinstance(operand, Value):
+                continue
+            source, index = graph.ops[operand.op], operand.slot
+        real = wider_device_type(source, index)
+        if real and _label(record) == source.outputs[index].dtype:
+            yield io, slot, f"labelled {source.outputs[index].dtype}, holds the first half of a {real} buffer"
+
+
+def _unused(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
+    """An output of several that nobody reads: kernels leave such memory as it was."""
+    if len(op.outputs) < 2:
+        return
+    for io, slot in run.tensors:
+        value = Value(run.op, slot)
+        if io == "output" and value not in graph.consumers and value not in _results(graph):
+            yield io, slot, "nothing reads this output; kernels leave its memory as it was"
+
+
+def _results(graph: Graph) -> set[object]:
+    return {output for output in graph.outputs if isinstance(output, Value)}
+
+
+def _rewritten(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
+    """Inputs are dumped after the kernel ran: state shows its updated value."""
+    for io, slot in run.tensors:
+        if io == "input" and slot in rewritten_slots(op):
+            name = ""
+            operand = _flat_input(op, slot)
+            if isinstance(operand, Param):
+                name = f" {graph.parameters[operand.index].name}"
+            yield io, slot, f"state{name} is dumped after the operator has updated it"
+
+
+def rewritten_slots(op: Op) -> tuple[int, ...]:
+    """Flat input slots that the operator overwrites."""
+    if op.op_type.startswith("BatchNorm"):
+        own = settings(op)
+        training = own.get("is_training", own.get("training"))
+        return IN_PLACE.get(op.op_type, ()) if training else ()
+    known = IN_PLACE.get(op.op_type)
+    if known is not None:
+        return known
+    if not op.attrs.get("side_effect_mem"):
+        return ()
+    # An unknown operator with memory side effects: its state has the shape of a result.
+    shapes = {spec.shape for spec in op.outputs}
+    return tuple(
+        slot
+        for slot, operand in enumerate(op.flat_inputs())
+        if isinstance(operand, Param)
+        and slot < len(op.input_specs)
+        and (spec := op.input_specs[slot]) is not None
+        and spec.shape in shapes
+    )
+
+
+def _flat_input(op: Op, slot: int) -> object:
+    for index, operand in enumerate(op.flat_inputs()):
+        if index == slot:
+            return operand
+    return None
+
+
+ODDITY_RULES: dict[str, Callable[[OpRun, Op, Graph], Iterator[Found]]] = {
+    MISLABELLED: _mislabelled,
+    UNUSED: _unused,
+    REWRITTEN: _rewritten,
+}
+"""Kind of anomaly → rule; the first rule that distrusts a tensor names it."""

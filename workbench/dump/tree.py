@@ -1,0 +1,60 @@
+"""A dump: the tensors of one run, its graphs, and everything about it that is not what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph
+
+CONSTANT_ITERATION = -1
+"""Constants stand outside iterations; their keys carry this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A tensor that takes no part in a comparison, and why (``reason`` is a short fixed word)."""
+
+    name: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something odd about a dump (kind, the name it concerns, one sentence)."""
+
+    kind: str
+    name: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Dump:
+    """One run's dump tree, or records in memory.
+
+    ``graphs`` is keyed by (rank, graph id); ``orders`` holds the execution order files under the
+    same key. Nothing but names has been read from the tensors.
+    """
+
+    path: str
+    layout: str
+    records: tuple[TensorRecord, ...]
+    graphs: Mapping[tuple[int, int], Graph] = field(default_factory=dict)
+    orders: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[Note, ...] = ()
+    info: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tensors(self) -> int:
+        """Tensors on this side of the ledger: readable records and skipped ones."""
+        return len(self.records) + len(self.skipped)
+
+    def where(self, keep: Callable[[TensorRecord], bool]) -> Dump:
+        """Return the dump with only the records that ``keep`` accepts."""
+        return replace(self, records=tuple(r for r in self.records if keep(r)))

@@ -1,0 +1,237 @@
+"""The small languages inside an IR line: constants, attribute values, types, source locations.
+
+Facts: MindSpore's ``anf_dump`` printers, 2.0 to 2.10. Types and locations repeat thousands of times
+in one file, so their parsers are cached by text.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.core.dtypes import dtype_name
+from workbench.core.tensors import TensorSpec
+from workbench.graph.nodes import Const, SourceFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OPEN = "([{<"
+_CLOSE = ")]}>"
+_MARKS = re.compile(r'[()\[\]{}<>",]')
+_SCALAR = re.compile(r"(Bool|U?I(?:8|16|32|64)|U(?:8|16|32|64)|B?F(?:16|32|64))\((.*)\)", re.DOTALL)
+_SCALAR_DTYPE = {
+    "Bool": "bool",
+    **{f"I{n}": f"int{n}" for n in (8, 16, 32, 64)},
+    **{f"U{n}": f"uint{n}" for n in (8, 16, 32, 64)},
+    **{f"F{n}": f"float{n}" for n in (16, 32, 64)},
+    "BF16": "bfloat16",
+}
+_TENSOR = re.compile(r"Tensor\(shape=\[([\d, ]*)\], dtype=(\w+), value=(.*)\)", re.DOTALL)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
+_MONADS = frozenset(("U", "IO", "UMonad[U]", "IOMonad[IO]"))
+_WORDS = {"true": True, "false": False, "None": None}
+_LOCATION = re.compile(
+    r"(?:inlined:)?In file (.+?)(?:\((\d+)\)|:(\d+)(?:~(\d+))?(?:, (\d+)~(\d+))?)(?:/(.*))?$"
+)
+_SHARED = "<~~This line of code can be shared"
+_DEVICE_TYPE = re.compile(r"<(\w+?)(?:x(\w+))?(?:\[const vector\][\[{](.*?)[\]}])?>$")
+_LISTED_DIM = re.compile(r"\[\d+\]:[\[{](-?\d+)[\]}]")
+
+
+class HostType(NamedTuple):
+    """A host type: the tensors it holds (a tuple has several) and its flags (``ref_key``, …)."""
+
+    specs: tuple[TensorSpec, ...]
+    is_tuple: bool = False
+    ref_key: str = ""
+    is_ref: bool = False
+    is_monad: bool = False
+
+
+def split_top(text: str) -> Iterator[str]:
+    """Split at commas outside brackets and quotes; an empty text gives nothing."""
+    if not text:
+        return
+    if not any(mark in text for mark in '([{<"'):
+        yield from (piece.strip() for piece in text.split(","))
+        return
+    depth, start, quoted = 0, 0, False
+    for match in _MARKS.finditer(text):
+        mark = match[0]
+        if mark == '"':
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif mark in _OPEN:
+            depth += 1
+        elif mark in _CLOSE:
+            depth -= 1
+        elif depth <= 0:
+            yield text[start : match.start()].strip()
+            start = match.end()
+    yield text[start:].strip()
+
+
+def closing(text: str, start: int) -> int:
+    """Index of the bracket that closes the one at ``start``; -1 if the text ends before it."""
+    depth, quoted = 0, False
+    for match in _MARKS.finditer(text, start):
+        mark = match[0]
+        if mark == '"':
+            quoted = not quoted
+        elif quoted or mark in "<>,":
+            continue
+        elif mark in _OPEN:
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 0:
+                return match.start()
+    return -1
+
+
+def parse_number(text: str) -> int | float | str:
+    """Return a number if the text is one, else the text."""
+    if not _NUMBER.fullmatch(text):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+@lru_cache(maxsize=4096)
+def parse_value(text: str) -> Any:
+    """Value of an attribute: scalar, string, tuple; lists come back as tuples, other text as it is.
+
+    >>> parse_value("I64(3)"), parse_value("(5, 5)"), parse_value('"valid"'), parse_value("F32(1e-05)")
+    (3, (5, 5), 'valid', 1e-05)
+    """
+    text = text.strip()
+    if len(text) >= 2 and text[0] == '"' and text[-1] == '"':
+        return text[1:-1]
+    if text in _WORDS:
+        return _WORDS[text]
+    scalar = _SCALAR.fullmatch(text)
+    if scalar:
+        number = parse_number(scalar[2])
+        return bool(number) if scalar[1] == "Bool" else number
+    if text[:1] in ("(", "[") and closing(text, 0) == len(text) - 1:
+        return tuple(parse_value(piece) for piece in split_top(text[1:-1]))
+    return parse_number(text)
+
+
+@lru_cache(maxsize=4096)
+def parse_const(text: str) -> Const:
+    """Read a constant operand of a node line."""
+    if text in _MONADS:
+        return Const(text, "monad")
+    scalar = _SCALAR.fullmatch(text)
+    if scalar:
+        return Const(parse_value(text), _SCALAR_DTYPE.get(scalar[1], ""), ())
+    tensor = _TENSOR.fullmatch(text)
+    if tensor:
+        shape = tuple(int(dim) for dim in tensor[1].split(",") if dim.strip())
+        return Const(_tensor_value(tensor[3]), dtype_name(tensor[2]) or tensor[2], shape)
+    value = parse_value(text)
+    if isinstance(value, tuple):
+        return Const(value, "tuple", (len(value),))
+    return Const(value, "None" if value is None else "")
+
+
+def _tensor_value(text: str) -> Any:
+    """Elements of a printed tensor as a flat tuple, a scalar, or the text if it is shortened."""
+    if "..." in text:
+        return text
+    numbers = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
+    values = tuple(parse_value(number) for number in numbers)
+    return values if "[" in text else values[0] if len(values) == 1 else text
+
+
+def parse_attrs(text: str) -> dict[str, Any]:
+    """Read ``key: value`` pairs joined by commas outside brackets."""
+    attrs: dict[str, Any] = {}
+    for piece in split_top(text):
+        key, colon, value = piece.partition(":")
+        if colon:
+            attrs[key.strip().strip('"')] = parse_value(value.strip())
+    return attrs
+
+
+def _dims(text: str) -> tuple[int, ...] | None:
+    """Dimensions between brackets; ``None`` for a dynamic rank or text that is no shape."""
+    inner = text.strip()[1:-1]
+    try:
+        dims = tuple(int(dim) for dim in inner.split(",") if dim.strip())
+    except ValueError:
+        return None
+    return None if dims == (-2,) else dims
+
+
+@lru_cache(maxsize=8192)
+def parse_host_type(text: str) -> HostType:
+    """Read ``<Tensor[Float32], (2, 3)>`` and its relatives.
+
+    >>> parse_host_type("<Tensor[Float32], (2, 3)>").specs[0].shape
+    (2, 3)
+    """
+    pieces = list(split_top(text.strip()[1:-1]))
+    word = pieces[0] if pieces else ""
+    shape = pieces[1] if len(pieces) > 1 else ""
+    ref_key = next((p[8:].lstrip(":=") for p in pieces if p.startswith("ref_key=")), "")
+    if word.startswith(("Tuple[", "List[")):
+        return HostType(_tuple_specs(word, shape), is_tuple=True)
+    is_ref = word.startswith("Ref[")
+    inner = word[4:-1] if is_ref else word
+    if inner.startswith("Tensor["):
+        spec = TensorSpec(dtype_name(inner[7:-1]) or inner[7:-1], _dims(shape))
+        return HostType((spec,), ref_key=ref_key, is_ref=is_ref)
+    monad = inner in ("UMonad", "IOMonad")
+    return HostType((TensorSpec(dtype_name(inner) or inner, ()),), is_monad=monad)
+
+
+def _tuple_specs(word: str, shape: str) -> tuple[TensorSpec, ...]:
+    """Expand ``Tuple[Tensor[Float32]*2,Int64]`` with ``TupleShape((2, 3), (2, 3), NoShape)``."""
+    open_shape = shape.find("(")
+    shapes = list(split_top(shape[open_shape + 1 : -1])) if open_shape >= 0 else []
+    kinds: list[str] = []
+    for piece in split_top(word[word.index("[") + 1 : -1]):
+        base, star, count = piece.rpartition("*")
+        kinds += [base] * int(count) if star and count.isdigit() else [piece]
+    specs = []
+    for index, kind in enumerate(kinds):
+        here = shapes[index] if index < len(shapes) else "NoShape"
+        specs += list(parse_host_type(f"<{kind}, {here}>").specs)
+    return tuple(specs)
+
+
+@lru_cache(maxsize=8192)
+def parse_device_type(text: str) -> TensorSpec:
+    """Read ``<Float16xNC1HWC0[const vector]{32, 16}>``; unknown text gives an empty spec."""
+    match = _DEVICE_TYPE.match(text.strip())
+    if not match:
+        return TensorSpec("", None, "")
+    listed = _LISTED_DIM.findall(text)
+    dims = ",".join(listed) if listed else match[3]
+    shape = _dims(f"({dims})") if dims is not None else None
+    return TensorSpec(dtype_name(match[1]) or match[1], shape, match[2] or "")
+
+
+@lru_cache(maxsize=8192)
+def parse_location(text: str, group: str) -> SourceFrame | None:
+    """Read ``In file f.py:13, 32~42/code/``; ``None`` if the text is no location."""
+    match = _LOCATION.match(text.split(_SHARED)[0])
+    if not match:
+        return None
+    file, old, line, line_end, column, column_end, code = match.groups()
+    return SourceFrame(
+        file=file,
+        line=int(old or line),
+        code=(code or "").removesuffix("/"),
+        line_end=int(line_end or 0),
+        column=int(column or 0),
+        column_end=int(column_end or 0),
+        group=group,
+    )

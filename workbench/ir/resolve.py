@@ -1,0 +1,151 @@
+"""From IR nodes to operators: structural nodes disappear, operands point at what they mean."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
+from workbench.ir.literals import closing, parse_const, split_top
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Operand, SourceFrame
+    from workbench.ir.literals import HostType
+
+STRUCTURAL = frozenset(
+    ("Load", "Depend", "UpdateState", "MakeTuple", "make_tuple", "TupleGetItem", "tuple_getitem", "Return", "return")
+)  # fmt: skip
+"""Node types that move values without computing; they have no kernel and no dump file."""
+
+_MONAD = Const("U", "monad")
+_PARAM = re.compile(r"%para(\d+)_")
+_NODE = re.compile(r"%(\d+)")
+
+
+@dataclass(slots=True)
+class Node:
+    """A node as its lines say, nothing resolved yet."""
+
+    number: int
+    head: str
+    operands: tuple[str, ...]
+    attrs: dict[str, Any]
+    primal: dict[str, Any]
+    name: str = ""
+    host_in: tuple[HostType, ...] = ()
+    host_out: tuple[HostType, ...] = ()
+    device_in: tuple[TensorSpec, ...] = ()
+    device_out: tuple[TensorSpec, ...] = ()
+    unfold: bool = True
+    frames: list[SourceFrame] = field(default_factory=list)
+    group: str = "own"
+
+
+def resolve_nodes(
+    nodes: Sequence[Node], params: Mapping[int, int]
+) -> tuple[tuple[Op, ...], tuple[Operand, ...]]:
+    """Return the operators of a subgraph and its outputs.
+
+    ``params`` maps the number in ``%para3_x`` to a position in the graph's parameters.
+    """
+    values: dict[int, Operand] = {}
+    ops: list[Op] = []
+    outputs: tuple[Operand, ...] = ()
+    for node in nodes:
+        operands = tuple(_operand(text, values, params) for text in node.operands)
+        kind = node.head.removeprefix("PrimFunc_")
+        if kind in ("Return", "return"):
+            outputs = tuple(item for operand in operands for item in _items(operand))
+        elif kind in STRUCTURAL:
+            values[node.number] = _structural(kind, operands, node)
+        else:
+            values[node.number] = Value(len(ops))
+            ops.append(_op(node, operands, values))
+    return tuple(ops), outputs
+
+
+def _items(operand: Operand) -> tuple[Operand, ...]:
+    return operand.items if isinstance(operand, Bundle) else (operand,)
+
+
+def _structural(kind: str, operands: tuple[Operand, ...], node: Node) -> Operand:
+    """What a structural node stands for."""
+    if kind == "UpdateState":
+        return _MONAD
+    if kind in ("MakeTuple", "make_tuple"):
+        return Bundle(operands, unfold=node.unfold)
+    if kind in ("TupleGetItem", "tuple_getitem") and len(operands) == 2:
+        return _element(operands[0], operands[1])
+    return operands[0] if operands else _MONAD
+
+
+def _element(whole: Operand, index: Operand) -> Operand:
+    number = index.value if isinstance(index, Const) and isinstance(index.value, int) else 0
+    if isinstance(whole, Bundle) and number < len(whole.items):
+        return whole.items[number]
+    if isinstance(whole, Value):
+        return Value(whole.op, number)
+    return whole
+
+
+def _operand(text: str, values: Mapping[int, Operand], params: Mapping[int, int]) -> Operand:
+    if text.startswith("%"):
+        param = _PARAM.match(text)
+        if param and int(param[1]) in params:
+            return Param(params[int(param[1])])
+        node = _NODE.fullmatch(text)
+        if node and int(node[1]) in values:
+            return values[int(node[1])]
+        return FreeRef("", text)
+    if text.startswith("$(@"):
+        graph, _, name = text[3:-1].partition(":")
+        return FreeRef(graph, name)
+    if text.startswith("@"):
+        return GraphRef(text[1:])
+    if text.startswith("(") and "%" in text and closing(text, 0) == len(text) - 1:
+        items = tuple(_operand(piece, values, params) for piece in split_top(text[1:-1]))
+        return Bundle(items, unfold=False)
+    return parse_const(text)
+
+
+def _op(node: Node, operands: tuple[Operand, ...], values: Mapping[int, Operand]) -> Op:
+    kind, extra = _op_type(node.head, values)
+    outs: list[TensorSpec] = []
+    for host in node.host_out:
+        outs += host.specs
+    ins = tuple(
+        None if host.is_monad or host.is_tuple or not host.specs else host.specs[0]
+        for host in node.host_in
+    )
+    return Op(
+        name=node.name,
+        op_type=kind,
+        inputs=(*extra, *operands),
+        attrs=node.attrs,
+        outputs=tuple(outs),
+        input_specs=ins,
+        device_inputs=node.device_in,
+        device_outputs=node.device_out,
+        frames=tuple(node.frames),
+        unique_id=_text(node.primal.get("unique_id")),
+        forward_id=_text(node.primal.get("forward_unique_id")),
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _op_type(head: str, values: Mapping[int, Operand]) -> tuple[str, tuple[Operand, ...]]:
+    """Operator type, and the operand that a call keeps in front of its list."""
+    if head.startswith("call @"):
+        return "call", (GraphRef(head[6:].strip()),)
+    if head.startswith("%"):
+        node = _NODE.match(head)
+        target = values.get(int(node[1])) if node else None
+        return "call", (target,) if target is not None else ()
+    return head.removeprefix("PrimFunc_"), ()
