@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
 
 
+_LAYERS = ("/workbench/graph/nn.py", "/workbench/graph/functional.py")
+_NETWORKS = "/workbench/graph/models.py"
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFrame:
     """One line of a source-line traceback, 1-based lines, 0-based columns (0: unknown).
@@ -37,8 +41,15 @@ class SourceFrame:
 
     @property
     def library(self) -> bool:
-        """Whether the file belongs to an installed package."""
+        """Whether the file belongs to an installed package, or to the workbench's own layers.
+
+        The workbench's example networks count as the user's code wherever they are installed.
+        """
         path = self.file.replace("\\", "/")
+        if path.endswith(_LAYERS):
+            return True
+        if path.endswith(_NETWORKS):
+            return False
         return any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
 
     def __str__(self) -> str:

@@ -1,0 +1,265 @@
+"""Symbolic tensors and parameters: what a network's Python code computes with while it is traced.
+
+Every operation goes to the active recorder (`workbench.graph.tracer`); outside a trace there is
+none, and the call says so.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import numpy as np
+
+from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
+
+    from workbench.graph.nodes import Operand
+
+
+class Recorder(Protocol):
+    """Where operations go while a network is traced."""
+
+    def record(
+        self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
+    ) -> tuple[Tensor, ...]:
+        """Add an operator and return its outputs."""
+        ...
+
+    def within(self, cell: object) -> AbstractContextManager[None]:
+        """Put the operators of the block into the scope of ``cell``."""
+        ...
+
+
+ACTIVE: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def recorder(what: str) -> Recorder:
+    """Return the active recorder; raises GraphError if nothing is being traced."""
+    active = ACTIVE.get()
+    if active is None:
+        message = f"{what} must be called while a network is traced, got a plain call"
+        raise GraphError(f"{message}; use workbench.trace(network, *inputs)")
+    return active
+
+
+def record(op_type: str, *operands: Any, **attrs: Any) -> Tensor:
+    """Add an operator to the active trace and return its first output."""
+    return recorder(op_type).record(op_type, operands, attrs)[0]
+
+
+def record_all(op_type: str, *operands: Any, **attrs: Any) -> tuple[Tensor, ...]:
+    """Add an operator to the active trace and return all its outputs."""
+    return recorder(op_type).record(op_type, operands, attrs)
+
+
+_WIDTH = ("bool", "uint8", "int8", "int16", "int32", "int64")
+
+
+def _wider(left: str, right: str) -> str:
+    """Return the common dtype: float over integer, wider over narrower, fp16 with bf16 is fp32."""
+    floats = [d for d in (left, right) if d not in _WIDTH]
+    if not floats:
+        return max(left, right, key=_WIDTH.index)
+    if len(set(floats)) == 1:
+        return floats[0]
+    return "float64" if "float64" in floats else "float32"
+
+
+def binary(op_type: str, left: Any, right: Any) -> Tensor:
+    """Record an elementwise operator; a narrower input gets a `Cast`, as MindSpore inserts it."""
+    dtypes = [_dtype_of(side) for side in (left, right)]
+    known = [dtype for dtype in dtypes if dtype]
+    common = known[0] if len(known) == 1 else _wider(known[0], known[1])
+    if common in _WIDTH and any(isinstance(side, float) for side in (left, right)):
+        common = "float32"
+    sides = [_widen(side, common) for side in (left, right)]
+    return record(op_type, *sides)
+
+
+def _dtype_of(side: Any) -> str:
+    if isinstance(side, Operators | np.ndarray):
+        return str(side.dtype)
+    if isinstance(side, bool | int | float | np.generic):
+        return ""
+    message = f"operand must be a tensor, an array or a number, got {side!r}"
+    raise GraphError(message)
+
+
+def _widen(side: Any, dtype: str) -> Any:
+    if isinstance(side, Operators):
+        return side if side.dtype == dtype else side.astype(dtype)
+    return np.asarray(side).astype(dtype)
+
+
+def _cannot(what: str, fix: str) -> NoReturn:
+    message = f"{what} must not depend on the values of a tensor while a network is traced; {fix}"
+    raise GraphError(message)
+
+
+class Operators:
+    """Python's operators and the usual methods, for symbolic tensors and parameters."""
+
+    spec: TensorSpec
+    __array_ufunc__ = None  # so that `array + tensor` reaches `__radd__`
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self.spec.shape or ()
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype, ``float32``."""
+        return self.spec.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __add__(self, other: Any) -> Tensor:
+        return binary("Add", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return binary("Add", other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return binary("Sub", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return binary("Sub", other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return binary("Mul", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return binary("Mul", other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return binary("RealDiv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return binary("RealDiv", other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return binary("Pow", self, other)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        stacked = self.ndim > 2 or other.ndim > 2
+        return record("BatchMatMul" if stacked else "MatMul", self, other, False, False)
+
+    def __neg__(self) -> Tensor:
+        return record("Neg", self)
+
+    def __abs__(self) -> Tensor:
+        return record("Abs", self)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """Return the same elements in another shape; at most one size may be -1."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        return record("Reshape", self, tuple(sizes))
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """Return the axes in another order; reversed if none are given."""
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
+        return record("Transpose", self, tuple(order) or tuple(range(self.ndim))[::-1])
+
+    def astype(self, dtype: Any) -> Tensor:
+        """Return the values rounded to another dtype."""
+        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+        return record("Cast", self, dst_type=name)
+
+    def mean(self, axis: Any = (), keep_dims: bool = False) -> Tensor:
+        """Mean over the axes (none: all)."""
+        return record("ReduceMean", self, _axes(axis), keep_dims)
+
+    def sum(self, axis: Any = (), keep_dims: bool = False) -> Tensor:
+        """Sum over the axes (none: all)."""
+        return record("ReduceSum", self, _axes(axis), keep_dims, False)
+
+    def __bool__(self) -> bool:
+        _cannot("a condition", "use fixed Python values for control flow")
+
+    def __iter__(self) -> NoReturn:
+        _cannot("iteration", "loop over a Python list of cells or over range(n)")
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        _cannot("indexing", "use reshape, transpose or gather")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        _cannot("a NumPy call", "use the functions of workbench.nn.functional")
+
+
+def _axes(axis: Any) -> tuple[int, ...]:
+    return (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor(Operators):
+    """A value of the network that is being traced."""
+
+    spec: TensorSpec
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """How a weight starts: ``zeros``, ``ones``, ``normal`` or ``uniform`` times ``scale``.
+
+    The numbers depend on the weight's name and the seed alone.
+    """
+
+    shape: tuple[int, ...]
+    kind: str = "normal"
+    scale: float = 1.0
+    dtype: str = "float32"
+
+    def array(self, name: str, seed: int) -> NDArray[Any]:
+        """Values of the weight called ``name``."""
+        rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
+        if self.kind == "uniform":
+            values = rng.uniform(-self.scale, self.scale, self.shape)
+        elif self.kind == "normal":
+            values = rng.standard_normal(self.shape) * self.scale
+        else:
+            values = np.full(self.shape, float(self.kind == "ones"))
+        return values.astype(self.dtype)
+
+
+class Parameter(Operators):
+    """A weight. ``default`` is an array, or an `Initial` that depends on the seed of the trace.
+
+    An empty ``name`` becomes the path of attributes that lead to it: ``conv1.weight``.
+    """
+
+    def __init__(self, default: Any, name: str = "") -> None:
+        self.name = name
+        self.default = default if isinstance(default, Initial) else np.asarray(default)
+        self.spec = TensorSpec(str(self.default.dtype), tuple(self.default.shape))
+
+    def set_data(self, data: Any) -> None:
+        """Replace the values; raises GraphError if the shape differs."""
+        array = np.asarray(data)
+        if array.shape != self.shape:
+            message = f"shape of the data of {self.name!r} must be {self.shape}, got {array.shape}"
+            raise GraphError(message)
+        self.default = array
+        self.spec = TensorSpec(str(array.dtype), array.shape)
+
+    def array(self, name: str, seed: int) -> NDArray[Any]:
+        """Values, under the name that the network gives it."""
+        if isinstance(self.default, Initial):
+            return self.default.array(name, seed)
+        return np.asarray(self.default)

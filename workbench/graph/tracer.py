@@ -1,0 +1,282 @@
+"""The tracer: runs a network's Python code once and writes down its operators."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
+from workbench.graph import nodes
+from workbench.graph.cell import Cell
+from workbench.graph.frames import capture
+from workbench.graph.infer import Call
+from workbench.graph.nodes import Bundle, Const, Graph, Op, Param, Value
+from workbench.graph.ops import infer_outputs, op_def
+from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from workbench.graph.nodes import Operand
+
+ROOT = "Default"
+"""Scope of the outermost network, MindSpore's word."""
+
+_LARGEST_CONSTANT = 30  # elements; from here on MindSpore's IR prints `[...]` for a constant
+
+
+class Trace:
+    """Collects operators and parameters while a network runs."""
+
+    def __init__(self, root: object, seed: int) -> None:
+        self.ops: list[Op] = []
+        self.parameters: list[nodes.Parameter] = []
+        self._seed = seed
+        self._scopes = [ROOT]
+        self._ids: Counter[tuple[str, str]] = Counter()
+        self._strays: Counter[str] = Counter()
+        self._paths: dict[int, tuple[str, str]] = {id(root): (ROOT, "")}
+        self._params: dict[int, Param] = {}
+        self._alive: list[object] = [root]  # an id stays unique only while its object lives
+        if isinstance(root, Cell):
+            self._register(root)
+
+    def _register(self, cell: Cell) -> None:
+        """Give every cell below ``cell`` its scope and every weight its name; first path wins."""
+        scope, prefix = self._paths[id(cell)]
+        for name, parameter in cell.own_parameters():
+            self._weight(parameter, parameter.name or f"{prefix}{name}")
+        for name, child in cell.cells():
+            if id(child) not in self._paths:
+                self._alive.append(child)
+                path = f"{scope}/{name}-{type(child).__name__}"
+                self._paths[id(child)] = (path, f"{prefix}{name}.")
+                self._register(child)
+
+    def _weight(self, parameter: Parameter, name: str) -> Param:
+        known = self._params.get(id(parameter))
+        if known is None:
+            self._alive.append(parameter)
+            value = parameter.array(name, self._seed)
+            known = self._add_parameter(nodes.Parameter(name, parameter.spec, True, name, value))
+            self._params[id(parameter)] = known
+        return known
+
+    def _add_parameter(self, parameter: nodes.Parameter) -> Param:
+        self.parameters.append(parameter)
+        return Param(len(self.parameters) - 1)
+
+    def feed(self, name: str, value: Any) -> Tensor:
+        """Return the symbolic tensor of one network input, an array or a TensorSpec."""
+        if isinstance(value, TensorSpec):
+            return Tensor(value, self._add_parameter(nodes.Parameter(name, value)))
+        array = np.asarray(value)
+        spec = TensorSpec(array.dtype.name, array.shape)
+        return Tensor(spec, self._add_parameter(nodes.Parameter(name, spec, default=array)))
+
+    @contextmanager
+    def within(self, cell: object) -> Iterator[None]:
+        """Put the operators of the block into the scope of ``cell``."""
+        if id(cell) not in self._paths and isinstance(cell, Cell):
+            kind = type(cell).__name__
+            name = f"{kind.lower()}{self._strays[kind]}"  # not an attribute of any known cell
+            self._strays[kind] += 1
+            self._alive.append(cell)
+            self._paths[id(cell)] = (f"{self._scopes[-1]}/{name}-{kind}", f"{name}.")
+            self._register(cell)
+        self._scopes.append(self._paths[id(cell)][0])
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+    def record(
+        self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
+    ) -> tuple[Tensor, ...]:
+        """Add an operator; raises GraphError with its name and source line if inputs do not fit."""
+        scope = self._scopes[-1]
+        name = f"{scope}/{op_type}-op{self._ids[scope, op_type]}"
+        frames = capture(_run.__code__)
+        try:
+            op = self._op(name, op_type, operands, attrs)
+        except GraphError as error:
+            line = Op(name, op_type, frames=frames).frame
+            raise GraphError(f"{name} ({op_type}): {error}\n  {line}") from error
+        self._ids[scope, op_type] += 1
+        self.ops.append(replace(op, frames=frames))
+        number = len(self.ops) - 1
+        return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
+
+    def _op(self, name: str, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]) -> Op:
+        row = op_def(op_type)
+        count = 1 if row.tensors < 0 else row.tensors
+        pairs = [self._tensor(item, operands) for item in operands[:count]]
+        specs = [one for _, spec in pairs for one in ([spec] if spec else [])]
+        if row.tensors < 0:
+            specs = [
+                spec for _, spec in (self._tensor(o, operands[0]) for o in operands[0]) if spec
+            ]
+        settings = dict(zip(row.settings, operands[count:], strict=False))
+        call = Call(op_type, tuple(specs), dict(row.defaults) | attrs | settings)
+        outputs = infer_outputs(op_type, specs, call.settings)
+        constants = [_constant(value) for value in operands[count:]]
+        return Op(
+            name=name,
+            op_type=op_type,
+            inputs=(*(operand for operand, _ in pairs), *constants),
+            attrs=attrs | dict(row.derived(call)),
+            outputs=outputs,
+            input_specs=(*(spec for _, spec in pairs), *(_constant_spec(c) for c in constants)),
+        )
+
+    def _tensor(self, item: Any, others: Sequence[Any]) -> tuple[Operand, TensorSpec | None]:
+        """Operand and spec of a tensor argument; a tuple of tensors has no spec of its own."""
+        if isinstance(item, Tensor):
+            return item.value, item.spec
+        if isinstance(item, Parameter):
+            return self._weight(item, item.name or f"parameter{len(self.parameters)}"), item.spec
+        if isinstance(item, list | tuple):
+            return Bundle(tuple(self._tensor(one, item)[0] for one in item)), None
+        if isinstance(item, bool | int | float | np.generic | np.ndarray):
+            return self._array(np.asarray(item, _common_dtype(item, others)))
+        message = f"input must be a tensor, an array or a number, got {type(item).__name__}"
+        raise GraphError(message)
+
+    def _array(self, array: np.ndarray[Any, Any]) -> tuple[Operand, TensorSpec]:
+        spec = TensorSpec(array.dtype.name, array.shape)
+        if array.size < _LARGEST_CONSTANT:
+            value = array.item() if array.ndim == 0 else tuple(array.ravel().tolist())
+            return Const(value, spec.dtype, spec.shape), spec
+        name = f"constant{len(self.parameters)}"
+        return self._add_parameter(nodes.Parameter(name, spec, True, name, array)), spec
+
+
+def _common_dtype(item: Any, others: Sequence[Any]) -> str | None:
+    """Dtype that a bare Python number takes: that of the first tensor beside it."""
+    if isinstance(item, np.ndarray | np.generic):
+        return None
+    return next((one.dtype for one in others if isinstance(one, Operators)), None)
+
+
+def _constant(value: Any) -> Const:
+    """Return a setting as a constant operand."""
+    if isinstance(value, bool | np.bool_):
+        return Const(bool(value), "bool", ())
+    if isinstance(value, int | np.integer):
+        return Const(int(value), "int64", ())
+    if isinstance(value, float | np.floating):
+        return Const(float(value), "float32", ())
+    if isinstance(value, tuple | list) and all(
+        isinstance(item, int | np.integer) for item in value
+    ):
+        return Const(tuple(int(item) for item in value), "tuple", (len(value),))
+    message = f"setting must be a number, a bool or a tuple of integers, got {value!r}"
+    raise GraphError(message)
+
+
+def _constant_spec(constant: Const) -> TensorSpec | None:
+    return None if constant.dtype == "tuple" else TensorSpec(constant.dtype, ())
+
+
+def trace(
+    network: Cell | Callable[..., Any], *inputs: Any, name: str | None = None, seed: int = 0
+) -> Graph:
+    """Return the graph of a network.
+
+    Parameters
+    ----------
+    network : Cell or function
+        Its code runs once; control flow must not depend on values of tensors.
+    inputs : ndarray or TensorSpec
+        One for each argument. Arrays become the feeds' example values.
+    name : str, optional
+        Name of the graph; the class or function name if left out.
+    seed : int
+        Seed of the weights that have no values yet.
+
+    Raises
+    ------
+    GraphError
+        An operator is unknown or its inputs do not fit; the message names operator and line.
+    """
+    function = network.construct if isinstance(network, Cell) else network
+    label = name or getattr(network, "__name__", None) or type(network).__name__
+    arguments = _arguments(function, inputs, label)
+    tracing = Trace(network, seed)
+    feeds = [tracing.feed(key, value) for key, value in arguments]
+    token = ACTIVE.set(tracing)
+    try:
+        outputs = _run(function, feeds)
+    finally:
+        ACTIVE.reset(token)
+    return _finish(label, tracing, tuple(_outputs(outputs, label)))
+
+
+def _run(function: Callable[..., Any], feeds: Sequence[Tensor]) -> Any:
+    """Call the network; frames outside this function do not belong to it."""
+    return function(*feeds)
+
+
+def _arguments(
+    function: Callable[..., Any], inputs: Sequence[Any], label: str
+) -> list[tuple[str, Any]]:
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*inputs)
+    except TypeError as error:
+        message = f"inputs of {label} must be {signature}, got {len(inputs)}; {error}"
+        raise GraphError(message) from error
+    pairs: list[tuple[str, Any]] = []
+    for key, value in bound.arguments.items():
+        if signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
+            pairs += [(f"{key}{index}", item) for index, item in enumerate(value)]
+        else:
+            pairs.append((key, value))
+    return pairs
+
+
+def _outputs(value: Any, label: str) -> Iterator[Operand]:
+    if isinstance(value, Tensor):
+        yield value.value
+    elif isinstance(value, tuple | list) and value:
+        for item in value:
+            yield from _outputs(item, label)
+    else:
+        message = f"result of {label} must be a tensor or a tuple of tensors, got {value!r}"
+        raise GraphError(message)
+
+
+def _finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
+    """Drop weights that nothing reads and number the rest anew."""
+    used = (operand for op in tracing.ops for operand in op.flat_inputs())
+    read = {operand for operand in (*used, *outputs) if isinstance(operand, Param)}
+    kept = [
+        index
+        for index, parameter in enumerate(tracing.parameters)
+        if not parameter.is_weight or Param(index) in read
+    ]
+    kept.sort(key=lambda index: not tracing.parameters[index].is_weight)  # feeds last, as the IR
+    new = {old: Param(index) for index, old in enumerate(kept)}
+    return Graph(
+        name=label,
+        parameters=tuple(tracing.parameters[index] for index in kept),
+        ops=tuple(
+            replace(op, inputs=tuple(_renumber(operand, new) for operand in op.inputs))
+            for op in tracing.ops
+        ),
+        outputs=tuple(_renumber(operand, new) for operand in outputs),
+    )
+
+
+def _renumber(operand: Operand, new: dict[int, Param]) -> Operand:
+    if isinstance(operand, Param):
+        return new[operand.index]
+    if isinstance(operand, Bundle):
+        return replace(operand, items=tuple(_renumber(item, new) for item in operand.items))
+    return operand

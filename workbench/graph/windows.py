@@ -1,0 +1,96 @@
+"""Sliding windows: padding and output sizes of convolutions and poolings.
+
+Sizes follow MindSpore: `valid` uses no padding, `same` pads so that the output has
+ceil(size / stride) elements and puts the odd element behind, `pad` uses the given widths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PAD_MODES = {0: "pad", 1: "same", 2: "valid"}
+"""MindSpore's enumeration, as operators with positional settings (`AvgPool`) spell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A two-dimensional sliding window; ``pads`` are (top, bottom, left, right)."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    pads: tuple[int, int, int, int]
+
+    def output(self, height: int, width: int) -> tuple[int, int]:
+        """Output size; raises GraphError if the window does not fit even once."""
+        top, bottom, left, right = self.pads
+        spans = (height + top + bottom, width + left + right)
+        sizes = []
+        for span, size, step, gap in zip(
+            spans, self.kernel, self.stride, self.dilation, strict=True
+        ):
+            reach = (size - 1) * gap + 1
+            if span < reach:
+                message = (
+                    f"padded input size must be at least {reach} (the window's reach), got {span}"
+                )
+                raise GraphError(message)
+            sizes.append((span - reach) // step + 1)
+        return sizes[0], sizes[1]
+
+
+def pair(value: Any) -> tuple[int, int]:
+    """Height and width of a setting given as ``3``, ``(3, 3)`` or ``(1, 1, 3, 3)``."""
+    if isinstance(value, int):
+        return value, value
+    items = tuple(int(item) for item in value)
+    return (items[-2], items[-1]) if len(items) >= 2 else (items[0], items[0])
+
+
+def pad_mode(value: Any) -> str:
+    """Return ``pad``, ``same`` or ``valid``, however the dialect writes it."""
+    word = PAD_MODES.get(value, "") if isinstance(value, int) else str(value).lower()
+    if word not in PAD_MODES.values():
+        message = f"pad_mode must be one of {sorted(PAD_MODES.values())}, got {value!r}"
+        raise GraphError(message)
+    return word
+
+
+def _same(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
+    total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2
+
+
+def _four(value: Any) -> tuple[int, int, int, int]:
+    items: Sequence[int] = (value,) * 4 if isinstance(value, int) else tuple(value)
+    if len(items) != 4:
+        message = f"pad must be one integer or four (top, bottom, left, right), got {value!r}"
+        raise GraphError(message)
+    return int(items[0]), int(items[1]), int(items[2]), int(items[3])
+
+
+def window(settings: Mapping[str, Any], size: Sequence[int], kernel: Any, stride: Any) -> Window:
+    """Window of an operator over an input of ``size`` (height, width).
+
+    ``pad_list``, where an IR states it, wins over ``pad_mode`` and ``pad``.
+    """
+    high, wide = pair(kernel)
+    down, right = pair(stride)
+    gap = pair(settings.get("dilation", 1))
+    mode = pad_mode(settings["pad_mode"])
+    if settings.get("pad_list") is not None:
+        pads = _four(settings["pad_list"])
+    elif mode == "same":
+        pads = (
+            *_same(size[0], high, down, gap[0]),
+            *_same(size[1], wide, right, gap[1]),
+        )
+    else:
+        pads = _four(settings.get("pad", 0)) if mode == "pad" else (0, 0, 0, 0)
+    return Window((high, wide), (down, right), gap, pads)

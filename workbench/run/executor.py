@@ -1,0 +1,149 @@
+"""What both executors share: order, operands and records. How an operator computes is theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.dtypes import DTYPES, dtype
+from workbench.core.errors import GraphError
+from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.ops import bind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import Io
+    from workbench.graph.nodes import Graph, Op, Operand
+
+    Array = NDArray[Any]
+    Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
+
+
+def execute(
+    graph: Graph, feeds: Mapping[str, Any], compute: Compute, iteration: int = 0
+) -> Iterator[TensorRecord]:
+    """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
+
+    ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored. The records are
+    those of MindSpore on a CPU: scalar settings are 0-d inputs, tuples 1-D int64 inputs; text has
+    no record. Values are dropped after their last use.
+    """
+    if graph.subgraphs:
+        message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
+        raise GraphError(message)
+    parameters = parameter_values(graph, feeds)
+    values: dict[Value, Array] = {}
+    uses = {value: len(readers) for value, readers in graph.consumers.items()}
+    for number, op in enumerate(graph.ops):
+        operands = list(op.flat_inputs())
+        arrays = [_array(operand, values, parameters, op) for operand in operands]
+        yield from _records(graph, op, "input", arrays, iteration)
+        outputs = _compute(op, operands, arrays, compute)
+        yield from _records(graph, op, "output", outputs, iteration)
+        for slot, output in enumerate(outputs):
+            if Value(number, slot) in uses:
+                values[Value(number, slot)] = output
+        for operand in operands:
+            if isinstance(operand, Value):
+                uses[operand] -= 1
+                if not uses[operand]:
+                    values.pop(operand, None)
+    for parameter, array in zip(graph.parameters, parameters, strict=True):
+        key = TensorKey("Parameter", parameter.name, "output", 0, graph.graph_id, iteration)
+        yield _record(key, array)
+
+
+def _compute(
+    op: Op, operands: Sequence[Operand], arrays: Sequence[Array | None], compute: Compute
+) -> list[Array]:
+    bound = bind(op)
+    tensors = [arrays[slot] for slot in bound.slots]
+    if any(tensor is None for tensor in tensors):
+        message = f"inputs of {op.name} ({op.op_type}) must have values, got {bound.tensors!r}"
+        raise GraphError(message)
+    settings = dict(bound.settings)
+    for name, value in settings.items():
+        if isinstance(value, Value | Param):  # a computed shape or axis
+            array = arrays[operands.index(value)]
+            settings[name] = None if array is None else _plain(array)
+    return compute(op, [tensor for tensor in tensors if tensor is not None], settings)
+
+
+def _plain(array: Array) -> Any:
+    return array.item() if array.ndim == 0 else tuple(array.tolist())
+
+
+def parameter_values(graph: Graph, feeds: Mapping[str, Any]) -> list[Array]:
+    """Values of the graph's parameters, in order.
+
+    ``feeds`` wins over the values that the graph brought along. Raises GraphError for an unknown
+    name, a missing value or a wrong shape.
+    """
+    known = [parameter.name for parameter in graph.parameters]
+    for name in feeds:
+        if name not in known:
+            message = f"feed must be one of {known}, got {name!r}"
+            raise GraphError(message)
+    arrays = []
+    for parameter in graph.parameters:
+        given = feeds.get(parameter.name, parameter.default)
+        if given is None:
+            message = f"parameter {parameter.name!r} must have a value, got none; pass it in feeds"
+            raise GraphError(message)
+        array = np.asarray(given)
+        spec = parameter.spec
+        if spec.shape is not None and array.shape != spec.shape:
+            message = f"shape of {parameter.name!r} must be {spec.shape}, got {array.shape}"
+            raise GraphError(message)
+        arrays.append(array.astype(dtype(spec.dtype).storage, copy=False))
+    return arrays
+
+
+def _array(
+    operand: Operand, values: Mapping[Value, Array], parameters: Sequence[Array], op: Op
+) -> Array | None:
+    if isinstance(operand, Value):
+        return values[operand]
+    if isinstance(operand, Param):
+        return parameters[operand.index]
+    if isinstance(operand, Const):
+        return constant(operand)
+    message = f"operand of {op.name} must be a value, a parameter or a constant, got {operand!r}"
+    raise GraphError(message)
+
+
+def constant(operand: Const) -> Array | None:
+    """Array that a constant is dumped as; ``None`` for text and what is no number."""
+    value = operand.value
+    if isinstance(value, str) or value is None:
+        return None
+    row = DTYPES.get(operand.dtype)
+    try:
+        array = np.asarray(value, row.storage if row else None)
+    except (TypeError, ValueError):
+        return None
+    if row is None and array.size == 0:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "biufV":
+        return None
+    if row is None or operand.shape is None:
+        return array
+    return array.reshape(operand.shape) if array.size > 1 else np.full(operand.shape, array)
+
+
+def _records(
+    graph: Graph, op: Op, io: Io, arrays: Sequence[Array | None], iteration: int
+) -> Iterator[TensorRecord]:
+    for slot, array in enumerate(arrays):
+        if array is not None:
+            key = TensorKey(op.op_type, op.name, io, slot, graph.graph_id, iteration)
+            yield _record(key, array)
+
+
+def _record(key: TensorKey, array: Array) -> TensorRecord:
+    return TensorRecord(key, TensorSpec(array.dtype.name, array.shape), ArraySource(array))

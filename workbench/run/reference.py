@@ -1,0 +1,87 @@
+"""The reference executor: makes golden data.
+
+Every operator is computed in float64 from its inputs as stored, and its result is rounded once to
+the dtype that the graph gives it. So every dumped output is the correctly rounded result of the
+dumped inputs (up to the last bit of float64), and recomputing an operator from the records gives
+the record again. ``dtype="float32"`` computes in single precision instead, at twice the speed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from workbench.core.dtypes import dtype as dtype_row
+from workbench.core.errors import GraphError
+from workbench.run.executor import execute
+from workbench.run.kernels import KERNELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph, Op
+
+    Array = NDArray[Any]
+
+Precision = Literal["float64", "float32"]
+
+
+def run_reference(
+    graph: Graph,
+    feeds: Mapping[str, Any] | None = None,
+    *,
+    dtype: Precision = "float64",
+    iteration: int = 0,
+) -> Iterator[TensorRecord]:
+    """Yield every tensor of one run, in order of execution, then the parameters.
+
+    Parameters
+    ----------
+    feeds : mapping of parameter name to array
+        Inputs, and weights to replace; what is missing comes from the traced graph.
+    dtype : {"float64", "float32"}
+        Precision of the arithmetic; the records are in the graph's own dtypes.
+
+    Raises
+    ------
+    GraphError
+        An input has no value or a wrong shape, or an operator has no kernel.
+    """
+    return execute(graph, feeds or {}, partial(compute, dtype=dtype), iteration)
+
+
+def compute(
+    op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], *, dtype: Precision = "float64"
+) -> list[Array]:
+    """Return the outputs of one operator in its stored dtypes.
+
+    ``tensors`` and ``settings`` are as `workbench.graph.ops.bind` sorts them; this is also what
+    replays an operator of a real dump.
+    """
+    kernel = KERNELS.get(op.op_type)
+    if kernel is None:
+        message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
+        raise GraphError(message)
+    with np.errstate(all="ignore"):
+        outputs = kernel([_wide(tensor, dtype) for tensor in tensors], settings)
+        return [_store(output, op, slot) for slot, output in enumerate(outputs)]
+
+
+def _wide(array: Array, precision: Precision) -> Array:
+    """Floats in the precision of the computation; integers and bools as they are."""
+    if array.dtype.kind in "biu":
+        return array
+    wide = np.dtype(precision)
+    return array if array.dtype == np.float64 else array.astype(wide, copy=False)
+
+
+def _store(array: Array, op: Op, slot: int) -> Array:
+    """Round an output to the dtype that the graph states for it."""
+    if slot >= len(op.outputs):
+        return array
+    return array.astype(dtype_row(op.outputs[slot].dtype).storage, copy=False)
