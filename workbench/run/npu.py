@@ -1,0 +1,147 @@
+"""The simulated NPU: runs a graph with the numerics of a device, and with planted faults.
+
+Matrix products and convolutions go to the cube unit (`workbench.run.cube`), everything else to the
+vector unit, which computes in float32 and rounds its result to the format in use. Which formats
+these are says `workbench.run.numeric`:
+
+======================== ======================= ============================ ===================
+precision mode           cube reads (float32)    cube writes                  vector unit
+======================== ======================= ============================ ===================
+must_keep_origin_dtype   910A: float32 (scalar   float32                      float32
+                         unit); A2: HF32 in
+                         Conv2D, else float32
+cube_fp16in_fp32out,     float16                 float32                      float32
+force_fp32
+allow_fp32_to_fp16       float16                 float16                      float32
+allow_mix_precision      float16                 float16                      float16 behind a
+                                                                              float16 producer
+force_fp16               float16                 float16                      float16
+*_bf16 (A2)              bfloat16                bfloat16                     as above
+======================== ======================= ============================ ===================
+
+Without a mode 910A uses ``cube_fp16in_fp32out`` and A2 ``must_keep_origin_dtype``. Tensors keep the
+dtypes of the graph. 910A saturates (largest finite value, 0 for NaN), A2 gives Inf and NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.errors import GraphError
+from workbench.run.cube import CUBE
+from workbench.run.executor import execute
+from workbench.run.faults import Site, apply_faults, faulty_graph
+from workbench.run.kernels import KERNELS
+from workbench.run.numeric import Formats, numeric_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph, Op
+    from workbench.run.faults import Fault
+    from workbench.run.numeric import NumericModel
+
+    Array = NDArray[Any]
+
+
+def run_npu(
+    graph: Graph,
+    feeds: Mapping[str, Any] | None = None,
+    *,
+    profile: str = "a2",
+    precision_mode: str | None = None,
+    faults: Sequence[Fault] = (),
+    seed: int = 0,
+    iteration: int = 0,
+) -> Iterator[TensorRecord]:
+    """Yield every tensor of one run on the simulated device, as `run_reference` does.
+
+    Parameters
+    ----------
+    profile : str
+        A key of `workbench.run.numeric.PROFILES`.
+    precision_mode : str, optional
+        A key of `MODES`; the device's default if left out.
+    faults : sequence of Fault
+        Each must meet an operator of the graph.
+    seed : int
+        Added to the seed of every fault.
+
+    Raises
+    ------
+    GraphError
+        Unknown profile, mode or fault, or an input that does not fit.
+    """
+    model = numeric_model(profile, precision_mode)
+    seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
+    compiled = faulty_graph(graph, seeded)
+    device = Device(model, compiled, seeded)
+    return execute(compiled, feeds or {}, device.compute, iteration)
+
+
+class Device:
+    """The units of a device, set up for one graph."""
+
+    def __init__(self, model: NumericModel, graph: Graph, faults: Sequence[Fault]) -> None:
+        self._model = model
+        self._faults = tuple(fault for fault in faults if fault.kind != "wrong-attribute")
+        names = (op.name for op in graph.ops)
+        self._formats = dict(zip(names, model.formats(graph), strict=True))
+
+    def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        """Return the outputs of one operator as the device stores them."""
+        for tensor in tensors:
+            self._check(op, tensor)
+        formats = self._formats[op.name]
+        site = apply_faults(self._faults, Site(op))
+        with np.errstate(all="ignore"):
+            inputs = [self._load(tensor, formats) for tensor in tensors]
+            results = self._results(op, inputs, settings, site.accumulator)
+            outputs = tuple(
+                self._store(result, op, slot, formats) for slot, result in enumerate(results)
+            )
+            done = apply_faults(self._faults, replace(site, outputs=outputs)).outputs or ()
+        return list(done)
+
+    def _results(
+        self,
+        op: Op,
+        inputs: Sequence[Array],
+        settings: Mapping[str, Any],
+        accumulator: str,
+    ) -> list[Array]:
+        if op.op_type in CUBE and all(array.dtype == np.float32 for array in inputs):
+            rounding = None
+            if accumulator != "float32":
+                rounding = partial(self._model.round, name=accumulator)
+            return [CUBE[op.op_type](inputs, settings, rounding)]
+        if op.op_type not in KERNELS:
+            message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
+            raise GraphError(message)
+        return KERNELS[op.op_type](inputs, settings)
+
+    def _check(self, op: Op, tensor: Array) -> None:
+        if tensor.dtype.name == "bfloat16" and "bfloat16" not in self._model.profile.cube:
+            title = self._model.profile.title
+            message = f"dtypes of {op.name} must be known to {title}, got 'bfloat16'"
+            raise GraphError(message)
+
+    def _load(self, array: Array, formats: Formats) -> Array:
+        """Return an input as its unit reads it: float32, rounded to the input format."""
+        if array.dtype.kind in "biu" or array.dtype == np.float64:
+            return array
+        return self._model.round(array.astype(np.float32, copy=False), formats.inputs)
+
+    def _store(self, array: Array, op: Op, slot: int, formats: Formats) -> Array:
+        if slot >= len(op.outputs):
+            return array
+        if array.dtype == np.float32:
+            array = self._model.round(array, formats.output)
+        return self._model.store(array, op.outputs[slot].dtype)
