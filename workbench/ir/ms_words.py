@@ -25,7 +25,6 @@ TYPE_WORDS: dict[str, str] = {
     "complex128": "Complex128",
     "float8_e5m2": "Float8E5M2",
     "float8_e4m3fn": "Float8E4M3FN",
-    "float8_e8m0": "Float8E8M0",
 }
 """Canonical name → MindSpore's word."""
 
