@@ -1,0 +1,285 @@
+"""Align the operators of two graphs.
+
+Names mislead: ids shift when one operator is inserted, shared functions keep the scope of their
+first use, an autocast wrapper renames every scope. So structure comes first, anchored at the
+parameters; names and source lines only support it. Operators that differ only by what they are
+(fused, replaced, inserted) end up in N↔M groups between aligned neighbours.
+
+Rules, each claiming what it can:
+
+``structure``  the whole ancestry down to the parameters is the same (score 1)
+``name``       the same, and the full names are equal too (score 1)
+``topology``   matched neighbours, source line, scope and shape agree (score by weight of evidence)
+``group``      connected leftovers between the same aligned neighbours (score 0.6)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.compare.graph_view import GraphView, Origin
+from workbench.compare.groups import Group, find_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.graph.nodes import Graph, Op
+
+LEAST = 1.4
+"""Weight of evidence below which two operators are not called the same."""
+
+MARGIN = 0.2
+"""Lead over the runner-up that makes a match unambiguous; ties go by listing order."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpMatch:
+    """Target operators and golden operators that stand for the same computation."""
+
+    target: tuple[int, ...]
+    golden: tuple[int, ...]
+    rule: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Matches of two graphs, and the operators that have no partner.
+
+    ``partner`` maps a target operator to its golden one (one-to-one matches only); ``params`` maps
+    parameter numbers; ``groups`` are the N↔M matches with the values that correspond at their edges.
+    """
+
+    target: GraphView
+    golden: GraphView
+    matches: tuple[OpMatch, ...]
+    partner: dict[int, int]
+    params: dict[int, int]
+    groups: tuple[Group, ...]
+
+    @property
+    def only_target(self) -> tuple[int, ...]:
+        """Target operators in no one-to-one match, in listing order."""
+        return tuple(n for n in range(len(self.target.graph.ops)) if n not in self.partner)
+
+    @property
+    def only_golden(self) -> tuple[int, ...]:
+        """Golden operators in no one-to-one match, in listing order."""
+        taken = set(self.partner.values())
+        return tuple(n for n in range(len(self.golden.graph.ops)) if n not in taken)
+
+
+def align(target: Graph, golden: Graph) -> Alignment:
+    """Match the operators of two graphs; never raises, unmatched ones are left over."""
+    work = _Work(GraphView(target), GraphView(golden))
+    work.by_ancestry()
+    work.by_evidence()
+    work.identities()
+    groups = find_groups(work.target, work.golden, work.partner, work.params)
+    matches = [*work.matches, *(OpMatch(g.target, g.golden, "group", 0.6) for g in groups)]
+    matches.sort(key=lambda match: match.target[:1] or (len(target.ops),))
+    return Alignment(
+        work.target, work.golden, tuple(matches), work.partner, work.params, tuple(groups)
+    )
+
+
+class _Work:
+    """Matches found so far."""
+
+    def __init__(self, target: GraphView, golden: GraphView) -> None:
+        self.target = target
+        self.golden = golden
+        self.params = match_parameters(target.graph, golden.graph)
+        self.partner: dict[int, int] = {}
+        self.taken: set[int] = set()
+        self.matches: list[OpMatch] = []
+
+    def claim(self, t: int, g: int, rule: str, score: float) -> None:
+        self.partner[t] = g
+        self.taken.add(g)
+        same = self.target.graph.ops[t].name == self.golden.graph.ops[g].name
+        self.matches.append(OpMatch((t,), (g,), "name" if same else rule, round(score, 3)))
+
+    def by_ancestry(self) -> None:
+        """Match operators whose whole ancestry is the same."""
+        names = {t: f"p{t}" for t in self.params}
+        ours = _group(self.target.ancestry(names))
+        theirs = _group(self.golden.ancestry({g: f"p{t}" for t, g in self.params.items()}))
+        for digest, mine in ours.items():
+            other = theirs.get(digest, [])
+            if len(mine) == len(other):
+                for t, g in _by_name(mine, other, self.target.graph.ops, self.golden.graph.ops):
+                    self.claim(t, g, "structure", 1.0)
+
+    def by_evidence(self) -> None:
+        """Grow the matches along edges, names and source lines until nothing is sure any more."""
+        for least in (LEAST + 1.0, LEAST):
+            while True:
+                found = self._round(least)
+                if not found:
+                    break
+                for score, t, g in found:
+                    self.claim(t, g, "topology", min(0.99, score / 5))
+
+    def _round(self, least: float) -> list[tuple[float, int, int]]:
+        """Best pairs of one round, none of them contested."""
+        scored: list[tuple[float, int, int]] = []
+        for t in self.target.kernels:
+            if t not in self.partner:
+                scored += [(s, t, g) for g in self._candidates(t) if (s := self.weigh(t, g)) >= least]
+        scored.sort(key=lambda item: (-item[0], item[1], item[2]))
+        best_t: dict[int, float] = {}
+        best_g: dict[int, float] = {}
+        accepted: list[tuple[float, int, int]] = []
+        for score, t, g in scored:
+            first = t not in best_t and g not in best_g
+            best_t.setdefault(t, score)
+            best_g.setdefault(g, score)
+            if first:
+                accepted.append((score, t, g))
+        if not accepted:
+            return []
+        top = accepted[0][0]  # weaker pairs wait: a claim may change their weight
+        return [item for item in accepted if item[0] >= top - MARGIN]
+
+    def _candidates(self, t: int) -> Iterator[int]:
+        """Golden operators of the same type that share an anchor with a target operator."""
+        op = self.target.graph.ops[t]
+        seen: set[int] = set()
+        for near in (self._neighbours(t), self.golden.alike(op)):
+            for g in near:
+                if g in seen or g in self.taken or self.golden.graph.ops[g].op_type != op.op_type:
+                    continue
+                seen.add(g)
+                yield g
+
+    def _neighbours(self, t: int) -> Iterator[int]:
+        for origin in self.target.origins(t):
+            mapped = self.mapped(origin)
+            if mapped is not None:
+                yield from (number for number, _ in self.golden.readers(mapped))
+        for slot_reader, slot in self.target.readers_of(t):
+            partner = self.partner.get(slot_reader)
+            if partner is not None:
+                origins = self.golden.origins(partner)
+                if slot < len(origins) and origins[slot].kind == "op":
+                    yield origins[slot].number
+
+    def mapped(self, origin: Origin) -> Origin | None:
+        """The golden value that a target value stands for."""
+        table = self.partner if origin.kind == "op" else self.params
+        number = table.get(origin.number)
+        return None if number is None else origin._replace(number=number)
+
+    def weigh(self, t: int, g: int) -> float:
+        """Weight of evidence that two operators are the same."""
+        a, b = self.target.graph.ops[t], self.golden.graph.ops[g]
+        score = self._weigh_inputs(t, g) + self._weigh_readers(t, g)
+        score += 0.75 * (a.name == b.name) + 0.25 * (a.scope == b.scope)
+        frame, other = a.frame, b.frame
+        if frame and other and not frame.library:
+            score += 0.5 * (frame.code.strip() == other.code.strip() and frame.line == other.line)
+        same_shape = [s.shape for s in a.outputs] == [s.shape for s in b.outputs]
+        return score + (0.5 if same_shape else -0.5)
+
+    def _weigh_inputs(self, t: int, g: int) -> float:
+        score = 0.0
+        others = self.golden.origins(g)
+        for slot, origin in enumerate(self.target.origins(t)):
+            other = others[slot] if slot < len(others) else None
+            mapped = self.mapped(origin)
+            if other is None or (mapped is None and not self._is_taken(other)):
+                continue
+            weight = 1.5 if origin.kind == "param" else 1.0
+            score += weight if mapped == other else -weight
+        return score
+
+    def _is_taken(self, origin: Origin) -> bool:
+        return origin.kind == "op" and origin.number in self.taken
+
+    def _weigh_readers(self, t: int, g: int) -> float:
+        theirs = set(self.golden.readers_of(g))
+        agree = sum(1 for n, slot in self.target.readers_of(t) if (self.partner.get(n), slot) in theirs)
+        clash = sum(
+            1 for n, slot in self.target.readers_of(t)
+            if n in self.partner and (self.partner[n], slot) not in theirs
+        )  # fmt: skip
+        return min(agree, 2) * 1.0 - min(clash, 2) * 0.75
+
+    def identities(self) -> None:
+        """Match casts and the like that carry the same value into the same format."""
+        waiting: dict[tuple[object, ...], list[int]] = {}
+        for g in self.golden.identities:
+            waiting.setdefault(self._carried(self.golden, g, translate=False), []).append(g)
+        for t in self.target.identities:
+            partners = waiting.get(self._carried(self.target, t, translate=True))
+            if partners:
+                self.claim(t, partners.pop(0), "topology", 0.8)
+
+    def _carried(self, view: GraphView, number: int, *, translate: bool) -> tuple[object, ...]:
+        origin: Origin | None = view.source(number)
+        if translate and origin is not None:
+            origin = self.mapped(origin) or Origin("none", -1, -1)
+        op = view.graph.ops[number]
+        return origin, op.op_type, op.outputs[0].dtype if op.outputs else ""
+
+
+def _group(digests: dict[int, int]) -> dict[int, list[int]]:
+    groups: dict[int, list[int]] = {}
+    for number, digest in digests.items():
+        groups.setdefault(digest, []).append(number)
+    return groups
+
+
+def _by_name(
+    mine: list[int], other: list[int], ours: Sequence[Op], theirs: Sequence[Op]
+) -> Iterator[tuple[int, int]]:
+    """Pair two equally long lists of interchangeable operators: equal names first, then order."""
+    if len(mine) == 1:
+        yield mine[0], other[0]
+        return
+    named = {theirs[g].name: g for g in other}
+    left = []
+    for t in mine:
+        g = named.pop(ours[t].name, None)
+        if g is None:
+            left.append(t)
+        else:
+            yield t, g
+    yield from zip(left, sorted(named.values()), strict=False)
+
+
+def match_parameters(target: Graph, golden: Graph) -> dict[int, int]:
+    """Match parameters: by name, by a name without the wrapper's prefix, then by kind and position."""
+    pairs: dict[int, int] = {}
+    taken: set[int] = set()
+
+    def claim(keys: list[object], others: list[object]) -> None:
+        index: dict[object, list[int]] = {}
+        for g, key in enumerate(others):
+            if key and g not in taken:
+                index.setdefault(key, []).append(g)
+        for t, key in enumerate(keys):
+            candidates = index.get(key) if key and t not in pairs else None
+            if candidates and keys.count(key) == len(candidates):
+                pairs[t] = candidates.pop(0)
+                taken.add(pairs[t])
+
+    ours, theirs = target.parameters, golden.parameters
+    claim([p.name for p in ours], [p.name for p in theirs])
+    claim([_bare(p.name) for p in ours], [_bare(p.name) for p in theirs])
+    left_t = [t for t, p in enumerate(ours) if t not in pairs and not p.is_weight]
+    left_g = [g for g, p in enumerate(theirs) if g not in taken and not p.is_weight]
+    for t, g in zip(left_t, left_g, strict=False):
+        if ours[t].spec.shape == theirs[g].spec.shape or len(left_t) == len(left_g):
+            pairs[t] = g
+    return pairs
+
+
+def _bare(name: str) -> str:
+    """Name without the prefixes that wrappers add (``_backbone.``, ``network.``)."""
+    parts = name.split(".")
+    while len(parts) > 1 and parts[0] in ("_backbone", "network", "_network", "net", "backbone"):
+        parts.pop(0)
+    return ".".join(parts)

@@ -1,0 +1,112 @@
+"""Causes: what differs between two aligned operators apart from their data, as named evidence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.graph.nodes import Const, Param
+from workbench.graph.traits import argument_name, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.compare.align import Alignment
+    from workbench.compare.groups import Group
+    from workbench.graph.nodes import Graph, Op
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between two operators: a kind of FINDING_KINDS, its subject, one sentence."""
+
+    kind: str
+    subject: str
+    text: str
+
+
+def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference]:
+    """Settings (attributes and constant arguments) that both operators have with other values.
+
+    Numbers within ``tolerance`` (relative) of each other are equal: a constant that was rounded to
+    the run's number format is no cause.
+    """
+    ours, theirs = settings(op), settings(golden)
+    found = []
+    for name in sorted(ours.keys() & theirs.keys()):
+        if not same_value(ours[name], theirs[name], tolerance):
+            text = f"{name} differs: {_show(ours[name])} in the target, {_show(theirs[name])} in the golden"
+            found.append(Difference("attribute", name, text))
+    return found
+
+
+def same_value(a: Any, b: Any, tolerance: float) -> bool:
+    """Whether two settings mean the same."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(
+            same_value(x, y, tolerance) for x, y in zip(a, b, strict=True)
+        )
+    if isinstance(a, bool | int | float) and isinstance(b, bool | int | float):
+        if isinstance(a, int) and isinstance(b, int):
+            return int(a) == int(b)
+        return math.isclose(a, b, rel_tol=max(tolerance, 1e-7), abs_tol=0.0)
+    if isinstance(a, str) and isinstance(b, str):
+        return a.lower() == b.lower()
+    if isinstance(a, str) or isinstance(b, str):
+        return True  # two spellings of different dialects; not comparable, so no evidence
+    return bool(a == b)
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def type_differences(op: Op, golden: Op) -> Iterator[Difference]:
+    """Differences of what the operators are declared to produce."""
+    for slot, (ours, theirs) in enumerate(zip(op.outputs, golden.outputs, strict=False)):
+        if ours.shape is not None and theirs.shape is not None and ours.shape != theirs.shape:
+            text = f"output.{slot} has shape {ours.shape} in the target, {theirs.shape} in the golden"
+            yield Difference("shape", f"output.{slot}", text)
+        if ours.dtype != theirs.dtype:
+            text = f"output.{slot} is {ours.dtype} in the target, {theirs.dtype} in the golden"
+            yield Difference("precision", f"output.{slot}", text)
+
+
+def group_difference(group: Group, found: Alignment) -> Difference:
+    """What a group of leftovers says: inserted, removed or replaced operators."""
+    ours = [found.target.graph.ops[n] for n in group.target]
+    theirs = [found.golden.graph.ops[n] for n in group.golden]
+    if ours and theirs:
+        text = f"the target computes {_names(ours)} where the golden computes {_names(theirs)}"
+    elif ours:
+        text = f"only the target has {_names(ours)} here"
+    else:
+        text = f"the golden has {_names(theirs)} here, the target has not"
+    return Difference("structure", _types(ours) or _types(theirs), text)
+
+
+def _types(ops: list[Op]) -> str:
+    return "+".join(op.op_type for op in ops[:4])
+
+
+def _names(ops: list[Op]) -> str:
+    shown = ", ".join(f"{op.op_type} ({op.name})" for op in ops[:4])
+    return shown if len(ops) <= 4 else f"{shown} and {len(ops) - 4} more"
+
+
+def input_subject(op: Op, graph: Graph, slot: int) -> tuple[str, str] | None:
+    """Kind and name of an input that no operator produced; ``None`` for a produced one."""
+    for index, operand in enumerate(op.flat_inputs()):
+        if index != slot:
+            continue
+        if isinstance(operand, Param):
+            parameter = graph.parameters[operand.index]
+            name = parameter.name or f"parameter {operand.index}"
+            return ("parameter" if parameter.is_weight else "input"), name
+        if isinstance(operand, Const):
+            single = operand.shape in ((), None) or operand.shape == (1,)
+            name = argument_name(op, slot) or f"input.{slot}"
+            return ("attribute" if single else "constant"), name
+    return None

@@ -1,0 +1,147 @@
+"""Compare two dumps: bind, pair, measure, follow, judge. The one way from dumps to a `Result`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.compare.bind import Binding, bind
+from workbench.compare.findings import find
+from workbench.compare.flow import Flow
+from workbench.compare.judge import judge_rows
+from workbench.compare.measuring import CANCELLED, measure_pairs
+from workbench.compare.pairing import Pairing, Selection, pair_tensors
+from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
+from workbench.compare.sentence import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.compare.measuring import Cancelled, Progress
+    from workbench.compare.result import Finding, Row, Side, Verdict
+    from workbench.dump.tree import Dump
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The result, and the walk it came from (for whoever wants to look deeper)."""
+
+    result: Result
+    flow: Flow
+
+
+def compare_dumps(
+    target: Dump,
+    golden: Dump,
+    *,
+    selection: Selection = Selection(),
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Compared:
+    """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception."""
+    ours, theirs = bind_both(target, golden)
+    pairing = pair_tensors(ours, theirs, selection)
+    measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
+    partial = any(item.reason == CANCELLED for item in measured)
+    flow = Flow(pairing, measured, npu=is_npu(target) or is_npu(golden)).run()
+    rows = judge_rows(flow, measured)
+    findings = find(flow, rows)
+    coverage = ledger(pairing)
+    verdict = decide(rows, findings, coverage, partial=partial)
+    result = Result(
+        verdict=verdict,
+        sentence=sentence(verdict, rows, findings, coverage, partial=partial),
+        target=SideInfo(target.path, target.layout, target.tensors),
+        golden=SideInfo(golden.path, golden.layout, golden.tensors),
+        coverage=coverage,
+        anomalies=tuple(anomalies(pairing)),
+        findings=tuple(findings),
+        rows=tuple(rows),
+        partial=partial,
+        facts=_facts(target, golden),
+    )
+    return Compared(result, flow)
+
+
+def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
+    """Bind both dumps; a side without graphs borrows those of the other."""
+    ours = bind(target, None if target.graphs or not golden.graphs else golden.graphs)
+    theirs = bind(golden, None if golden.graphs or not target.graphs else target.graphs)
+    return ours, theirs
+
+
+def is_npu(dump: Dump) -> bool:
+    """Whether an Ascend device (or one that behaves like it) wrote the dump."""
+    device = dump.info.get("device_target", "")
+    return device == "Ascend" or (not device and dump.info.get("writer") == "ascend")
+
+
+def ledger(pairing: Pairing) -> Coverage:
+    """Count every tensor of both sides once; raises AssertionError if one is missing."""
+    skipped: Counter[str] = Counter()
+    for side in ("target", "golden"):
+        for item in getattr(pairing, f"skipped_{side}"):
+            skipped[f"{side}:{item.reason}"] += 1
+    coverage = Coverage(
+        matched=len(pairing.pairs),
+        unmatched_target=len(pairing.only_target),
+        unmatched_golden=len(pairing.only_golden),
+        skipped=dict(sorted(skipped.items())),
+    )
+    for side in ("target", "golden"):
+        left = getattr(coverage, f"unmatched_{side}") + len(getattr(pairing, f"skipped_{side}"))
+        tensors = getattr(pairing, side).dump.tensors
+        if coverage.matched + left != tensors:
+            message = f"the ledger of the {side} must add up to {tensors}, got {coverage.matched + left}"
+            raise AssertionError(message)
+    return coverage
+
+
+def anomalies(pairing: Pairing) -> list[Anomaly]:
+    """Everything about the dumps that is not what it says, in order of side and kind."""
+    found: list[Anomaly] = []
+    sides: tuple[tuple[Side, Binding], ...] = (("target", pairing.target), ("golden", pairing.golden))
+    for side, binding in sides:
+        for note in (*binding.dump.notes, *binding.notes):
+            found.append(Anomaly(side, note.kind, note.name, note.detail))  # noqa: PERF401
+        skipped = pairing.skipped_target if side == "target" else pairing.skipped_golden
+        found += [
+            Anomaly(side, item.reason, item.name, item.detail)
+            for item in skipped
+            if item.reason not in ("inside-group", "not-selected")
+        ]
+        found += [
+            Anomaly(side, note.kind, note.name, note.detail)
+            for owner, note in pairing.notes
+            if owner == side
+        ]
+    return sorted(found, key=lambda a: (a.side != "target", a.kind))
+
+
+def decide(
+    rows: Sequence[Row], findings: Sequence[Finding], coverage: Coverage, *, partial: bool
+) -> Verdict:
+    """Verdict of the whole comparison."""
+    if any(finding.defect for finding in findings) or any(row.status == "fail" for row in rows):
+        return "fail"
+    if all(row.status == "uncomparable" for row in rows):
+        return "inconclusive"
+    warned = any(row.status in ("warn", "uncomparable") and not _expected(row) for row in rows)
+    if warned or partial or coverage.unmatched_target or coverage.unmatched_golden:
+        return "warn"
+    return "pass"
+
+
+def _expected(row: Row) -> bool:
+    """Uncomparable rows that say nothing against agreement: memory that nobody reads."""
+    return row.status == "uncomparable" and "unused-output" in row.reason
+
+
+def _facts(target: Dump, golden: Dump) -> dict[str, str]:
+    facts = {}
+    for side, dump in (("target", target), ("golden", golden)):
+        for key in ("device_target", "ms_version"):
+            if key in dump.info:
+                facts[f"{side} {key}"] = dump.info[key]
+    return facts

@@ -1,0 +1,287 @@
+"""Findings: ranked statements about causes, from the guilty operators of the walk.
+
+A named difference (attribute, parameter, feed, constant, structure) ranks above an unexplained one;
+among equals the earlier operator in data-flow order comes first. One cause is told once, however
+many operators, iterations or turns it reaches.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.compare.cause import Difference, setting_differences, type_differences
+from workbench.compare.noise import PASS_FACTOR
+from workbench.compare.result import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.compare.flow import Cause, Event, Flow
+    from workbench.compare.pairing import Pairing
+    from workbench.compare.result import Row
+    from workbench.graph.nodes import Op
+
+_CERTAINTY = {
+    "attribute": 0.98,
+    "parameter": 0.95,
+    "input": 0.95,
+    "constant": 0.95,
+    "structure": 0.9,
+    "shape": 0.9,
+    "non-finite": 0.88,
+    "own-error": 0.6,
+    "precision": 0.3,
+    "info": 0.2,
+    "unmatched": 0.1,
+}
+"""Kind → score of a finding with full evidence. An own error gains with its size, up to 0.85."""
+
+_ADVICE = {
+    "attribute": "make the setting the same on both sides and run the target again",
+    "parameter": "load the same checkpoint on both sides and compare again",
+    "input": "feed both runs the same data and compare again",
+    "constant": "compare how the two programs build this constant",
+    "structure": "compare the two programs at this source line",
+    "shape": "compare the operator's attributes and input shapes at this source line",
+    "non-finite": "look at the operator's inputs for values outside the range of its number format",
+    "own-error": "run this operator alone with the target's inputs, in higher precision",
+    "precision": "expected when the runs use different number formats; no action",
+    "unmatched": "dump the same operators on both sides to compare them too",
+    "info": "no action unless the operator's outputs are in doubt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Blame:
+    """A guilty event with its kind decided."""
+
+    event: Event
+    kind: str
+    subject: str
+    texts: tuple[str, ...]
+
+
+def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
+    """Return all findings, best first."""
+    defects = _merge(flow, [_decide(event) for event in flow.guilty])
+    if not defects:
+        defects = list(_fallback(flow, rows))
+    facts = [*_precision(flow, rows), *_settings(flow), *_unmatched(flow.pairing)]
+    return sorted(defects, key=lambda f: (_tier(f.kind), f.order)) + facts
+
+
+def _tier(kind: str) -> int:
+    return 0 if _CERTAINTY[kind] >= 0.9 else 1
+
+
+def _decide(event: Event) -> _Blame:
+    """Choose the kind of a guilty event from its differences, the surest first."""
+    named: list[Difference | Cause] = [d for d in event.differences if d.kind != "precision"]
+    named.sort(key=lambda d: -_CERTAINTY[d.kind])
+    texts = tuple(d.text for d in named)
+    if named:
+        return _Blame(event, named[0].kind, named[0].subject, texts)
+    if event.worst is not None and event.worst.divergence.mismatch:
+        return _Blame(event, "non-finite", "", texts)
+    unequal = [m.divergence.reason for m in event.measured.values() if m.pair.io == "output"]
+    if event.worst is None and any(reason.startswith("element counts") for reason in unequal):
+        return _Blame(event, "shape", "", tuple(filter(None, unequal)))
+    return _Blame(event, "own-error", "", texts)
+
+
+def _merge(flow: Flow, blames: Iterable[_Blame]) -> list[Finding]:
+    """One finding a cause: the first operator it reaches, the others counted in its evidence."""
+    groups: dict[tuple[object, ...], list[_Blame]] = {}
+    for blame in blames:
+        groups.setdefault(_key(flow, blame), []).append(blame)
+    return [_finding(flow, group) for group in groups.values()]
+
+
+def _key(flow: Flow, blame: _Blame) -> tuple[object, ...]:
+    block = blame.event.block
+    if blame.kind in ("parameter", "input", "constant", "attribute"):
+        return blame.kind, blame.subject, blame.texts[:1] if blame.kind == "attribute" else ""
+    return blame.kind, block.rank, block.graph_id, _name(flow, blame.event)
+
+
+def _name(flow: Flow, event: Event) -> str:
+    op = _operator(flow, event)
+    if op is not None:
+        return op.name
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    return run.op_name if run is not None else ""
+
+
+def _operator(flow: Flow, event: Event) -> Op | None:
+    graph = flow.pairing.target.graph(event.block)
+    return graph.ops[event.blamed] if graph is not None and event.blamed >= 0 else None
+
+
+def _finding(flow: Flow, group: list[_Blame]) -> Finding:
+    first = group[0]
+    event = first.event
+    op = _operator(flow, event)
+    worst = event.worst
+    slot = worst.pair.slot if worst is not None else 0
+    error = worst.error if worst is not None else None
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    return Finding(
+        kind=first.kind,
+        op_name=_name(flow, event),
+        op_type=op.op_type if op is not None else run.op_type if run is not None else "",
+        graph_id=event.block.graph_id,
+        iteration=event.block.iteration,
+        io=worst.pair.io if worst is not None else "output",
+        slot=slot,
+        score=_score(first, error),
+        own_error=error,
+        inherited_error=event.inherited,
+        noise_floor=event.own_floor,
+        evidence=tuple(_evidence(flow, group)),
+        advice=_ADVICE[first.kind],
+        source=op.frame if op is not None else None,
+        order=event.order,
+    )
+
+
+def _score(blame: _Blame, error: float | None) -> float:
+    base = _CERTAINTY[blame.kind]
+    if blame.kind != "own-error" or error is None:
+        return base
+    explained = PASS_FACTOR * (blame.event.own_floor + 2 * blame.event.inherited)
+    decades = math.log10(error / explained) if explained and math.isfinite(error) else 2.5
+    return round(min(0.85, base + 0.1 * max(0.0, decades)), 3)
+
+
+def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
+    event = group[0].event
+    yield from group[0].texts
+    worst = event.worst
+    if worst is not None:
+        where = f"{worst.pair.io}.{worst.pair.slot}"
+        if worst.divergence.mismatch:
+            yield f"{where}: {worst.divergence.mismatch} positions differ in NaN or infinity; {_extremes(worst.divergence.metrics)}"
+        else:
+            factor = worst.error / event.own_floor if event.own_floor else math.inf
+            yield f"{where} has relative error {worst.error:.3g}, {factor:.3g} times the noise floor {event.own_floor:.2g}"
+        yield f"its produced inputs differ by at most {event.inherited:.2g}"
+    if event.unseen:
+        yield f"{event.unseen} operators before it were not dumped on both sides"
+    others = {(_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}
+    others.discard((_name(flow, event), event.block.graph_id))
+    if others:
+        shown = ", ".join(sorted(name for name, _ in others)[:3])
+        yield f"the same at {len(others)} further operators: {shown}{' …' if len(others) > 3 else ''}"
+
+
+def _extremes(metrics: object) -> str:
+    values = metrics if isinstance(metrics, dict) else {}
+    parts = [
+        f"{side.lower()} has {int(values.get(side + 'NaN', 0))} NaN, "
+        f"{int(values.get(side + 'PosInf', 0) + values.get(side + 'NegInf', 0))} Inf"
+        for side in ("Target", "Golden")
+    ]
+    return "; ".join(parts)
+
+
+def _fallback(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Failing tensors nobody was blamed for: name the first, so that no failure goes unnamed."""
+    row = next((r for r in rows if r.status == "fail"), None)
+    if row is None:
+        return
+    kind = "parameter" if row.op_type == "Parameter" else "own-error"
+    name, op_type, source = row.op_name, row.op_type, row.source
+    if kind == "parameter":
+        reader = _first_reader(flow, row)
+        if reader is not None:
+            name, op_type, source = reader.name, reader.op_type, reader.frame
+    error = row.error if row.error is not None else math.inf
+    evidence = (f"{row.op_name} differs: relative difference {error:.3g}", row.reason)
+    yield Finding(
+        kind, name, op_type, row.graph_id, row.iteration, row.io, row.slot, 0.5, error,
+        row.inherited_error, row.noise_floor, tuple(filter(None, evidence)), _ADVICE[kind], source,
+        row.order,
+    )  # fmt: skip
+
+
+def _first_reader(flow: Flow, row: Row) -> Op | None:
+    """First computing operator that reads a parameter, by the name of its file."""
+    graph = flow.pairing.target.graphs.get((row.rank, row.graph_id))
+    found = flow.pairing.alignments.get((row.rank, row.graph_id))
+    if graph is None or found is None:
+        return None
+    from workbench.compare.graph_view import Origin
+    from workbench.dump.names import sanitize
+
+    for index, parameter in enumerate(graph.parameters):
+        if row.op_name in (parameter.name, sanitize(parameter.name)):
+            readers = found.target.readers(Origin("param", index))
+            return graph.ops[readers[0][0]] if readers else None
+    return None
+
+
+def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
+    """The two runs compute in different number formats: said once, at the first such operator."""
+    count, first = 0, None
+    for (rank, graph_id), found in flow.pairing.alignments.items():
+        for t, g in sorted(found.partner.items()):
+            op, golden = found.target.graph.ops[t], found.golden.graph.ops[g]
+            texts = [d.text for d in type_differences(op, golden) if d.kind == "precision"]
+            if texts:
+                count += 1
+                first = first or (rank, graph_id, op, texts[0])
+    if first is None:
+        return
+    _, graph_id, op, text = first
+    errors = [r.error for r in rows if r.error is not None and math.isfinite(r.error)]
+    evidence = (text, f"{count} operators compute in another number format",
+                f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}")  # fmt: skip
+    yield Finding(
+        "precision", op.name, op.op_type, graph_id, 0, "output", 0, _CERTAINTY["precision"], None,
+        None, None, evidence, _ADVICE["precision"], op.frame,
+    )  # fmt: skip
+
+
+def _settings(flow: Flow) -> Iterator[Finding]:
+    """Settings that differ at operators nobody blames: worth knowing."""
+    blamed = {(e.block.rank, e.block.graph_id, e.blamed) for e in flow.guilty}
+    for (rank, graph_id), found in flow.pairing.alignments.items():
+        for t, g in sorted(found.partner.items()):
+            if (rank, graph_id, t) in blamed:
+                continue
+            op = found.target.graph.ops[t]
+            tolerance = PASS_FACTOR * flow.coarsest.get((rank, graph_id), 1e-6)
+            differences = setting_differences(op, found.golden.graph.ops[g], tolerance)
+            if differences:
+                yield Finding(
+                    "info", op.name, op.op_type, graph_id, 0, "output", 0, _CERTAINTY["info"], None,
+                    None, None, (*(d.text for d in differences), _seen(flow, rank, graph_id, t)),
+                    _ADVICE["info"], op.frame,
+                )  # fmt: skip
+
+
+def _seen(flow: Flow, rank: int, graph_id: int, op: int) -> str:
+    events = [e for (b, n), e in flow.events.items() if (b.rank, b.graph_id, n) == (rank, graph_id, op)]
+    if not any(event.worst is not None for event in events):
+        return "its outputs are not in both dumps"
+    if any(event.tainted for event in events):
+        return "its inputs already carry a defect, so its own share is not known"
+    return "its outputs agree"
+
+
+def _unmatched(pairing: Pairing) -> Iterator[Finding]:
+    ours, theirs = len(pairing.only_target), len(pairing.only_golden)
+    if not ours and not theirs:
+        return
+    lone = (pairing.only_target or pairing.only_golden)[0]
+    key = lone.record.key
+    binding = pairing.target if ours else pairing.golden
+    op = binding.operator(lone.run) if lone.run is not None else None
+    evidence = (f"{ours} tensors only in the target, {theirs} only in the golden",)
+    yield Finding(
+        "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
+        _CERTAINTY["unmatched"], None, None, None, evidence, _ADVICE["unmatched"],
+        op.frame if op is not None else None,
+    )  # fmt: skip

@@ -1,0 +1,143 @@
+"""Judge: the status of every tensor, from the walk through the data flow.
+
+``equal``         every element has the same value
+``pass``          the error is below the noise floor of the number formats involved
+``warn``          above it, but explained by what the inputs carried; no defect is known upstream
+``fail``          neither explains it, or a defect upstream does
+``uncomparable``  the figures must not decide: unreadable, distrusted, of different size
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.compare.noise import PASS_FACTOR, floor
+from workbench.compare.result import Row
+from workbench.core.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.compare.flow import Event, Flow
+    from workbench.compare.measuring import Measured
+    from workbench.compare.result import Status
+    from workbench.core.tensors import TensorRecord, TensorSpec
+    from workbench.graph.nodes import SourceFrame
+
+
+class Judged(NamedTuple):
+    """Status of one pair, the reason in words, and the floor it was judged by."""
+
+    status: Status
+    reason: str
+    noise_floor: float | None
+    inherited: float | None
+
+
+def judge_rows(flow: Flow, measured: Iterable[Measured]) -> list[Row]:
+    """Return one row for every pair, in data-flow order."""
+    return [_row(flow, item) for item in measured]
+
+
+def _row(flow: Flow, item: Measured) -> Row:
+    pair = item.pair
+    event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
+    judged = judge(flow, item, event)
+    key = pair.target.key
+    d = item.divergence
+    return Row(
+        op_name=pair.op_name,
+        op_type=key.op_type,
+        graph_id=key.graph_id,
+        iteration=key.iteration,
+        io=pair.io,
+        slot=pair.slot,
+        golden_op_name=pair.golden_run.op_name if pair.golden_run else pair.golden.key.op_name,
+        match_rule=pair.rule,
+        match_score=pair.score,
+        status=judged.status,
+        reason=judged.reason,
+        metrics=d.metrics,
+        source=_source(flow, item),
+        order=pair.order,
+        turn=pair.run.block.turn if pair.run is not None else key.turn,
+        rank=key.rank,
+        error=None if d.reason else item.error,
+        inherited_error=judged.inherited,
+        noise_floor=judged.noise_floor,
+        target_spec=_spec(pair.target),
+        golden_spec=_spec(pair.golden),
+        target_path=pair.target.path,
+        golden_path=pair.golden.path,
+    )
+
+
+def _source(flow: Flow, item: Measured) -> SourceFrame | None:
+    run = item.pair.run
+    op = flow.pairing.target.operator(run) if run is not None else None
+    return op.frame if op is not None else None
+
+
+def _spec(record: TensorRecord) -> TensorSpec:
+    """What the record is known to be without opening its file again."""
+    if record.source is None:
+        return record.label
+    try:
+        return record.source.spec()._replace(format=record.label.format)
+    except FormatError:
+        return record.label
+
+
+def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
+    """Status of one pair; ``event`` is the execution it belongs to (``None``: a Parameter file)."""
+    d = item.divergence
+    if item.reason or d.reason:
+        return Judged("uncomparable", item.reason or d.reason, None, None)
+    reason = "holds the value after the update" if item.rewritten and item.pair.io == "input" else ""
+    own = _own_floor(flow, item, event)
+    inherited = event.inherited if event is not None else None
+    if d.equal:
+        return Judged("equal", reason, own, inherited)
+    if d.mismatch:
+        return Judged("fail", _mismatch(item), own, inherited)
+    if item.error <= PASS_FACTOR * own:
+        return Judged("pass", reason, own, inherited)
+    wrong = _is_wrong(flow, item, event)
+    return Judged("fail" if wrong else "warn", reason, own, inherited)
+
+
+def _own_floor(flow: Flow, item: Measured, event: Event | None) -> float:
+    if event is not None and item.pair.io == "output":
+        return event.own_floor
+    key = (item.pair.target.key.rank, item.pair.target.key.graph_id)
+    coarsest = flow.coarsest.get(key, 0.0)
+    if event is None:
+        return floor(None, coarsest)
+    return min(event.own_floor, floor(None, coarsest))
+
+
+def _is_wrong(flow: Flow, item: Measured, event: Event | None) -> bool:
+    """Whether a defect explains an error above the floor."""
+    if event is None:
+        name = item.pair.op_name
+        return flow.is_tainted(item.pair.target.key.rank, name) or not flow.is_updated(name)
+    if item.pair.io == "output" or item.rewritten:
+        return event.guilty or event.tainted
+    state = flow.input_states.get((event.block, event.op), {}).get(item.pair.slot)
+    return state is not None and (state.tainted or bool(state.causes))
+
+
+def _mismatch(item: Measured) -> str:
+    m = item.divergence.metrics
+    both = int(min(m.get("TargetNaN", 0), m.get("GoldenNaN", 0)))
+    parts = [
+        f"{int(m[f'{side}{kind}'])} {word} in the {side.lower()}"
+        for side in ("Target", "Golden")
+        for kind, word in (("NaN", "NaN"), ("PosInf", "+Inf"), ("NegInf", "-Inf"))
+        if m.get(f"{side}{kind}", 0)
+    ]
+    text = ", ".join(parts) or "non-finite values differ"
+    if both and math.isclose(m["TargetNaN"], m["GoldenNaN"]):
+        return f"{text}; NaN is never agreement"
+    return text

@@ -1,0 +1,164 @@
+"""Measure every pair of a pairing; what cannot be measured becomes a reason, never an exception."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.compare.measure import choose_kernel, measure, measure_arrays
+from workbench.compare.metrics import Divergence, unmeasured
+from workbench.compare.oddities import MISLABELLED, REWRITTEN
+from workbench.compare.statistics import measure_statistics
+from workbench.core.dtypes import dtype
+from workbench.core.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.compare.measure import KernelName
+    from workbench.compare.pairing import Pair, Pairing
+    from workbench.core.tensors import TensorRecord
+
+    Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
+
+CANCELLED = "cancelled"
+
+
+@dataclass(slots=True)
+class Measured:
+    """A pair and how far apart its tensors are.
+
+    ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
+    size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
+    serve to find where an error begins, and nothing else.
+    """
+
+    pair: Pair
+    divergence: Divergence
+    reason: str = ""
+    salvaged: bool = False
+    rewritten: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether the figures say anything about the tensors."""
+        return not self.divergence.reason and (not self.reason or self.salvaged)
+
+    @property
+    def error(self) -> float:
+        """Relative error; infinite where finite and non-finite values meet."""
+        return math.inf if self.divergence.mismatch else self.divergence.error
+
+
+def measure_pairs(
+    pairing: Pairing,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> list[Measured]:
+    """Measure all pairs in order. Once ``cancelled`` is true the rest carries the reason "cancelled"."""
+    pairs = sorted(pairing.pairs, key=lambda pair: pair.order)
+    kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
+    odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
+    result: list[Measured] = []
+    for number, pair in enumerate(pairs):
+        if cancelled is not None and cancelled():
+            result += [Measured(rest, unmeasured(CANCELLED), CANCELLED) for rest in pairs[number:]]
+            break
+        kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
+        result.append(measure_pair(pair, kinds, kernel, cancelled))
+        if progress is not None:
+            progress(number + 1, len(pairs), pair.op_name)
+    return result
+
+
+def _estimate_bytes(pairs: Sequence[Pair]) -> int:
+    """Bytes of both sides, from every n-th pair so that asking costs less than it saves."""
+    step = max(1, len(pairs) // 256)
+    sample = pairs[::step]
+    total = 0
+    for pair in sample:
+        for record in (pair.target, pair.golden):
+            try:
+                total += os.stat(record.path).st_size if record.path else 0  # noqa: PTH116 - speed
+            except OSError:
+                continue
+    return total * step
+
+
+def measure_pair(
+    pair: Pair,
+    kinds: tuple[str, str],
+    kernel: KernelName | None = None,
+    cancelled: Cancelled | None = None,
+) -> Measured:
+    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none)."""
+    sides = [f"{side} {kind}" for side, kind in zip(("target", "golden"), kinds, strict=True)
+             if kind and kind != REWRITTEN]  # fmt: skip
+    rewritten = REWRITTEN in kinds
+    reason = ", ".join(sides)
+    try:
+        if MISLABELLED in kinds:
+            return Measured(pair, _salvage(pair, kinds), reason, salvaged=True, rewritten=rewritten)
+        found = _measure(pair.target, pair.golden, kernel, cancelled)
+    except FormatError as error:
+        return Measured(pair, unmeasured(str(error)), str(error))
+    return Measured(pair, found, reason or found.reason, rewritten=rewritten)
+
+
+def _measure(
+    target: TensorRecord,
+    golden: TensorRecord,
+    kernel: KernelName | None,
+    cancelled: Cancelled | None,
+) -> Divergence:
+    if target.source is not None and golden.source is not None:
+        return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
+    ours, theirs = _statistics(target, golden), _statistics(golden, target)
+    return measure_statistics(ours, theirs, target.label.size or 0)
+
+
+def _statistics(record: TensorRecord, other: TensorRecord) -> dict[str, float | str]:
+    """Statistics of a record; those of a full tensor are computed if the other side has only them."""
+    if record.statistics is not None:
+        return dict(record.statistics)
+    if record.source is None or other.statistics is None:
+        return {}
+    x = record.source.array()
+    if x.dtype.kind == "c" or not x.size:
+        return {}
+    x = x.astype(np.float64)
+    return {
+        "Max Value": float(x.max()),
+        "Min Value": float(x.min()),
+        "Avg Value": float(x.mean()),
+        "L2Norm Value": float(np.sqrt(np.square(x).sum())),
+    }
+
+
+def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
+    """Measure what is right of a pair of which a file holds the first half of a wider buffer."""
+    ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
+    count = min(ours.size, theirs.size)
+    if not count:
+        return unmeasured("nothing of the tensor can be recovered")
+    return measure_arrays(ours[:count], theirs[:count])
+
+
+def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
+    """Flat elements; those of a mislabelled file in the type its kernel wrote."""
+    if record.source is None:
+        return np.empty(0, np.float32)
+    flat = record.source.array().ravel()
+    if kind != MISLABELLED:
+        return flat
+    wide = dtype("float64" if flat.dtype.itemsize == 4 else "float32").storage
+    raw = flat.tobytes()
+    return np.frombuffer(raw[: len(raw) // wide.itemsize * wide.itemsize], wide)

@@ -1,0 +1,106 @@
+"""The noise floor: how large an error the number formats alone explain.
+
+A value that has once been rounded to a format carries at least that format's relative error, so the
+coarsest format among a value's ancestors counts, on either side. The floor of an operator is then
+
+    own = u · (2 + √K · r)
+
+with u the unit roundoff of that format (2^-11 for float16), K the length of the sums the operator
+forms and r the ratio of the accumulator's roundoff to u (cube units accumulate in float32; random
+rounding errors grow with √K: Higham & Mary 2019). What came in through the inputs is added to it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.core.dtypes import DTYPES
+from workbench.graph.nodes import Param, Value
+from workbench.graph.traits import CONTRACTIONS, STEPS
+from workbench.compare.oddities import rewritten_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Op
+
+PASS_FACTOR = 8.0
+"""Measured noise stays below this multiple of the floor in every clean real pair we know."""
+
+HINTED_FACTOR = 2.0
+"""The same multiple where the two graphs already differ in the operator's settings."""
+
+FLOAT32 = DTYPES["float32"].roundoff
+CUBE_INPUT = 2.0**-11
+"""Roundoff of cube inputs on an NPU whatever the graph says: float16 or HF32 (2^-12)."""
+
+
+def spec_roundoff(spec: TensorSpec | None) -> float:
+    """Roundoff of a tensor's number format; 0 for exact formats."""
+    row = DTYPES.get(spec.dtype) if spec is not None else None
+    return row.roundoff if row is not None else 0.0
+
+
+def op_roundoff(op: Op, *, npu: bool) -> float:
+    """Coarsest roundoff that the operator itself applies to floats."""
+    specs: Iterable[TensorSpec | None] = (
+        *op.outputs, *op.input_specs, *op.device_inputs, *op.device_outputs
+    )  # fmt: skip
+    coarsest = max((spec_roundoff(spec) for spec in specs), default=0.0)
+    if npu and op.op_type in CONTRACTIONS:
+        return max(coarsest, CUBE_INPUT)
+    return coarsest
+
+
+def contexts(graph: Graph, *, npu: bool) -> list[float]:
+    """Coarsest roundoff among the ancestors of every operator, itself included.
+
+    Parameters that an operator of the graph updates carry the coarsest format of the whole graph.
+    """
+    own = [op_roundoff(op, npu=npu) for op in graph.ops]
+    updated = {
+        operand.index
+        for op in graph.ops
+        for slot, operand in enumerate(op.flat_inputs())
+        if slot in rewritten_slots(op) and isinstance(operand, Param)
+    }
+    whole = max(own, default=0.0)
+    result: list[float] = []
+    for number, op in enumerate(graph.ops):
+        worst = own[number]
+        for operand in op.flat_inputs():
+            if isinstance(operand, Value) and operand.op < number:
+                worst = max(worst, result[operand.op])
+            elif isinstance(operand, Param) and operand.index in updated:
+                worst = max(worst, whole)
+        result.append(worst)
+    return result
+
+
+def sum_length(op: Op) -> float:
+    """Length K of the sums an operator forms, from its shapes; 1 for elementwise ones.
+
+    For a contraction of a (n_a elements) with b (n_b) into c (n_c), √(n_a·n_b/n_c) is exactly K for
+    a matrix product and of its order for convolutions.
+    """
+    sizes = [spec.size for spec in op.input_specs if spec is not None and spec.size]
+    out = max((spec.size or 1 for spec in op.outputs), default=1)
+    if op.op_type in CONTRACTIONS and len(sizes) >= 2:
+        return max(1.0, math.sqrt(sizes[0] * sizes[1] / max(out, 1)))
+    return max(1.0, max(sizes, default=1) / max(out, 1))
+
+
+def floor(op: Op | None, context: float) -> float:
+    """Relative error that the operator's own rounding explains (see the module's formula)."""
+    if op is None:
+        return 2.0 * max(context, FLOAT32)
+    unit = max(context, FLOAT32)
+    accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
+    return 2.0 * unit + math.sqrt(sum_length(op)) * accumulator
+
+
+def jumps(op: Op | None) -> bool:
+    """Whether noise in an input may change elements of the output altogether."""
+    return op is not None and op.op_type in STEPS

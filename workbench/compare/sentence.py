@@ -1,0 +1,94 @@
+"""The sentence: what a comparison found, in words that a person can act on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.compare.result import Coverage, Finding, Row, Verdict
+
+
+def sentence(
+    verdict: Verdict,
+    rows: Sequence[Row],
+    findings: Sequence[Finding],
+    coverage: Coverage,
+    *,
+    partial: bool = False,
+) -> str:
+    """One sentence, without a full stop inside an operator's name and never empty."""
+    text = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
+    if verdict in ("warn", "inconclusive") and (coverage.unmatched_target or coverage.unmatched_golden):
+        ours, theirs = coverage.unmatched_target, coverage.unmatched_golden
+        text += f"; {ours} tensors exist only in the target and {theirs} only in the golden"
+    if partial:
+        text += "; the comparison was stopped before its end"
+    return text + "."
+
+
+def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
+    finding = next((f for f in findings if f.defect), None)
+    if finding is None:
+        failed = sum(1 for row in rows if row.status == "fail")
+        return f"{failed} of {len(rows)} compared tensors differ"
+    parts = [f"The first operator that adds error is {finding.op_type} {finding.op_name}"]
+    if finding.source is not None:
+        file = finding.source.file.replace("\\", "/").rpartition("/")[2]
+        parts[0] += f" ({file}:{finding.source.line}  {finding.source.code.strip()})"
+    parts += [_cause(finding), _size(finding)]
+    later = _inheritors(rows, finding)
+    if later:
+        parts.append(f"{later} later operator{'s' if later > 1 else ''} only inherit{'' if later > 1 else 's'} it")
+    return "; ".join(part for part in parts if part)
+
+
+def _cause(finding: Finding) -> str:
+    if finding.kind == "non-finite":
+        return "NaN or infinity appears here first"
+    if finding.kind == "own-error":
+        return "neither its inputs nor its settings explain it"
+    return finding.evidence[0] if finding.evidence else ""
+
+
+def _size(finding: Finding) -> str:
+    own, base = finding.own_error, finding.noise_floor
+    if own is None or not base or not math.isfinite(own) or finding.kind in ("parameter", "input"):
+        return ""
+    return f"its own error is {own / base:.3g} times what its number formats explain"
+
+
+def _inheritors(rows: Sequence[Row], finding: Finding) -> int:
+    """Operators behind the finding that fail too."""
+    seen = {
+        (row.graph_id, row.op_name)
+        for row in rows
+        if row.status == "fail" and row.order > finding.order and row.op_type != "Parameter"
+    }
+    seen.discard((finding.graph_id, finding.op_name))
+    return len(seen)
+
+
+def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding]) -> str:
+    counts = Counter(row.status for row in rows)
+    compared = len(rows) - counts["uncomparable"]
+    if verdict == "inconclusive":
+        if not rows:
+            return "Nothing could be compared: the two dumps have no tensor in common"
+        return f"Nothing could be compared: all {len(rows)} common tensors are unreadable or distrusted"
+    text = f"No operator adds error of its own: {compared} tensors compared, {counts['equal']} equal"
+    rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
+    text += "".join(f", {part}" for part in rest)
+    if any(finding.kind == "precision" for finding in findings):
+        text += "; the runs use different number formats, and their rounding explains the differences"
+    return text
+
+
+_WORDS = {
+    "pass": "within the noise floor of their number formats",
+    "warn": "above it but explained by their inputs",
+    "uncomparable": "not comparable",
+}
