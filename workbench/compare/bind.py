@@ -82,6 +82,11 @@ class Binding:
     oddities: dict[int, str] = field(default_factory=dict)
     rules: dict[int, str] = field(default_factory=dict)
 
+    @property
+    def on_cpu(self) -> bool:
+        """Whether MindSpore's CPU kernels wrote the dump."""
+        return self.dump.info.get("device_target", self.dump.info.get("writer", "")).lower() == "cpu"
+
     def graph(self, block: Block) -> Graph | None:
         """Graph of a block."""
         return self.graphs.get((block.rank, block.graph_id))

@@ -38,7 +38,8 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
         if not same_value(ours[name], theirs[name], tolerance):
             text = f"{name} differs: {_show(ours[name])} in the target, {_show(theirs[name])} in the golden"
             found.append(Difference("attribute", name, text))
-    return found
+    # words say more than numbers: pad_mode before pad
+    return sorted(found, key=lambda d: (not isinstance(ours[d.subject], str), d.subject))
 
 
 def same_value(a: Any, b: Any, tolerance: float) -> bool:

@@ -179,6 +179,12 @@ def _spec_context(measured: Iterable[Measured]) -> float:
     return max((spec_roundoff(label) for label in labels), default=0.0)
 
 
+def _values(target: float, golden: float) -> str:
+    """Two scalars with as few digits as tell them apart."""
+    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
+    return f"{target:.{digits}g} in the target, {golden:.{digits}g} in the golden"
+
+
 class _Visit:
     """One execution of one graph."""
 
@@ -323,7 +329,7 @@ class _Visit:
         metrics = item.divergence.metrics
         shown = f"relative difference {error:.3g}"
         if item.divergence.size == 1 and "TargetMax" in metrics:
-            shown = f"{metrics['TargetMax']:.8g} in the target, {metrics['GoldenMax']:.8g} in the golden"
+            shown = _values(metrics["TargetMax"], metrics["GoldenMax"])
         text = f"input.{slot} ({name}) differs: {shown}"
         return Cause(kind, name, text, slot)
 

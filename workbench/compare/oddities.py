@@ -12,7 +12,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.dump.tree import Note
 from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import IN_PLACE, settings
+from workbench.graph.traits import IN_PLACE, UNWRITTEN_ON_CPU, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MISLABELLED = "mislabelled"
 UNUSED = "unused-output"
+UNWRITTEN = "unwritten-output"
 REWRITTEN = "rewritten-in-place"
 
 Found = tuple[str, int, str]
@@ -38,7 +39,7 @@ def find_oddities(binding: Binding) -> None:
             if op is None or graph is None:
                 continue
             for kind, rule in ODDITY_RULES.items():
-                for io, slot, detail in rule(run, op, graph):
+                for io, slot, detail in rule(run, op, graph, binding.on_cpu):
                     record = run.tensors[io, slot]
                     binding.oddities.setdefault(id(record), kind)
                     binding.notes.append(Note(kind, op.name, f"{io}.{slot}: {detail}"))
@@ -64,7 +65,7 @@ def _label(record: TensorRecord) -> str:
         return ""
 
 
-def _mislabelled(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
+def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """The kernel wrote a wider type than host type and file say: the file holds half the buffer."""
     for (io, slot), record in run.tensors.items():
         source, index = op, slot
@@ -78,7 +79,7 @@ def _mislabelled(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
             yield io, slot, f"labelled {source.outputs[index].dtype}, holds the first half of a {real} buffer"
 
 
-def _unused(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
+def _unused(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """An output of several that nobody reads: kernels leave such memory as it was."""
     if len(op.outputs) < 2:
         return
@@ -88,11 +89,26 @@ def _unused(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
             yield io, slot, "nothing reads this output; kernels leave its memory as it was"
 
 
+def _unwritten(run: OpRun, op: Op, graph: Graph, on_cpu: bool) -> Iterator[Found]:
+    """An output that the CPU kernel never writes, and whoever is handed it."""
+    if not on_cpu:
+        return
+    for io, slot in run.tensors:
+        source, index = op, slot
+        if io == "input":
+            operand = _flat_input(op, slot)
+            if not isinstance(operand, Value):
+                continue
+            source, index = graph.ops[operand.op], operand.slot
+        if index in UNWRITTEN_ON_CPU.get(source.op_type, ()):
+            yield io, slot, f"the CPU kernel of {source.op_type} does not write output.{index}"
+
+
 def _results(graph: Graph) -> set[object]:
     return {output for output in graph.outputs if isinstance(output, Value)}
 
 
-def _rewritten(run: OpRun, op: Op, graph: Graph) -> Iterator[Found]:
+def _rewritten(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """Inputs are dumped after the kernel ran: state shows its updated value."""
     for io, slot in run.tensors:
         if io == "input" and slot in rewritten_slots(op):
@@ -133,9 +149,10 @@ def _flat_input(op: Op, slot: int) -> object:
     return None
 
 
-ODDITY_RULES: dict[str, Callable[[OpRun, Op, Graph], Iterator[Found]]] = {
+ODDITY_RULES: dict[str, Callable[[OpRun, Op, Graph, bool], Iterator[Found]]] = {
     MISLABELLED: _mislabelled,
     UNUSED: _unused,
+    UNWRITTEN: _unwritten,
     REWRITTEN: _rewritten,
 }
 """Kind of anomaly → rule; the first rule that distrusts a tensor names it."""

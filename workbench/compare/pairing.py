@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.compare.align import Alignment, align
-from workbench.core.tensors import TensorRecord
+from workbench.core.errors import FormatError
+from workbench.dump.fingerprint import fingerprint
 from workbench.dump.names import sanitize
 from workbench.dump.tree import CONSTANT_ITERATION, Note, Skipped
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.bind import Binding, Block, OpRun
     from workbench.compare.graph_view import Origin
-    from workbench.graph.nodes import Graph
+    from workbench.core.tensors import TensorRecord
 
 RUN_GAP_US = 1_000_000
 """Repetitions further apart than this are separate runs of the program, not turns of a loop."""
@@ -369,11 +370,41 @@ def _pair_parameters(
             continue
         known = _parameter_names(pairing.alignments.get((block.rank, block.graph_id)))
         others = _parameter_block(theirs, partner, step, block)
-        for name, record in mine.items():
-            found = others.get(name) or others.get(known.get(name, ""))
-            if found is not None and _alike(record, found):
-                run = Pair(record, found, None, None, "output", 0, "name", 1.0, name, 1 << 60)
-                pairing.pairs.append(run)
+        constant = step == CONSTANT_ITERATION
+        same = _same_constants(mine, others) if constant else _same_names(mine, others, known)
+        for name, record, found in same:
+            pairing.pairs.append(
+                Pair(record, found, None, None, "output", 0, "name", 1.0, name, 1 << 60)
+            )
+
+
+def _same_names(
+    mine: Mapping[str, TensorRecord], others: Mapping[str, TensorRecord], known: Mapping[str, str]
+) -> Iterator[tuple[str, TensorRecord, TensorRecord]]:
+    for name, record in mine.items():
+        found = others.get(name) or others.get(known.get(name, ""))
+        if found is not None:
+            yield name, record, found
+
+
+def _same_constants(
+    mine: Mapping[str, TensorRecord], others: Mapping[str, TensorRecord]
+) -> Iterator[tuple[str, TensorRecord, TensorRecord]]:
+    """Constants are numbered anew in every process, so only their values can tell them apart."""
+    left: dict[object, list[TensorRecord]] = {}
+    for record in others.values():
+        left.setdefault(_content(record), []).append(record)
+    for name, record in mine.items():
+        found = left.get(_content(record))
+        if found:
+            yield name, record, found.pop(0)
+
+
+def _content(record: TensorRecord) -> object:
+    try:
+        return fingerprint(record.path) if record.path else id(record)
+    except FormatError:
+        return id(record)
 
 
 def _parameter_block(
@@ -382,16 +413,6 @@ def _parameter_block(
     same = [b for b in theirs if (b.rank, b.graph_id, b.iteration) == (*partner, step)]
     exact = [b for b in same if b.turn == block.turn]
     return theirs[exact[0]] if exact else {}
-
-
-def _alike(a: TensorRecord, b: TensorRecord) -> bool:
-    """Whether two constants may be the same: their names are numbered anew in every process."""
-    if a.key.iteration != CONSTANT_ITERATION or a.source is None or b.source is None:
-        return True
-    try:
-        return a.source.spec().shape == b.source.spec().shape
-    except Exception:  # noqa: BLE001 - an unreadable constant shows as such when it is measured
-        return True
 
 
 def _parameter_names(found: Alignment | None) -> dict[str, str]:
@@ -444,8 +465,3 @@ def _all_records(binding: Binding) -> Iterator[tuple[TensorRecord, OpRun | None,
     for parameters in binding.parameters.values():
         for name, record in parameters.items():
             yield record, None, name
-
-
-def graph_of(pairing: Pairing, block: Block) -> Graph | None:
-    """The target's graph of a block."""
-    return pairing.target.graph(block)

@@ -87,6 +87,9 @@ class _Tree:
                 self._unknown(leaf, name, mapping)
                 continue
             seen.add((parts.op_type, parts.op_name, parts.io, parts.slot))
+            if parts.dtype and "writer" not in self.info:
+                word = name.rsplit(".", 2)[-2]  # only the CPU writer capitalises it
+                self.info["writer"] = "cpu" if word[0].isupper() else "ascend"
             self.records.append(_record(parts, leaf, f"{leaf.path}/{name}"))
         if "statistic.csv" in names:
             self._statistics(leaf, seen)
@@ -133,6 +136,7 @@ class _Tree:
         except (FormatError, OSError) as error:
             self.notes.append(Note("unreadable", "statistic.csv", str(error)))
             return
+        self.info.setdefault("writer", "ascend")  # the CPU writer has no statistics
         for problem in table.problems:
             self.skipped.append(Skipped("statistic.csv", "bad-row", problem))
         for row in table.rows:
@@ -180,7 +184,7 @@ class _Tree:
             self.notes.append(Note("unreadable", "config.json", str(error)))
             return
         if isinstance(data, dict):
-            self.info = {str(key): str(value) for key, value in data.items()}
+            self.info |= {str(key): str(value) for key, value in data.items()}
 
     def given_graph(self, path: Path) -> None:
         graph = read_ms_text(path)

@@ -209,6 +209,13 @@ IN_PLACE: dict[str, tuple[int, ...]] = {
 }
 """Operator type → input slots that it overwrites; their dumped inputs hold the value afterwards."""
 
+UNWRITTEN_ON_CPU: dict[str, tuple[int, ...]] = {
+    "Adam": (0, 1, 2),
+    "AdamWeightDecay": (0, 1, 2),
+    "BatchNorm": (1, 2),
+}
+"""Operator type → output slots that MindSpore's CPU kernels leave as they were (2.0 to 2.10)."""
+
 IDENTITY = frozenset(("Cast", "TransData", "Identity", "TensorMove", "Load", "Depend"))
 """Types that hand a value on, at most in another number or device format."""
 
