@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.windows import window
+from workbench.graph.windows import Window, window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Rounding = Callable[[F32], F32]
 
 BLOCK = 16
+_FEW = 4  # up to this many channels the C04 formats put four elements of the kernel into a block
 _TILE = 65536  # elements of the accumulator that are worked on at a time
 
 
@@ -72,43 +73,47 @@ def conv2d(inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Roundin
     top, bottom, left, right = view.pads
     grouped = x.reshape(x.shape[0], group, -1, *x.shape[2:])
     padded = np.pad(grouped, ((0, 0), (0, 0), (0, 0), (top, bottom), (left, right)))
-    # (kh, kw, group, O / group, C / group): one matrix for each tap of the kernel
-    factors = weight.reshape(group, -1, *weight.shape[1:]).transpose(3, 4, 0, 1, 2)
-    factors = np.ascontiguousarray(factors)
+    # (group, O / group, kh · kw, C / group)
+    factors = weight.reshape(group, -1, *weight.shape[1:]).transpose(0, 1, 3, 4, 2)
+    factors = factors.reshape(*factors.shape[:2], -1, factors.shape[-1])
     out = np.empty((x.shape[0], weight.shape[0], rows, columns), np.float32)
     height = max(_TILE // max(weight.shape[0] * columns, 1), 1)
     for image, target in zip(padded, out, strict=True):
         for start in range(0, rows, height):
             count = min(height, rows - start)
             strip = image[..., start * view.stride[0] :, :]
-            sums = _strip(strip, factors, view.stride, view.dilation, (count, columns), rounding)
+            sums = _strip(strip, factors, view, (count, columns), rounding)
             target[:, start : start + count] = sums.reshape(-1, count, columns)
     return out
 
 
 def _strip(
-    image: F32,
-    factors: F32,
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    size: tuple[int, int],
-    rounding: Rounding | None,
+    image: F32, factors: F32, view: Window, size: tuple[int, int], rounding: Rounding | None
 ) -> F32:
     """Convolve some output rows of one image: (group, O / group, rows · columns)."""
     group, channels = image.shape[:2]
-    sums = Accumulator((group, factors.shape[3], size[0] * size[1]), rounding)
+    sums = Accumulator((group, factors.shape[1], size[0] * size[1]), rounding)
+    taps = list(np.ndindex(view.kernel))
+    together = BLOCK // _FEW if channels <= _FEW else 1
     for channel in range(0, channels, BLOCK):
         block = image[:, channel : channel + BLOCK]
-        for i, j in np.ndindex(factors.shape[:2]):
-            down = slice(
-                i * dilation[0], i * dilation[0] + (size[0] - 1) * stride[0] + 1, stride[0]
-            )
-            along = slice(
-                j * dilation[1], j * dilation[1] + (size[1] - 1) * stride[1] + 1, stride[1]
-            )
-            taken = block[:, :, down, along].reshape(group, block.shape[1], -1)
-            sums.add(factors[i, j, :, :, channel : channel + BLOCK], taken)
+        depth = block.shape[1]
+        space = np.empty((group, together * depth, *size), np.float32)
+        for first in range(0, len(taps), together):
+            chosen = taps[first : first + together]
+            for place, (i, j) in enumerate(chosen):
+                down = _positions(i, size[0], view.stride[0], view.dilation[0])
+                along = _positions(j, size[1], view.stride[1], view.dilation[1])
+                space[:, place * depth : (place + 1) * depth] = block[:, :, down, along]
+            part = factors[:, :, first : first + len(chosen), channel : channel + BLOCK]
+            used = space[:, : len(chosen) * depth]
+            sums.add(part.reshape(*part.shape[:2], -1), used.reshape(*used.shape[:2], -1))
     return sums.total
+
+
+def _positions(tap: int, count: int, stride: int, dilation: int) -> slice:
+    """Input positions that one element of the kernel meets in ``count`` windows."""
+    return slice(tap * dilation, tap * dilation + (count - 1) * stride + 1, stride)
 
 
 CUBE: dict[str, Callable[[Sequence[F32], Mapping[str, Any], Rounding | None], F32]] = {

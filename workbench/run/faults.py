@@ -237,7 +237,7 @@ def _with_setting(op: Op, name: str, value: Any) -> Op:
 
 
 def _shaped(name: str, value: Any, before: Any) -> Any:
-    """Write a value like the old one: stride ``2`` in place of ``(1, 1, 4, 4)`` is ``(1, 1, 2, 2)``."""
+    """Write a value like the old one: ``2`` for the stride ``(1, 1, 4, 4)`` is ``(1, 1, 2, 2)``."""
     if isinstance(before, int) and isinstance(value, str):
         return next((number for number, word in PAD_MODES.items() if word == value), value)
     if not isinstance(before, tuple) or isinstance(value, tuple):

@@ -1,0 +1,112 @@
+"""The cube unit: error bounds of blocked accumulation, and shapes of every kind."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from kernel_oracles import CASES
+
+from workbench.graph.ops import OPS
+from workbench.run.cube import BLOCK, CUBE
+from workbench.run.numeric import round_float16
+
+U = 2.0**-24  # unit roundoff of float32
+
+
+def gamma(n, u=U):
+    """Higham's bound of n rounded additions."""
+    return n * u / (1 - n * u)
+
+
+def test_the_cube_unit_computes_exactly_the_operators_that_name_it():
+    assert CUBE.keys() == {name for name, row in OPS.items() if row.engine == "cube"}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [(name, i) for name in CUBE for i in range(len(CASES[name][1]))]
+)
+def test_blocks_give_the_result_of_the_loops(name, number):
+    oracle, cases = CASES[name]
+    inputs, settings = cases[number]
+    single = [x.astype(np.float32) for x in inputs]
+    got = CUBE[name](single, {**OPS[name].defaults, **settings}, None)
+    want = oracle(single, settings)[0]
+    assert got.dtype == np.float32
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def products(inner, seed=0):
+    rng = np.random.default_rng(seed)
+    left = round_float16(rng.uniform(0.5, 1, (4, inner)).astype(np.float32))
+    right = round_float16(rng.uniform(0.5, 1, (inner, 5)).astype(np.float32))
+    exact = np.array(
+        [
+            [math.fsum((left[i].astype(float) * right[:, j]).tolist()) for j in range(5)]
+            for i in range(4)
+        ]
+    )
+    return left, right, exact
+
+
+PLAIN = {"transpose_a": False, "transpose_b": False}
+
+
+@pytest.mark.parametrize("inner", [1, 16, 17, 256, 4096])
+def test_blocked_accumulation_stays_within_its_bound(inner):
+    """Exact products; 15 additions inside a block and one for each block."""
+    left, right, exact = products(inner)
+    error = np.abs(CUBE["MatMul"]([left, right], PLAIN, None) - exact) / exact
+    blocks = -(-inner // BLOCK)
+    assert error.max() <= gamma(min(inner, BLOCK) + blocks)
+
+
+@pytest.mark.parametrize("inner", [256, 2048])
+def test_half_accumulation_leaves_that_bound_and_keeps_its_own(inner):
+    left, right, exact = products(inner)
+    error = np.abs(CUBE["MatMul"]([left, right], PLAIN, round_float16) - exact) / exact
+    blocks = -(-inner // BLOCK)
+    assert error.max() > 10 * gamma(BLOCK + blocks)
+    assert error.max() <= gamma(blocks, 2.0**-11) + gamma(BLOCK + blocks)
+
+
+def test_a_sum_that_float32_cannot_hold_shows_the_order_of_accumulation():
+    """2^24 + 16 ones: adding ones one by one loses all of them, a block of 16 does not."""
+    left = np.ones((1, 32), np.float32)
+    right = np.ones((32, 1), np.float32)
+    left[0, 0], right[0, 0] = 4096, 4096
+    left[0, 1:16] = 0
+    assert CUBE["MatMul"]([left, right], PLAIN, None)[0, 0] == 2**24 + 16
+
+
+def test_wide_results_are_computed_in_tiles_with_the_same_numbers():
+    """Up to the order inside a block, which is the host's."""
+    rng = np.random.default_rng(1)
+    left = round_float16(rng.uniform(0, 1, (70, 40)).astype(np.float32))
+    right = round_float16(rng.uniform(0, 1, (40, 3000)).astype(np.float32))
+    whole = CUBE["MatMul"]([left, right], PLAIN, None)
+    for start in (0, 900, 1000, 2950):
+        piece = np.ascontiguousarray(right[:, start : start + 50])
+        narrow = CUBE["MatMul"]([left, piece], PLAIN, None)
+        np.testing.assert_allclose(whole[:, start : start + 50], narrow, rtol=2 * gamma(19))
+
+
+def test_tall_images_are_convolved_in_strips_with_the_same_result():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((1, 3, 90, 40)).astype(np.float32)
+    w = rng.standard_normal((64, 3, 3, 3)).astype(np.float32)
+    settings = {"group": 1, "stride": 1, "dilation": 1, "pad_mode": "same"}
+    got = CUBE["Conv2D"]([x, w], settings, None)
+    for row in (0, 24, 25, 26, 51, 89):
+        padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+        part = padded[0, :, row : row + 3, 7:10]
+        want = (w.astype(np.float64) * part).sum((1, 2, 3))
+        np.testing.assert_allclose(got[0, :, row, 7], want, rtol=1e-4, atol=1e-5)
+
+
+def test_the_rounding_of_the_accumulator_can_saturate():
+    left = np.full((1, 64), 200, np.float32)
+    clip = partial(np.clip, a_min=-65504, a_max=65504)
+    total = CUBE["MatMul"]([left, left.T], PLAIN, lambda x: clip(round_float16(x)))
+    assert total.tolist() == [[65504.0]]

@@ -1,0 +1,96 @@
+"""Every kernel against loops over indices or closed forms (`kernel_oracles`)."""
+
+import math
+
+import numpy as np
+import pytest
+from kernel_oracles import CASES
+
+from workbench.core.tensors import TensorSpec
+from workbench.graph.ops import OPS, infer_outputs
+from workbench.run.kernels import KERNELS
+
+EVERY = [(name, number) for name, (_, cases) in CASES.items() for number in range(len(cases))]
+
+
+def settings_of(name, settings):
+    return {**OPS[name].defaults, **settings}
+
+
+def test_every_operator_has_a_kernel_and_an_oracle():
+    assert OPS.keys() == KERNELS.keys() == CASES.keys()
+
+
+@pytest.mark.parametrize(("name", "number"), EVERY)
+def test_a_kernel_in_float64_equals_the_loops(name, number):
+    oracle, cases = CASES[name]
+    inputs, settings = cases[number]
+    got = KERNELS[name](inputs, settings_of(name, settings))
+    want = oracle(inputs, settings)
+    assert len(got) == len(want)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13, strict=False)
+        assert one.shape == other.shape
+
+
+@pytest.mark.parametrize(("name", "number"), EVERY)
+def test_a_kernel_in_float32_stays_in_float32_and_close(name, number):
+    oracle, cases = CASES[name]
+    inputs, settings = cases[number]
+    single = [x.astype(np.float32) if x.dtype == np.float64 else x for x in inputs]
+    got = KERNELS[name](single, settings_of(name, settings))
+    for one, other in zip(got, oracle(single, settings), strict=True):
+        assert one.dtype == np.float32
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(("name", "number"), EVERY)
+def test_the_inferred_shapes_are_those_of_the_kernel(name, number):
+    inputs, settings = CASES[name][1][number]
+    specs = [TensorSpec(x.dtype.name, x.shape) for x in inputs]
+    outputs = infer_outputs(name, specs, settings)
+    got = KERNELS[name](inputs, settings_of(name, settings))
+    assert [spec.shape for spec in outputs] == [array.shape for array in got]
+
+
+@pytest.mark.parametrize(("name", "number"), EVERY)
+def test_a_kernel_leaves_its_inputs_alone(name, number):
+    inputs, settings = CASES[name][1][number]
+    before = [x.copy() for x in inputs]
+    KERNELS[name](inputs, settings_of(name, settings))
+    for one, other in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_erf_is_right_to_the_last_bits_everywhere():
+    x = np.concatenate([np.linspace(-7, 7, 4001), [0.0, -0.0, 1e-300, np.inf, -np.inf]])
+    want = np.array([math.erf(v) for v in x.tolist()])
+    got = KERNELS["Erf"]([x], {})[0]
+    np.testing.assert_allclose(got, want, rtol=4e-16, atol=0)
+    assert np.signbit(got[-4])
+
+
+def test_not_a_number_goes_through_and_is_not_lost():
+    x = np.array([[[[np.nan, 1.0], [-1.0, 2.0]]]])
+    for name in ("ReLU", "Sigmoid", "Tanh", "GeLU", "Erf", "Abs"):
+        out = KERNELS[name]([x], {})[0]
+        assert np.isnan(out[0, 0, 0, 0])
+        assert np.isfinite(out).sum() == 3
+    pooled = KERNELS["MaxPool"]([x], {"kernel_size": 2, "strides": 1, "pad_mode": "valid"})[0]
+    assert np.isnan(pooled).all()
+
+
+def test_sigmoid_and_softmax_do_not_overflow():
+    x = np.array([[-800.0, 0.0, 800.0]])
+    with np.errstate(over="raise", invalid="raise"):
+        sigmoid = KERNELS["Sigmoid"]([x], {})[0]
+        softmax = KERNELS["Softmax"]([x], {"axis": -1})[0]
+        logs = KERNELS["LogSoftmax"]([x], {"axis": -1})[0]
+    np.testing.assert_array_equal(sigmoid, [[0.0, 0.5, 1.0]])
+    np.testing.assert_array_equal(softmax, [[0.0, 0.0, 1.0]])
+    np.testing.assert_array_equal(logs, [[-1600.0, -800.0, 0.0]])
+
+
+def test_sigmoid_keeps_relative_accuracy_far_on_the_negative_side():
+    got = KERNELS["Sigmoid"]([np.array([-50.0])], {})[0][0]
+    assert got == pytest.approx(math.exp(-50), rel=1e-15)
