@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import (
@@ -190,6 +191,11 @@ def test_tuples_keep_whether_they_are_unfolded(unfold):
     op = Op("Default/Stack-op0", "Stack", (bundle,), {}, (Y,), (None,), (), ())
     _, read = stated(replace(GRAPH, ops=(MATMUL, op), outputs=(Value(1),)))
     assert read.ops[1].inputs == (bundle,)
+
+
+def test_a_graph_out_of_order_is_refused():
+    with pytest.raises(GraphError, match="must come from an earlier operator"):
+        write_ms_text(replace(GRAPH, ops=(NORM, MATMUL)))
 
 
 def test_a_graph_without_operators_reads_back():

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Param, Value
 from workbench.ir import ms_print
@@ -228,7 +229,10 @@ class _Block:
             ins = f"{self._type(operand, direct=True)}, {_UMONAD}"
             texts = (self._param(operand.index), "UMonad[U]")
             return self._structural("Load", texts, ins, ms_print.host_type(spec))
-        whole = self._numbers[operand.op]
+        whole = self._numbers.get(operand.op)
+        if whole is None:
+            message = f"operand in graph {self.graph.name!r} must come from an earlier operator"
+            raise GraphError(f"{message}, got {operand!r}")
         op = self.graph.ops[operand.op]
         if operand.slot == 0 and len(op.outputs) <= 1:
             return whole
