@@ -1,1 +1,74 @@
-"""NPU accuracy workbench."""
+"""NPU accuracy workbench: find the operator that makes a network's numbers differ on an NPU.
+
+::
+
+    import workbench as wb
+    wb.compare("dump_npu", "dump_trusted")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import (
+    AlignError,
+    ConfigError,
+    FormatError,
+    GraphError,
+    WorkbenchError,
+)
+
+if TYPE_CHECKING:
+    from workbench.dump.reader import load
+    from workbench.graph import models, nn
+    from workbench.graph.tracer import trace
+    from workbench.ir.ms_text import read_ms_text as read_ir
+    from workbench.pipeline.compare import Comparison, compare
+    from workbench.pipeline.simulate import simulate
+
+__all__ = [
+    "AlignError",
+    "Comparison",
+    "ConfigError",
+    "FormatError",
+    "GraphError",
+    "WorkbenchError",
+    "compare",
+    "load",
+    "models",
+    "nn",
+    "read_ir",
+    "simulate",
+    "trace",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Comparison": ("workbench.pipeline.compare", "Comparison"),
+    "compare": ("workbench.pipeline.compare", "compare"),
+    "load": ("workbench.dump.reader", "load"),
+    "models": ("workbench.graph.models", ""),
+    "nn": ("workbench.graph.nn", ""),
+    "read_ir": ("workbench.ir.ms_text", "read_ms_text"),
+    "simulate": ("workbench.pipeline.simulate", "simulate"),
+    "trace": ("workbench.graph.tracer", "trace"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package costs nothing."""
+    if name not in _HOMES:
+        message = f"module 'workbench' has no attribute {name!r}; known: {__all__}"
+        raise AttributeError(message)
+    from importlib import import_module
+
+    module, member = _HOMES[name]
+    found = import_module(module)
+    value = getattr(found, member) if member else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

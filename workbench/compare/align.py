@@ -7,6 +7,7 @@ parameters; names and source lines only support it. Operators that differ only b
 
 Rules, each claiming what it can:
 
+``map``        the user's map file says so (score 1)
 ``structure``  the whole ancestry down to the parameters is the same (score 1)
 ``name``       the same, and the full names are equal too (score 1)
 ``topology``   matched neighbours, source line, scope and shape agree (score by weight of evidence)
@@ -22,7 +23,7 @@ from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.graph.nodes import Graph, Op
 
@@ -70,9 +71,13 @@ class Alignment:
         return tuple(n for n in range(len(self.golden.graph.ops)) if n not in taken)
 
 
-def align(target: Graph, golden: Graph) -> Alignment:
-    """Match the operators of two graphs; never raises, unmatched ones are left over."""
+def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None) -> Alignment:
+    """Match the operators of two graphs; never raises, unmatched ones are left over.
+
+    ``forced`` maps target names to golden names that the user has paired; they come first.
+    """
     work = _Work(GraphView(target), GraphView(golden))
+    work.by_hand(forced or {})
     work.by_ancestry()
     work.by_evidence()
     work.identities()
@@ -101,6 +106,15 @@ class _Work:
         same = self.target.graph.ops[t].name == self.golden.graph.ops[g].name
         self.matches.append(OpMatch((t,), (g,), "name" if same else rule, round(score, 3)))
 
+    def by_hand(self, forced: Mapping[str, str]) -> None:
+        """Take the user's own pairs."""
+        ours, theirs = self.target.graph.by_name, self.golden.graph.by_name
+        for name, other in forced.items():
+            if name in ours and other in theirs and theirs[other] not in self.taken:
+                self.partner[ours[name]] = theirs[other]
+                self.taken.add(theirs[other])
+                self.matches.append(OpMatch((ours[name],), (theirs[other],), "map", 1.0))
+
     def by_ancestry(self) -> None:
         """Match operators whose whole ancestry is the same."""
         names = {t: f"p{t}" for t in self.params}
@@ -108,7 +122,9 @@ class _Work:
         theirs = _group(self.golden.ancestry({g: f"p{t}" for t, g in self.params.items()}))
         for digest, mine in ours.items():
             other = theirs.get(digest, [])
-            if len(mine) == len(other):
+            mine = [t for t in mine if t not in self.partner]
+            other = [g for g in other if g not in self.taken]
+            if len(mine) == len(other) > 0:
                 for t, g in _by_name(mine, other, self.target.graph.ops, self.golden.graph.ops):
                     self.claim(t, g, "structure", 1.0)
 
@@ -210,11 +226,11 @@ class _Work:
     def identities(self) -> None:
         """Match casts and the like that carry the same value into the same format."""
         waiting: dict[tuple[object, ...], list[int]] = {}
-        for g in self.golden.identities:
+        for g in (g for g in self.golden.identities if g not in self.taken):
             waiting.setdefault(self._carried(self.golden, g, translate=False), []).append(g)
         for t in self.target.identities:
             partners = waiting.get(self._carried(self.target, t, translate=True))
-            if partners:
+            if partners and t not in self.partner:
                 self.claim(t, partners.pop(0), "topology", 0.8)
 
     def _carried(self, view: GraphView, number: int, *, translate: bool) -> tuple[object, ...]:

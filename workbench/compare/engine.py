@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.compare.bind import Binding, bind
@@ -12,6 +12,8 @@ from workbench.compare.flow import Flow
 from workbench.compare.judge import judge_rows
 from workbench.compare.measuring import CANCELLED, measure_pairs
 from workbench.compare.pairing import Pairing, Selection, pair_tensors
+from workbench.compare.profiles import NOISE_FLOOR
+from workbench.compare.profiles import profile as find_profile
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.compare.sentence import sentence
 
@@ -36,6 +38,7 @@ def compare_dumps(
     golden: Dump,
     *,
     selection: Selection = Selection(),
+    profile: str = NOISE_FLOOR,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Compared:
@@ -45,21 +48,26 @@ def compare_dumps(
     measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
     partial = any(item.reason == CANCELLED for item in measured)
     flow = Flow(pairing, measured, npu=is_npu(target) or is_npu(golden)).run()
-    rows = judge_rows(flow, measured)
-    findings = find(flow, rows)
+    chosen = find_profile(profile)
+    rows = judge_rows(flow, measured, chosen)
+    pairs = [row for row in rows if row.match_rule]
+    findings = find(flow, pairs)
+    if chosen.limits:
+        findings = [_under_profile(finding, pairs) for finding in findings]
     coverage = ledger(pairing)
-    verdict = decide(rows, findings, coverage, partial=partial)
+    verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(
         verdict=verdict,
-        sentence=sentence(verdict, rows, findings, coverage, partial=partial),
+        sentence=sentence(verdict, pairs, findings, coverage, partial=partial),
         target=SideInfo(target.path, target.layout, target.tensors),
         golden=SideInfo(golden.path, golden.layout, golden.tensors),
         coverage=coverage,
         anomalies=tuple(anomalies(pairing)),
         findings=tuple(findings),
         rows=tuple(rows),
+        profile=str(chosen),
         partial=partial,
-        facts=_facts(target, golden),
+        facts=_facts(target, golden, selection),
     )
     return Compared(result, flow)
 
@@ -137,8 +145,21 @@ def _expected(row: Row) -> bool:
     return row.status == "uncomparable" and row.reason.endswith(("unused-output", "unwritten-output"))
 
 
-def _facts(target: Dump, golden: Dump) -> dict[str, str]:
+def _under_profile(finding: Finding, rows: Sequence[Row]) -> Finding:
+    """A defect whose operator keeps the chosen thresholds is worth knowing, no more."""
+    if not finding.defect:
+        return finding
+    own = [r for r in rows if (r.graph_id, r.op_name) == (finding.graph_id, finding.op_name)]
+    if any(row.status == "fail" for row in own):
+        return finding
+    return replace(finding, kind="info", score=0.2)
+
+
+def _facts(target: Dump, golden: Dump, selection: Selection) -> dict[str, str]:
     facts = {}
+    if selection.overrides.path:
+        pairs, ignored = len(selection.overrides.pairs), len(selection.overrides.ignore)
+        facts["map file"] = f"{pairs} pairs, {ignored} ignored operators"
     for side, dump in (("target", target), ("golden", golden)):
         for key in ("device_target", "ms_version"):
             if key in dump.info:

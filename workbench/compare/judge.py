@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from workbench.compare.flow import Event, Flow
     from workbench.compare.measuring import Measured
+    from workbench.compare.pairing import Lone
+    from workbench.compare.profiles import Profile
     from workbench.compare.result import Status
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
@@ -35,15 +37,41 @@ class Judged(NamedTuple):
     inherited: float | None
 
 
-def judge_rows(flow: Flow, measured: Iterable[Measured]) -> list[Row]:
-    """Return one row for every pair, in data-flow order."""
-    return [_row(flow, item) for item in measured]
+def judge_rows(flow: Flow, measured: Iterable[Measured], profile: Profile) -> list[Row]:
+    """Return one row for every pair, in data-flow order, then one for every tensor left alone."""
+    rows = [_row(flow, item, profile) for item in measured]
+    lone = [
+        _lone_row(flow, lone, side)
+        for side in ("target", "golden")
+        for lone in getattr(flow.pairing, f"only_{side}")
+    ]
+    return rows + lone
 
 
-def _row(flow: Flow, item: Measured) -> Row:
+def _lone_row(flow: Flow, lone: Lone, side: str) -> Row:
+    """A tensor without a partner: shown, never judged."""
+    key = lone.record.key
+    binding = getattr(flow.pairing, side)
+    op = binding.operator(lone.run) if lone.run is not None else None
+    spec, path = lone.record.label, lone.record.path
+    ours = side == "target"
+    return Row(
+        lone.op_name if ours else "", key.op_type, key.graph_id, key.iteration, key.io, key.slot,
+        "" if ours else lone.op_name, "", 0.0, "uncomparable", f"only in the {side}", {},
+        op.frame if op is not None else None, 1 << 61, key.turn, key.rank,
+        target_spec=spec if ours else None, golden_spec=None if ours else spec,
+        target_path=path if ours else "", golden_path="" if ours else path,
+    )  # fmt: skip
+
+
+def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
     pair = item.pair
     event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
     judged = judge(flow, item, event)
+    if profile.limits and judged.status in ("pass", "warn", "fail"):
+        broken = [str(limit) for limit in profile.limits if not limit.holds(item.divergence.metrics)]
+        reason = f"breaks {', '.join(broken)}" if broken else judged.reason
+        judged = judged._replace(status="fail" if broken else "pass", reason=reason)
     key = pair.target.key
     d = item.divergence
     return Row(

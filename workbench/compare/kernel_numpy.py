@@ -77,6 +77,9 @@ def _remainder(x: NDArray[Any], rounded: Floats) -> Floats | float:
     return np.asarray((x - whole.astype(x.dtype)).view(np.int64), np.float64)
 
 
+def exact_difference(*a): ...
+
+
 class _Side:
     """Running description of one side."""
 

@@ -63,20 +63,27 @@ def measure_pairs(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> list[Measured]:
-    """Measure all pairs in order. Once ``cancelled`` is true the rest carries the reason "cancelled"."""
+    """Measure all pairs in data-flow order.
+
+    Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
+    reason "cancelled".
+    """
     pairs = sorted(pairing.pairs, key=lambda pair: pair.order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
     result: list[Measured] = []
-    for number, pair in enumerate(pairs):
-        if cancelled is not None and cancelled():
-            result += [Measured(rest, unmeasured(CANCELLED), CANCELLED) for rest in pairs[number:]]
-            break
-        kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
-        result.append(measure_pair(pair, kinds, kernel, cancelled))
-        if progress is not None:
-            progress(number + 1, len(pairs), pair.op_name)
-    return result
+    try:
+        for number, pair in enumerate(pairs):
+            if cancelled is not None and cancelled():
+                break
+            kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
+            result.append(measure_pair(pair, kinds, kernel, cancelled))
+            if progress is not None:
+                progress(number + 1, len(pairs), pair.op_name)
+    except KeyboardInterrupt:
+        pass
+    rest = pairs[len(result) :]
+    return result + [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
 
 
 def _estimate_bytes(pairs: Sequence[Pair]) -> int:

@@ -41,7 +41,9 @@ def find_oddities(binding: Binding) -> None:
             for kind, rule in ODDITY_RULES.items():
                 for io, slot, detail in rule(run, op, graph, binding.on_cpu):
                     record = run.tensors[io, slot]
-                    binding.oddities.setdefault(id(record), kind)
+                    if id(record) in binding.oddities:
+                        continue
+                    binding.oddities[id(record)] = kind
                     binding.notes.append(Note(kind, op.name, f"{io}.{slot}: {detail}"))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.compare.align import Alignment, align
+from workbench.compare.overrides import Overrides
 from workbench.core.errors import FormatError
 from workbench.dump.fingerprint import fingerprint
 from workbench.dump.names import sanitize
@@ -75,22 +76,35 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which rank and iteration of each side to compare; ``None`` takes what both have."""
+    """What the user chose: rank and iteration of each side (``None``: what both have), map file."""
 
     rank: tuple[int, int] | None = None
     iteration: tuple[int, int] | None = None
+    overrides: Overrides = Overrides()
 
 
 def pair_tensors(target: Binding, golden: Binding, selection: Selection = Selection()) -> Pairing:
     """Pair two bound dumps."""
     pairing = Pairing(target, golden)
+    _ignore(pairing, selection.overrides)
     graphs = _pair_graphs(target, golden, selection, pairing)
     _pair_blocks(pairing, graphs, selection)
     for number, block in enumerate(pairing.block_order):
-        _pair_runs(pairing, block, number)
+        _pair_runs(pairing, block, number, selection.overrides.pairs)
     _pair_parameters(pairing, graphs, selection)
     _leftovers(pairing, selection)
     return pairing
+
+
+def _ignore(pairing: Pairing, overrides: Overrides) -> None:
+    """Leave out the operators that the map file names, on both sides."""
+    for side in ("target", "golden") if overrides.ignore else ():
+        binding: Binding = getattr(pairing, side)
+        skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
+        for runs in binding.runs.values():
+            for number in [n for n, run in runs.items() if run.op_name in overrides.ignore]:
+                run = runs.pop(number)
+                skipped += [Skipped(run.op_name, "ignored", "by the map file") for _ in run.tensors]
 
 
 def _pair_graphs(
@@ -106,7 +120,8 @@ def _pair_graphs(
             continue
         left = {g for r, g in theirs if r == other_rank}
         for graph in sorted(g for r, g in ours if r == rank):
-            found = _best_graph(target, golden, (rank, graph), other_rank, left, pairing)
+            forced = selection.overrides.pairs
+            found = _best_graph(target, golden, (rank, graph), other_rank, left, pairing, forced)
             if found is not None:
                 left.discard(found)
                 result[rank, graph] = (other_rank, found)
@@ -135,6 +150,7 @@ def _best_graph(
     other_rank: int,
     left: set[int],
     pairing: Pairing,
+    forced: Mapping[str, str],
 ) -> int | None:
     mine = target.graphs.get(key)
     if mine is None:
@@ -145,7 +161,7 @@ def _best_graph(
         other = golden.graphs.get((other_rank, graph_id))
         if other is None:
             continue
-        found = align(mine, other)
+        found = align(mine, other, forced)
         share = _likeness(found)
         if best is None or share > best[0]:
             best = (share, graph_id, found)
@@ -251,13 +267,13 @@ def _skip_blocks(binding: Binding, blocks: list[Block], skipped: list[Skipped]) 
             skipped += [Skipped(run.op_name, "older-run") for _ in run.tensors]
 
 
-def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
+def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str, str]) -> None:
     """Pair the tensors of one execution of one graph."""
     ours = pairing.target.runs[block]
     theirs = pairing.golden.runs[pairing.blocks[block]]
     found = pairing.alignments.get((block.rank, block.graph_id))
     base = number << 24  # an execution has far fewer operators than this
-    for op, run, other, rule, score in _matched_runs(ours, theirs, found):
+    for op, run, other, rule, score in _matched_runs(ours, theirs, found, forced):
         for (io, slot), record in run.tensors.items():
             partner = other.tensors.get((io, slot))
             if partner is not None:
@@ -270,7 +286,10 @@ def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
 
 
 def _matched_runs(
-    ours: Mapping[int, OpRun], theirs: Mapping[int, OpRun], found: Alignment | None
+    ours: Mapping[int, OpRun],
+    theirs: Mapping[int, OpRun],
+    found: Alignment | None,
+    forced: Mapping[str, str],
 ) -> Iterator[tuple[int, OpRun, OpRun, str, float]]:
     if found is not None:
         for match in found.matches:
@@ -281,9 +300,14 @@ def _matched_runs(
                 yield match.target[0], run, other, match.rule, match.score
         return
     names = {(run.op_type, run.op_name): run for run in theirs.values()}
+    by_name = {run.op_name: run for run in theirs.values()}
     lasts = _unique_lasts(theirs.values())
     mine = _unique_lasts(ours.values())
     for number, run in ours.items():
+        by_hand = by_name.get(forced.get(run.op_name, ""))
+        if by_hand is not None:
+            yield number, run, by_hand, "map", 1.0
+            continue
         exact = names.get((run.op_type, run.op_name))
         if exact is not None:
             yield number, run, exact, "file-name", 1.0

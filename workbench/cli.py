@@ -1,0 +1,221 @@
+"""The ``workbench`` command. Results go to stdout, progress and errors to stderr.
+
+Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble); every other command gives
+0 or 2.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
+    os.environ.setdefault(_name, "1")
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.core.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.pipeline.compare import Comparison
+
+AGREE, DIVERGE, TROUBLE = 0, 1, 2
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Find the operator that makes a network's numbers differ on an Ascend NPU.",
+)
+
+
+@app.command()
+def compare(
+    target: Annotated[str, typer.Argument(help="Dump tree of the run in question.")],
+    golden: Annotated[str, typer.Argument(help="Dump tree of the run you trust.")],
+    json: Annotated[str, typer.Option(metavar="FILE|-", help="Write the result as JSON.")] = "",
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write the report.")] = "",
+    csv: Annotated[str, typer.Option(metavar="FILE", help="Write every row as CSV.")] = "",
+    map_: Annotated[
+        str, typer.Option("--map", metavar="FILE", help="Your own pairs and ignored operators.")
+    ] = "",
+    target_graph: Annotated[str, typer.Option(metavar="FILE", help="IR of the target.")] = "",
+    golden_graph: Annotated[str, typer.Option(metavar="FILE", help="IR of the golden.")] = "",
+    rank: Annotated[str, typer.Option(metavar="T[:G]", help="Rank on both sides.")] = "",
+    iteration: Annotated[str, typer.Option(metavar="N[:M]", help="Iteration on both sides.")] = "",
+    profile: Annotated[str, typer.Option(metavar="NAME", help="Rule of the verdicts.")] = "",
+) -> int:
+    """Compare two dump trees and name the operator where they part. Exits 0, 1 or 2 as diff does."""
+    from workbench.pipeline.compare import compare as run
+
+    options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
+    options |= {"golden_graph": golden_graph, "profile": profile}
+    comparison = run(
+        target,
+        golden,
+        rank=_two("rank", rank),
+        iteration=_two("iteration", iteration),
+        progress=_progress(),
+        **{name: value for name, value in options.items() if value},
+    )
+    _write(comparison, json, html, csv)
+    if json != "-":
+        typer.echo(_summary(comparison))
+    return _status(comparison)
+
+
+def _two(name: str, text: str) -> tuple[int, int] | None:
+    """Read ``N`` or ``N:M``; the second number is the golden's."""
+    if not text:
+        return None
+    first, _, second = text.partition(":")
+    if not first.isdecimal() or not (second or first).isdecimal():
+        message = f"--{name} must be a number or two joined by ':', got {text!r}; for example 0 or 0:1"
+        raise WorkbenchError(message)
+    return int(first), int(second or first)
+
+
+def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
+    """Write the files that were asked for; a path that cannot be written is the user's to mend."""
+    try:
+        if json == "-":
+            from workbench.show.json_result import dumps
+
+            sys.stdout.write(dumps(comparison.result) + "\n")
+        elif json:
+            comparison.to_json(json)
+        if html:
+            comparison.to_html(html)
+        if csv:
+            comparison.to_csv(csv)
+    except OSError as error:
+        message = f"output must be a file that can be written, got {error.filename!r} ({error.strerror})"
+        raise WorkbenchError(message) from error
+
+
+def _status(comparison: Comparison) -> int:
+    if comparison.verdict == "fail":
+        return DIVERGE
+    return TROUBLE if comparison.verdict == "inconclusive" or comparison.result.partial else AGREE
+
+
+def _summary(comparison: Comparison) -> str:
+    """Verdict, ledger and findings for a terminal, the sentence last."""
+    cover = comparison.coverage
+    lines = []
+    for side in ("target", "golden"):
+        info = getattr(comparison.result, side)
+        skipped = {
+            key.partition(":")[2]: count
+            for key, count in cover.skipped.items()
+            if key.startswith(f"{side}:")
+        }
+        reasons = "".join(f", {count} {reason}" for reason, count in skipped.items())
+        lone = getattr(cover, f"unmatched_{side}")
+        text = f"{info.tensors} tensors = {cover.matched} matched + {lone} unmatched"
+        lines.append(f"{side}:  {text} + {sum(skipped.values())} skipped{reasons}")
+    for number, finding in enumerate(comparison.findings, 1):
+        lines.append(f"{number}. [{finding.kind}] {finding.op_name}")
+        if finding.source is not None:
+            lines.append(f"     {finding.source}")
+        lines += [f"     {evidence}" for evidence in finding.evidence]
+    if comparison.anomalies:
+        lines.append(f"{len(comparison.anomalies)} anomalies: {_kinds(comparison)}")
+    return "\n".join([*lines, f"{comparison.verdict}: {comparison.sentence}"])
+
+
+def _kinds(comparison: Comparison) -> str:
+    counts: dict[str, int] = {}
+    for anomaly in comparison.anomalies:
+        key = f"{anomaly.side} {anomaly.kind}"
+        counts[key] = counts.get(key, 0) + 1
+    return ", ".join(f"{count} {key}" for key, count in counts.items())
+
+
+def _progress() -> Callable[[int, int, str], None] | None:
+    """Return a progress bar on a terminal, nothing elsewhere; it redraws ten times a second."""
+    if not sys.stderr.isatty():
+        return None
+    from tqdm import tqdm
+
+    bar: Any = tqdm(unit=" tensors", mininterval=0.1, file=sys.stderr, leave=False)
+
+    def show(done: int, total: int, name: str) -> None:
+        bar.total = total
+        bar.set_postfix_str(name[-40:], refresh=False)
+        bar.update(done - bar.n)
+        if done == total:
+            bar.close()
+
+    return show
+
+
+@app.command()
+def inspect(
+    dump: Annotated[str, typer.Argument(help="A dump tree.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    at: Annotated[
+        str, typer.Option(metavar="FILE:LINE", help="Operators and files of one source line.")
+    ] = "",
+) -> int:
+    """Say what a dump tree holds, what is odd about it, and what came from a source line."""
+    from workbench.dump.reader import load
+    from workbench.pipeline.inspect import inspect_dump
+
+    info = inspect_dump(load(dump), at or None)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(info, indent=1, ensure_ascii=False))
+    else:
+        typer.echo(_inspection(info))
+    return AGREE
+
+
+def _inspection(info: dict[str, Any]) -> str:
+    lines = [f"{info['path']}: {info['layout']}, {info['tensors']} tensors"]
+    lines.append(f"ranks {info['ranks']}, iterations {info['iterations']}")
+    for graph in info["graphs"]:
+        unknown = f", {graph['unknown_lines']} lines not understood" if graph["unknown_lines"] else ""
+        lines.append(
+            f"graph {graph['graph_id']}: {graph['name']}, {graph['operators']} operators, "
+            f"{graph['parameters']} parameters{unknown}"
+        )
+    counts: dict[str, int] = {}
+    for anomaly in info["anomalies"]:
+        counts[anomaly["kind"]] = counts.get(anomaly["kind"], 0) + 1
+    lines += [f"{count} {kind}" for kind, count in {**info["skipped"], **counts}.items()]
+    if "at" in info:
+        found = info["at"]["operators"]
+        lines.append(f"{info['at']['file']}:{info['at']['line']}: {len(found)} operators")
+        for op in found:
+            lines.append(f"  {op['op_name']}  {op['code']}")
+            lines += [f"    {file}" for file in op["files"]]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; every error of the workbench is one line on stderr and status 2."""
+    try:
+        status = app(arguments, standalone_mode=False)
+    except WorkbenchError as error:
+        typer.echo(f"error: {error}", err=True)
+        status = TROUBLE
+    except typer.Exit as error:
+        status = error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("error: interrupted before there was anything to keep", err=True)
+        status = TROUBLE
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer raises for wrong usage
+            raise
+        typer.echo(f"error: {error.format_message()}", err=True)
+        status = TROUBLE
+    sys.exit(status if isinstance(status, int) else AGREE)
+

@@ -1,0 +1,206 @@
+"""The comparison that users hold: one call, one object, everything else on request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.compare.engine import compare_dumps
+from workbench.compare.overrides import Overrides, read_overrides
+from workbench.compare.pairing import Selection
+from workbench.compare.profiles import NOISE_FLOOR
+from workbench.dump.reader import load
+from workbench.dump.tree import Dump
+from workbench.show import json_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Verdict
+
+    Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
+
+
+class Comparison:
+    """Two dumps, compared. A plain object: it shows itself in a notebook and is written as files.
+
+    ``selected`` is the row a user looks at; it starts at the first divergence.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.selected: Row | None = self.first_divergence
+
+    @property
+    def verdict(self) -> Verdict:
+        """``pass``, ``warn``, ``fail`` or ``inconclusive``."""
+        return self.result.verdict
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        return self.result.sentence
+
+    @property
+    def coverage(self) -> Coverage:
+        """The ledger: where every tensor of both sides went."""
+        return self.result.coverage
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Causes, best first; the informative ones last."""
+        return self.result.findings
+
+    @property
+    def anomalies(self) -> tuple[Anomaly, ...]:
+        """What the dumps are not although they say so."""
+        return self.result.anomalies
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Every pair in data-flow order, then every tensor without a partner."""
+        return self.result.rows
+
+    @property
+    def first_divergence(self) -> Row | None:
+        """Row of the first defect found, else the first failing row; ``None`` if nothing fails."""
+        defect = next((f for f in self.findings if f.defect), None)
+        failing = [row for row in self.rows if row.status == "fail"]
+        if defect is not None:
+            place = (defect.op_name, defect.graph_id, defect.iteration)
+            here = [r for r in failing if (r.op_name, r.graph_id, r.iteration) == place]
+            exact = [r for r in here if (r.io, r.slot) == (defect.io, defect.slot)]
+            failing = exact or here or failing
+        return failing[0] if failing else None
+
+    def filter(
+        self,
+        *,
+        status: str | None = None,
+        op_type: str | None = None,
+        name: str | None = None,
+        source: str | None = None,
+        iteration: int | None = None,
+        keep: Callable[[Row], bool] | None = None,
+    ) -> Comparison:
+        """Return a comparison with only the rows that fit every given condition.
+
+        ``name`` and ``source`` match anywhere in the operator's name, and in ``file:line``.
+        """
+
+        def fits(row: Row) -> bool:
+            place = f"{row.source.file}:{row.source.line}" if row.source is not None else ""
+            return (
+                (status is None or row.status == status)
+                and (op_type is None or row.op_type == op_type)
+                and (name is None or name in row.op_name)
+                and (source is None or source in place)
+                and (iteration is None or row.iteration == iteration)
+                and (keep is None or keep(row))
+            )
+
+        return Comparison(replace(self.result, rows=tuple(filter(fits, self.rows))))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame with the field's column titles."""
+        from workbench.show.tables import frame
+
+        return frame(self.result)
+
+    def plot(self) -> Figure:
+        """Return the divergence of every operator in execution order as a matplotlib Figure."""
+        from workbench.show.plots import divergence_figure
+
+        return divergence_figure(self.result)
+
+    def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
+        """Return schema ``workbench.comparison/1``; write it too if ``path`` is given."""
+        if path is not None:
+            write_text(path, json_result.dumps(self.result))
+        return json_result.to_json(self.result)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write every row as CSV."""
+        from workbench.show.tables import csv_text
+
+        return write_text(path, csv_text(self.result))
+
+    def to_html(self, path: str | Path, *, title: str | None = None) -> Path:
+        """Write the report: one file, offline, the same bytes for the same comparison."""
+        from workbench.show.report import report_html
+
+        return write_text(path, report_html(self.result, title=title))
+
+    def _repr_html_(self) -> str:
+        from workbench.show.html import repr_html
+
+        return repr_html(self.result)
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.verdict}: {self.sentence}>"
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a file whole: under a temporary name first, so that no half file is left behind."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def compare(
+    target: str | Path | Dump,
+    golden: str | Path | Dump,
+    *,
+    map_file: str | Path | None = None,
+    target_graph: str | Path | None = None,
+    golden_graph: str | Path | None = None,
+    rank: tuple[int, int] | None = None,
+    iteration: tuple[int, int] | None = None,
+    profile: str = NOISE_FLOOR,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Comparison:
+    """Compare two dumps.
+
+    Parameters
+    ----------
+    target, golden : path or Dump
+        The run in question, and the run we trust.
+    map_file : path, optional
+        The user's own pairs and operators to ignore (see `workbench.compare.overrides`).
+    target_graph, golden_graph : path, optional
+        IR files to use instead of those in the trees.
+    rank, iteration : (int, int), optional
+        Rank or iteration of the target and of the golden; without it, all that both have.
+    profile : str
+        Rule of the verdicts, a key of `workbench.compare.profiles.PROFILES`.
+    progress : callable (done, total, operator name), optional
+    cancelled : callable, optional
+        Asked before every pair; once it is true the result is returned as partial.
+
+    Raises
+    ------
+    FormatError
+        A path is no dump, or a given graph or map file cannot be read.
+    """
+    overrides = read_overrides(Path(map_file)) if map_file is not None else Overrides()
+    compared = compare_dumps(
+        target if isinstance(target, Dump) else load(target, graph=target_graph),
+        golden if isinstance(golden, Dump) else load(golden, graph=golden_graph),
+        selection=Selection(rank, iteration, overrides),
+        profile=profile,
+        progress=progress,
+        cancelled=cancelled,
+    )
+    return Comparison(compared.result)

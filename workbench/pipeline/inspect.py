@@ -1,0 +1,104 @@
+"""Look into one dump: what is there, what is odd, and what came from one source line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from workbench.compare.bind import bind
+from workbench.core.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.compare.bind import Binding
+    from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Op, SourceFrame
+
+SCHEMA = "workbench.inspection/1"
+
+
+def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
+    """Return what a dump holds as JSON values, schema ``workbench.inspection/1``.
+
+    ``at`` is ``file:line``; the answer then lists the operators and files that came from that line.
+    """
+    binding = bind(dump)
+    place = parse_place(at) if at is not None else None
+    steps = sorted({r.key.iteration for r in dump.records if r.key.iteration >= 0})
+    info: dict[str, Any] = {
+        "schema": SCHEMA,
+        "path": dump.path,
+        "layout": dump.layout,
+        "tensors": dump.tensors,
+        "ranks": sorted({r.key.rank for r in dump.records}),
+        "iterations": steps,
+        "metadata": dict(dump.info),
+        "graphs": [_graph(binding, key) for key in sorted(binding.graphs)],
+        "tensor_types": dict(sorted(Counter(r.key.op_type for r in dump.records).items())),
+        "skipped": dict(Counter(s.reason for s in (*dump.skipped, *binding.skipped))),
+        "anomalies": [
+            {"kind": n.kind, "op_name": n.name, "detail": n.detail}
+            for n in (*dump.notes, *binding.notes)
+        ],
+    }
+    if place is not None:
+        info["at"] = {"file": place[0], "line": place[1], "operators": list(_at(binding, *place))}
+    return info
+
+
+def parse_place(text: str) -> tuple[str, int]:
+    """Read ``file:line``; raises WorkbenchError if it is not that."""
+    file, _, line = text.rpartition(":")
+    if not file or not line.isdecimal():
+        message = f"--at must be FILE:LINE, got {text!r}; for example net.py:175"
+        raise WorkbenchError(message)
+    return file, int(line)
+
+
+def _graph(binding: Binding, key: tuple[int, int]) -> dict[str, Any]:
+    graph = binding.graphs[key]
+    return {
+        "rank": key[0],
+        "graph_id": key[1],
+        "name": graph.name,
+        "operators": len(graph.ops),
+        "parameters": len(graph.parameters),
+        "unknown_lines": graph.unknown_lines,
+    }
+
+
+def comes_from(op: Op, file: str, line: int) -> bool:
+    """Whether one of the operator's frames is a source line.
+
+    The frame of a whole function covers every line of its body and says nothing about any of them,
+    so it counts only for the line that it starts at.
+    """
+    return any(_covers(frame, file, line) for frame in op.frames if frame.group != "forward")
+
+
+def _covers(frame: SourceFrame, file: str, line: int) -> bool:
+    path, wanted = frame.file.replace("\\", "/"), file.replace("\\", "/")
+    if path != wanted and not path.endswith(f"/{wanted.lstrip('/')}"):
+        return False
+    whole_function = frame.code.lstrip().startswith(("def ", "@", "class ", "async "))
+    last = frame.line if whole_function else max(frame.line, frame.line_end)
+    return frame.line <= line <= last
+
+
+def _at(binding: Binding, file: str, line: int) -> Iterator[dict[str, Any]]:
+    """Operators of a source line, with their files in order."""
+    for key, graph in sorted(binding.graphs.items()):
+        for number, op in enumerate(graph.ops):
+            if not comes_from(op, file, line):
+                continue
+            files = [
+                record.path
+                for block, runs in sorted(binding.runs.items())
+                if (block.rank, block.graph_id) == key and number in runs
+                for _, record in sorted(runs[number].tensors.items())
+            ]
+            yield {
+                "op_name": op.name, "op_type": op.op_type, "graph_id": key[1], "rank": key[0],
+                "code": op.frame.code.strip() if op.frame else "", "files": files,
+            }  # fmt: skip
