@@ -212,19 +212,21 @@ def _format_value(value: float | str | None) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def read_statistics(path: Path) -> tuple[list[StatisticRow], list[str]]:
+class StatisticTable(NamedTuple):
+    """Rows of a statistic.csv, and the rows that could not be read: ``place:line: reason``."""
+
+    rows: list[StatisticRow]
+    problems: list[str]
+
+
+def read_statistics(path: Path) -> StatisticTable:
     """Read a statistic.csv; see `parse_statistics`."""
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
         return parse_statistics(file, str(path))
 
 
-def parse_statistics(
-    lines: Iterable[str], place: str = "statistic.csv"
-) -> tuple[list[StatisticRow], list[str]]:
-    """Return the rows of a statistic.csv and its problems, ``place:line: reason``.
-
-    Raises FormatError if the first line is no known header.
-    """
+def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> StatisticTable:
+    """Read the lines of a statistic.csv; raises FormatError if the first is no known header."""
     reader = csv.reader(lines)
     try:
         titles = tuple(_SYNONYMS.get(cell, cell) for cell in next(reader, []))
@@ -245,7 +247,7 @@ def parse_statistics(
             rows.append(_parse_row(cells, titles, column))
         except (ValueError, IndexError) as error:
             problems.append(f"{place}:{reader.line_num}: {reason or error}")
-    return rows, problems
+    return StatisticTable(rows, problems)
 
 
 def _rows(reader: Any) -> Iterator[tuple[list[str], str]]:
