@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config.kernel_list import read_kernels
 from workbench.config.mindspore_form import Common, E2e, MindSporeForm
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.config.setting import Form
     from workbench.core.tensors import Io
 
-SURFACES = {"mindspore-o0o1": "Ascend", "mindspore-cpu": "CPU"}
+SURFACES: dict[str, Literal["Ascend", "CPU"]] = {"mindspore-o0o1": "Ascend", "mindspore-cpu": "CPU"}
 """Surfaces that this form serves, with the device they run on."""
 
 _IO: dict[int, frozenset[Io]] = {
@@ -59,7 +59,7 @@ class DumpConfig:
 
     def check(self, surface: str = "mindspore-o0o1") -> tuple[Problem, ...]:
         """Every problem of the form on a surface; nothing is raised."""
-        _known(surface)
+        known_surface(surface)
         rules = (problem for rule in RULES for problem in rule(self.form, surface))
         return (*self.found, *rules)
 
@@ -179,7 +179,8 @@ def _plan(form: MindSporeForm, surface: str) -> DumpPlan:
     )
 
 
-def _known(surface: str) -> None:
+def known_surface(surface: str) -> None:
+    """Raise ConfigError if this form does not serve the surface."""
     if surface not in SURFACES:
         message = f"surface must be one of {list(SURFACES)}, got {surface!r}"
         raise ConfigError([Problem("surface", "error", "", message)])
