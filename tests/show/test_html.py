@@ -1,0 +1,116 @@
+"""Notebook output, read by the parser of the standard library."""
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import pytest
+from sample_results import NASTY, make_finding, make_result, make_row, network_result
+
+from workbench.compare.result import Anomaly, Coverage, SideInfo
+from workbench.show.html import TOP_ROWS, repr_html
+
+
+class Reader(HTMLParser):
+    """Elements and text of a document; fails on elements that are closed in the wrong order."""
+
+    VOID = frozenset({"meta", "br", "wbr", "input", "path", "hr", "col", "link"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.words, self.attributes = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        self.text = re.sub(r"\s+", " ", "".join(self.words))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open and "script" not in self.open:
+            self.words.append(data)
+
+
+def test_sentence_ledger_findings_and_source_can_be_read():
+    result = network_result(334, 2)
+    text = Reader(repr_html(result)).text
+    assert result.sentence in text
+    assert "341 tensors = 334 matched + 4 without a partner + 3 skipped" in text
+    assert "/srv/train/model.py:175" in text
+    assert "x = self.conv3(x)" in text
+    assert "(42× noise floor)" in text
+
+
+def test_it_needs_no_script_and_asks_for_nothing():
+    page = Reader(repr_html(network_result(334, 2)))
+    assert not {"script", "img", "iframe", "link", "object", "form"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert "url(" not in repr_html(network_result(20, 1))
+
+
+@pytest.mark.parametrize("name", [*NASTY, "\"'><script>alert(1)</script>", "{{ 7*7 }}{% raw %}"])
+def test_strings_of_a_dump_are_shown_literally_wherever_they_stand(name):
+    row = make_row(op_name=name, op_type=name, reason=name, status="fail", io=name)
+    finding = make_finding(
+        op_name=name, op_type=name, evidence=(name,), advice=name,
+        source=dataclasses.replace(row.source, file=name, code=name),
+    )  # fmt: skip
+    result = make_result(
+        sentence=name,
+        target=SideInfo(name, name, 1),
+        coverage=Coverage(0, 1, 0, {f"target:{name}": 1}),
+        rows=(row, dataclasses.replace(row, match_rule="", golden_spec=None)),
+        findings=(finding,),
+        anomalies=(Anomaly("target", name, name, name),),
+    )
+    page = Reader(repr_html(result))
+    assert page.text.count(re.sub(r"\s+", " ", name)) >= 12
+    assert not {"script", "img", "b"} & set(page.tags)
+
+
+def test_a_cut_list_says_how_much_is_shown():
+    result = network_result(334, 2)
+    text = Reader(repr_html(result)).text
+    assert f"{TOP_ROWS} of 338 shown" in text
+    many = dataclasses.replace(result, findings=result.findings * 5)
+    assert "5 of 15 findings shown" in Reader(repr_html(many)).text
+
+
+def test_nan_and_inf_lead_the_worst_rows():
+    text = Reader(repr_html(network_result(334, 2))).text
+    assert text.index("NaN") < text.index("Inf")
+    worst = text[text.index("Worst tensors") :]
+    assert re.search(r"ReLU-op130.*NaN.*BiasAdd-op137.*Inf", worst)
+
+
+def test_a_ledger_that_does_not_add_up_is_not_hidden():
+    result = make_result(target=SideInfo("t", "x", 9), coverage=Coverage(matched=1))
+    text = Reader(repr_html(result)).text
+    assert "(8 not accounted for)" in text
+
+
+def test_a_partial_result_says_so_first():
+    text = Reader(repr_html(make_result(partial=True))).text
+    assert text.strip().startswith("Partial")
+
+
+def test_nothing_at_all_is_still_a_page():
+    result = make_result(
+        rows=(), verdict="inconclusive", sentence="Nothing could be compared.", coverage=Coverage()
+    )
+    text = Reader(repr_html(result)).text
+    assert "Inconclusive" in text
+    assert "Nothing could be compared." in text
+
+
+def test_colors_follow_the_notebook():
+    assert "var(--jp-layout-color1," in repr_html(make_result())
+    assert 'body[data-jp-theme-light="false"] .wb' in repr_html(make_result())

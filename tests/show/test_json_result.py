@@ -1,0 +1,198 @@
+"""The comparison JSON against a description of the contract written by hand."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_results import make_finding, make_result, make_row, network_result
+
+from workbench.core.errors import FormatError
+from workbench.graph.nodes import SourceFrame
+from workbench.show.json_result import dumps, from_json, to_json
+
+INT, TEXT = (int,), (str,)
+FIGURE = (int, float, type(None), str)
+SOURCE = {"file": TEXT, "line": INT, "code": TEXT, "library": (bool,)}
+PLACE = {
+    "op_name": TEXT,
+    "op_type": TEXT,
+    "graph_id": INT,
+    "iteration": INT,
+    "io": TEXT,
+    "slot": INT,
+}
+SIDE = {"path": TEXT, "layout": TEXT, "tensors": INT}
+CONTRACT = {
+    "schema": {"workbench.comparison/1"},
+    "verdict": {"pass", "warn", "fail", "inconclusive"},
+    "sentence": TEXT,
+    "target": SIDE,
+    "golden": SIDE,
+    "coverage": {
+        "matched": INT,
+        "unmatched_target": INT,
+        "unmatched_golden": INT,
+        "skipped": "counts",
+    },
+    "anomalies": [{"side": {"target", "golden"}, "kind": TEXT, "op_name": TEXT, "detail": TEXT}],
+    "findings": [
+        {
+            "kind": TEXT,
+            **PLACE,
+            "score": FIGURE,
+            "own_error": FIGURE,
+            "inherited_error": FIGURE,
+            "noise_floor": FIGURE,
+            "evidence": [TEXT],
+            "advice": TEXT,
+            "source": (SOURCE, None),
+        }
+    ],
+    "operators": [
+        {
+            **PLACE,
+            "golden_op_name": TEXT,
+            "match": {"rule": TEXT, "score": FIGURE},
+            "status": {"equal", "pass", "warn", "fail", "uncomparable"},
+            "reason": TEXT,
+            "metrics": "figures",
+            "source": (SOURCE, None),
+        }
+    ],
+}
+
+
+def breaches(value, shape, place="$"):
+    """Everything in which ``value`` departs from ``shape``."""
+    if shape in ("counts", "figures"):
+        shape = dict.fromkeys(value, INT if shape == "counts" else FIGURE)
+    if isinstance(shape, set):
+        return [] if value in shape else [f"{place}: {value!r} is not one of {shape}"]
+    if isinstance(shape, dict):
+        return _breaches_of_object(value, shape, place)
+    if isinstance(shape, list):
+        return [
+            b for n, item in enumerate(value) for b in breaches(item, shape[0], f"{place}[{n}]")
+        ]
+    if shape[-1] is None:
+        return [] if value is None else breaches(value, shape[0], place)
+    if type(value) not in shape:
+        return [f"{place}: {value!r} is {type(value).__name__}"]
+    figure = value in ("NaN", "Infinity", "-Infinity")
+    return [f"{place}: {value!r} is no figure"] if shape is FIGURE and _text(value, figure) else []
+
+
+def _text(value, figure):
+    return type(value) is str and not figure
+
+
+def _breaches_of_object(value, shape, place):
+    keys = [] if list(value) == list(shape) else [f"{place}: keys {list(value)}"]
+    both = value.keys() & shape.keys()
+    return keys + [b for key in both for b in breaches(value[key], shape[key], f"{place}.{key}")]
+
+
+@pytest.mark.parametrize("result", [make_result(), make_result(rows=()), network_result(334, 2)])
+def test_json_has_the_keys_and_types_of_the_contract_and_no_more(result):
+    assert breaches(json.loads(dumps(result)), CONTRACT) == []
+
+
+def test_the_check_itself_notices_a_breach():
+    data = json.loads(dumps(network_result(20, 1)))
+    data["operators"][3]["status"] = "fine"
+    data["findings"][0]["extra"] = 1
+    data["target"]["tensors"] = "7"
+    assert len(breaches(data, CONTRACT)) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
+)
+def test_not_finite_figures_are_strings_everywhere(value, text):
+    row = make_row(metrics={"MaxAbsoluteError": value}, match_score=value)
+    finding = make_finding(own_error=value, inherited_error=value, noise_floor=value, score=value)
+    data = to_json(make_result(rows=(row,), findings=(finding,)))
+    operator, found = data["operators"][0], data["findings"][0]
+    assert operator["metrics"]["MaxAbsoluteError"] == operator["match"]["score"] == text
+    assert [found[k] for k in ("own_error", "inherited_error", "noise_floor", "score")] == [
+        text
+    ] * 4
+
+
+def test_source_says_whether_the_line_is_a_library_s():
+    own = SourceFrame("/srv/net.py", 3, "x = f(x)")
+    library = SourceFrame("/venv/lib/python3.11/site-packages/mindspore/nn.py", 9, "return x")
+    rows = (make_row(source=own), make_row(source=library), make_row(source=None))
+    sources = [operator["source"] for operator in to_json(make_result(rows=rows))["operators"]]
+    assert sources == [
+        {"file": "/srv/net.py", "line": 3, "code": "x = f(x)", "library": False},
+        {**sources[1], "library": True},
+        None,
+    ]
+
+
+def test_reading_back_and_writing_again_gives_the_same_text():
+    text = dumps(network_result(334, 2))
+    assert dumps(from_json(json.loads(text))) == text
+
+
+@given(st.text(), st.floats(), st.lists(st.text(), max_size=3))
+def test_any_text_and_figure_survives_the_round_trip(name, figure, evidence):
+    row = make_row(op_name=name, metrics={"MaxAbsoluteError": figure})
+    finding = make_finding(op_name=name, own_error=figure, evidence=tuple(evidence))
+    text = dumps(make_result(rows=(row,), findings=(finding,)))
+    back = from_json(json.loads(text))
+    assert (back.rows[0].op_name, back.findings[0].evidence) == (name, tuple(evidence))
+    assert repr(back.rows[0].metrics["MaxAbsoluteError"]) == repr(figure)
+
+
+def test_names_that_are_no_utf8_can_be_written_and_read():
+    text = dumps(make_result(rows=(make_row(op_name="a\udcffb"),)))
+    assert json.loads(text.encode("utf-8"))["operators"][0]["op_name"] == "a\udcffb"
+
+
+def test_error_of_a_row_is_read_from_its_relative_distance():
+    back = from_json(to_json(make_result(rows=(make_row(), make_row(metrics={})))))
+    assert [(row.error, row.order) for row in back.rows] == [(2e-4, 0), (None, 1)]
+
+
+def broken(path, value):
+    data = to_json(network_result(20, 1))
+    *parents, last = path
+    node = data
+    for key in parents:
+        node = node[key]
+    if value is KeyError:
+        del node[last]
+    else:
+        node[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["schema"], "workbench.comparison/9", r"comparison\.schema must be one of"),
+        (["verdict"], "good", r"comparison\.verdict must be one of .* got 'good'"),
+        (["target"], 7, r"comparison\.target must be dict, got 7"),
+        (["coverage", "matched"], "all", r"coverage\.matched must be int, got 'all'"),
+        (["coverage", "matched"], True, r"coverage\.matched must be int, got True"),
+        (["operators", 2, "status"], "odd", r"operators\[2\]\.status must be one of"),
+        (["operators", 2, "match", "score"], "1", r"score must be a number or one of"),
+        (["operators", 2], [], r"operators\[2\] must be an object, got \[\]"),
+        (["operators", 2, "io"], KeyError, r"operators\[2\] must have 'io', got only"),
+        (["findings", 0, "kind"], "whim", r"findings\[0\]\.kind must be one of"),
+        (["findings", 0, "source", "line"], None, r"source\.line must be int, got None"),
+        (["anomalies", 0, "side"], "left", r"anomalies\[0\]\.side must be one of"),
+    ],
+)
+def test_a_broken_file_is_refused_with_the_place_of_the_first_breach(path, value, message):
+    with pytest.raises(FormatError, match=message):
+        from_json(broken(path, value))
+
+
+def test_what_is_no_object_is_refused_shortly():
+    with pytest.raises(FormatError, match=r"^comparison must be an object, got \[0, 0, .*\.\.\.$"):
+        from_json([0] * 500)

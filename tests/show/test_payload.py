@@ -1,0 +1,72 @@
+"""The JSON for the explorer, unpacked again and compared with the rows it came from."""
+
+import base64
+import gzip
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_results import make_result, make_row, network_result
+
+from workbench.show import payload
+from workbench.show.payload import embed, explorer_data, left_out
+
+ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def cells(data, key):
+    column = next(column for column in data["columns"] if column["key"] == key)
+    if column["kind"] == "text":
+        return [column["texts"][number] for number in column["values"]]
+    return [
+        ODD.get(value, value) if isinstance(value, str) else value for value in column["values"]
+    ]
+
+
+def unpack(text, encoding):
+    return json.loads(gzip.decompress(base64.b64decode(text)) if encoding == "gzip" else text)
+
+
+def test_every_row_is_there_with_its_name_and_its_error_in_four_digits():
+    result = network_result(334, 2)
+    data = unpack(*embed(explorer_data(result)))
+    assert data["rows"] == len(result.rows) == len(data["x"])
+    assert cells(data, "op_name") == [row.op_name for row in result.rows]
+    for shown, row in zip(cells(data, "error"), result.rows, strict=True):
+        if row.error is None or not math.isfinite(row.error):
+            assert repr(shown) == repr(row.error)
+        else:
+            assert math.isclose(shown, row.error, rel_tol=5e-4)
+
+
+def test_a_cosine_next_to_one_is_not_rounded_to_one():
+    row = make_row(metrics={"CosineSimilarity": 0.9999996})
+    assert cells(explorer_data(make_result(rows=(row,))), "CosineSimilarity") == [0.9999996]
+
+
+@given(st.text())
+def test_no_text_can_end_the_script_element(name):
+    text, encoding = embed(explorer_data(make_result(rows=(make_row(op_name=name),))))
+    assert not set("<>&\u2028\u2029") & set(text)
+    shown = name.encode("utf-8", "replace").decode()
+    assert cells(unpack(text, encoding), "op_name") == [shown]
+
+
+def test_much_data_is_compressed_without_a_time_stamp():
+    data = explorer_data(network_result(4000, 4))
+    text, encoding = embed(data)
+    assert encoding == "gzip"
+    assert base64.b64decode(text)[4:8] == bytes(4)
+    assert unpack(text, encoding) == json.loads(json.dumps(data))
+
+
+def test_very_many_rows_leave_descriptions_to_the_files_and_say_so(monkeypatch):
+    row = make_row(metrics={"MaxAbsoluteError": 1.5, "TargetMean": 0.5, "GoldenStd": 0.25})
+    small = make_result(rows=(row,))
+    assert left_out(small) == ()
+    monkeypatch.setattr(payload, "DESCRIPTION_LIMIT", 0)
+    assert left_out(small) == ("TargetMean", "GoldenStd")
+    keys = {column["key"] for column in explorer_data(small)["columns"]}
+    assert "MaxAbsoluteError" in keys
+    assert not {"TargetMean", "GoldenStd"} & keys

@@ -1,0 +1,94 @@
+"""Figure and SVG: what can be read from their elements, and that nothing depends on the clock."""
+
+import ast
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from sample_results import make_finding, make_result, make_row, network_result
+
+import workbench.show
+from workbench.show.plots import STYLES, divergence_figure, divergence_svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(element.itertext()) for element in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_no_module_of_the_package_imports_pyplot():
+    for path in Path(workbench.show.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", "") or "", *(alias.name for alias in node.names)]
+                assert not any("pyplot" in name or "pylab" in name for name in names), path
+
+
+def test_svg_is_well_formed_and_the_same_every_time():
+    result = network_result(120, 2)
+    first = divergence_svg(result)
+    ET.fromstring(first)
+    assert divergence_svg(result) == first
+    assert not re.search(r"\d{4}-\d\d-\d\d|matplotlib\.org|Matplotlib v", first)
+
+
+def test_points_are_an_image_and_text_stays_text():
+    svg = divergence_svg(network_result(334, 2))
+    assert len(re.findall(r"<image ", svg)) <= 10
+    assert 'xlink:href="data:image/png;base64,' in svg.replace("\n", "")
+    words = texts(svg)
+    assert {"NaN, Inf", "exactly 0", "not measured", "10⁻³", "iteration 1"} <= set(words)
+    assert any("ReLU-op90" in word for word in words)
+
+
+def test_the_legend_counts_every_matched_row():
+    result = network_result(334, 2)
+    found = dict(re.findall(r"^(\w+) ([\d,]+)$", "\n".join(texts(divergence_svg(result))), re.M))
+    counted = {status: int(found[status].replace(",", "")) for status in STYLES if status in found}
+    matched = [row.status for row in result.rows if row.match_rule]
+    assert counted == {status: matched.count(status) for status in set(matched)}
+
+
+@pytest.mark.slow
+def test_twenty_thousand_rows_make_a_small_file():
+    assert len(divergence_svg(network_result(20_000, 4))) < 300_000
+
+
+def test_no_rows_say_so_and_draw_nothing():
+    words = texts(divergence_svg(make_result(rows=())))
+    assert any("no tensor of the target has a partner" in word for word in words)
+
+
+@pytest.mark.parametrize(
+    "name", ["a/$x_2$ & <b>", "a/\x00\x07bell", "a/权重\udcff", "a/" + "x" * 300]
+)
+def test_names_cannot_break_the_drawing(name):
+    row, finding = make_row(op_name=name), make_finding(op_name=name)
+    ET.fromstring(divergence_svg(make_result(rows=(row,), findings=(finding,))))
+
+
+def test_color_and_shape_both_tell_a_status_apart():
+    colors = {style[1] for style in STYLES.values()}
+    shapes = {style[0] for style in STYLES.values()}
+    assert len(shapes) >= 4
+    assert len(colors) >= 4
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#12161c"])
+@pytest.mark.parametrize("status", STYLES)
+def test_colors_stand_out_from_light_and_dark_backgrounds(status, background):
+    def luminance(color):
+        parts = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(STYLES[status][1]), luminance(background)))
+    assert (high + 0.05) / (low + 0.05) >= 3
+
+
+def test_the_figure_takes_the_title_and_size_it_is_given():
+    figure = divergence_figure(make_result(), title="cost $5", width=6, height=3)
+    assert figure.axes[0].get_title(loc="left") == "cost $5"
+    assert tuple(figure.get_size_inches()) == (6, 3)

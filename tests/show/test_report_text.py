@@ -1,0 +1,122 @@
+"""The report as text: what a reader without a browser can check."""
+
+import base64
+import dataclasses
+import gzip
+import hashlib
+import json
+import re
+
+import pytest
+from sample_results import NASTY, make_result, network_result
+from test_html import Reader
+
+from workbench.core.errors import WorkbenchError
+from workbench.show.report import SECTIONS, report_html, write_report
+
+
+def test_two_reports_of_one_result_are_the_same_bytes(tmp_path):
+    result = network_result(400, 2)
+    first = write_report(result, tmp_path / "first.html").read_bytes()
+    second = write_report(result, tmp_path / "second-name.html").read_bytes()
+    assert first == second
+    assert str(tmp_path).encode() not in first
+    assert b"second-name" not in first
+
+
+def test_there_is_no_clock_in_it():
+    result = dataclasses.replace(network_result(50, 1), facts={})
+    text = report_html(result).replace("2026-11-03", "")  # the folder of the dumps
+    assert not re.search(r"\b20\d\d-\d\d-\d\d|\b\d\d:\d\d:\d\d\b|GMT|UTC", text)
+
+
+def test_reading_order_is_sentence_ledger_findings_plot_rows_anomalies_definitions():
+    text = Reader(report_html(network_result(334, 2))).text
+    order = ["self.conv3(x)", "Ledger", "Findings", "Divergence", "Anomalies", "Without a partner",
+             "Thresholds", "Provenance"]  # fmt: skip
+    places = [text.index(word) for word in order]
+    assert places == sorted(places)
+
+
+def test_the_policy_forbids_requests_and_all_scripts_but_ours():
+    text = report_html(network_result(50, 1))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1].replace("&#39;", "'")
+    scripts = re.findall(r'<script type="module">(.*?)</script>', text, re.S)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert policy.startswith("default-src 'none'; ")
+    assert [f"'sha256-{digest}'" for digest in digests] == re.findall(r"'sha256-[^']*'", policy)
+    assert "unsafe-eval" not in policy
+    assert "http" not in policy
+
+
+def test_nothing_in_it_points_outside():
+    text = report_html(network_result(334, 2))
+    addresses = set(re.findall(r"(?:https?:)?//[\w.]+\.\w+[^\s\"'<>]*", text))
+    spaces = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert {a for a in addresses if a.startswith("http")} <= spaces
+    assert not {"link", "iframe", "img", "object"} & set(Reader(text).tags)
+
+
+@pytest.mark.parametrize("rows", [334, 6000])
+def test_all_rows_are_in_the_data_whatever_its_encoding(rows):
+    result = network_result(rows, 2)
+    encoding, text = re.search(
+        r'<script type="application/octet-stream" id="data" data-encoding="(\w+)">(.*?)</script>',
+        report_html(result), re.S,
+    ).groups()  # fmt: skip
+    raw = gzip.decompress(base64.b64decode(text)) if encoding == "gzip" else text
+    assert json.loads(raw)["rows"] == len(result.rows)
+    assert encoding == ("json" if rows == 334 else "gzip")
+
+
+def test_names_from_a_dump_stay_text():
+    result = network_result(334, 2)
+    text = report_html(dataclasses.replace(result, sentence=NASTY[0], facts={NASTY[2]: NASTY[0]}))
+    page = Reader(text)
+    assert NASTY[0] in page.text
+    assert page.tags.count("script") == 2
+    assert not {"img", "b"} & set(page.tags)
+
+
+def test_sections_can_be_left_out_but_sentence_and_ledger_cannot():
+    result = network_result(60, 1)
+    text = Reader(report_html(result, sections=())).text
+    assert result.sentence in text
+    assert "in the dump" in text
+    assert "Findings" not in text
+    bare = report_html(result, sections=("findings",))
+    assert "<script" not in bare
+    assert "script-src &#39;none&#39;" in bare or "script-src 'none'" in bare
+
+
+def test_an_unknown_section_is_refused_with_the_known_ones():
+    with pytest.raises(WorkbenchError, match=r"sections must be some of findings, .*\['plots'\]"):
+        report_html(make_result(), sections=("plots",))
+
+
+def test_every_section_has_a_heading_of_its_own():
+    text = report_html(network_result(334, 2))
+    assert [name for name in SECTIONS if f'id="{name}"' not in text] == []
+
+
+def test_title_profile_and_facts_are_shown():
+    text = Reader(report_html(network_result(30, 1), title="LeNet on the new box")).text
+    assert "LeNet on the new box" in text
+    assert "target.deviceAscend 910B" in text
+    assert "profile noise-floor" in text
+
+
+def test_a_simulated_device_is_said_in_a_banner():
+    result = make_result(facts={"simulated": "910B profile, seed 0"})
+    assert "Simulated NPU. 910B profile, seed 0" in Reader(report_html(result)).text
+
+
+def test_file_names_that_are_no_utf8_do_not_stop_the_report(tmp_path):
+    result = dataclasses.replace(network_result(30, 1), sentence="broken \udcff name")
+    assert "broken ? name" in write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_two_thousand_rows_fit_into_400_kb_and_twenty_thousand_into_one_mb():
+    assert len(report_html(network_result(2_000, 2)).encode()) <= 400_000
+    assert len(report_html(network_result(20_000, 4)).encode()) <= 1_000_000

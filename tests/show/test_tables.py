@@ -1,0 +1,84 @@
+"""Data frame and CSV, read back by pandas and by the csv module."""
+
+import csv
+import io
+import math
+
+import pandas as pd
+import pytest
+from sample_results import make_result, make_row, network_result
+
+from workbench.show.tables import csv_text, frame, write_csv
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_frame_has_one_row_per_row_and_the_titles_of_the_field():
+    result = network_result(40, 2)
+    made = frame(result)
+    assert len(made) == len(result.rows)
+    assert {"OpType", "NPUDump", "GroundTruth", "TensorIndex", "CosineSimilarity"} <= {
+        *made.columns
+    }
+
+
+def test_frame_and_csv_of_no_rows_still_have_their_header():
+    empty = make_result(rows=())
+    assert list(frame(empty).columns) == csv_text(empty).rstrip().split(",")
+    assert frame(empty).empty
+
+
+def test_csv_holds_every_row_and_figure_exactly():
+    result = network_result(60, 2)
+    back = pd.read_csv(io.StringIO(csv_text(result)))
+    assert len(back) == len(result.rows)
+    for row, (_, line) in zip(result.rows, back.iterrows(), strict=True):
+        same = line["NoiseFloor"] == row.noise_floor
+        assert same or (row.noise_floor is None and math.isnan(line["NoiseFloor"]))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.nan, "NaN"),
+        (math.inf, "Infinity"),
+        (-math.inf, "-Infinity"),
+        (None, ""),
+        (0.1, "0.1"),
+        (-2.5e-7, "-2.5e-07"),
+    ],
+)
+def test_csv_spells_numbers_that_are_odd(value, text):
+    assert read(csv_text(make_result(rows=(make_row(error=value),))))[0]["Error"] == text
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_text_that_a_spreadsheet_would_run_is_made_harmless(start):
+    row = make_row(op_name=f"{start}HYPERLINK(1)", golden_op_name="plain=1")
+    line = read(csv_text(make_result(rows=(row,))))[0]
+    assert line["NPUDump"] == f"'{start}HYPERLINK(1)"
+    assert line["GroundTruth"] == "plain=1"
+
+
+def test_worst_order_puts_nan_and_inf_on_top():
+    result = network_result(334, 2)
+    lines = read(csv_text(result, order="worst"))
+    assert [line["Error"] for line in lines[:2]] == ["NaN", "Infinity"]
+    assert math.isnan(frame(result, order="worst")["Error"].iloc[0])
+
+
+def test_execution_order_is_that_of_the_result():
+    result = network_result(50, 1)
+    assert [line["NPUDump"].lstrip("'") for line in read(csv_text(result))] == [
+        row.op_name for row in result.rows
+    ]
+
+
+def test_written_file_is_utf8_whatever_the_names_hold(tmp_path):
+    names = "größe.γ/权重", "broken\udcff"
+    rows = tuple(make_row(op_name=name) for name in names)
+    path = write_csv(make_result(rows=rows), tmp_path / "rows.csv")
+    text = path.read_bytes().decode("utf-8")
+    assert "größe.γ/权重" in text

@@ -1,0 +1,152 @@
+"""The columns of every table: one literal list that data frame, CSV, HTML and explorer share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
+from workbench.show import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from workbench.compare.result import Result, Row
+
+Cell = str | int | float | None
+Kind = Literal["text", "count", "number", "share"]
+
+_WORSE = {"lower": 1, "higher": -1, "neither": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    ``title`` is the field's own word (data frame, CSV), ``heading`` the one on screen. ``worse`` is
+    +1 if large values are bad, -1 if small ones are, 0 if the column does not judge. ``constant``
+    columns vanish from the screen while all rows agree.
+    """
+
+    key: str
+    title: str
+    heading: str
+    kind: Kind
+    value: Callable[[Row], Cell]
+    worse: int = 0
+    constant: bool = False
+
+
+def _line(row: Row) -> str:
+    return f"{row.source.file}:{row.source.line}" if row.source else ""
+
+
+IDENTITY: tuple[Column, ...] = (
+    Column("order", "Order", "#", "count", lambda r: r.order),
+    Column("op_name", "NPUDump", "Operator", "text", lambda r: r.op_name),
+    Column("op_type", "OpType", "Type", "text", lambda r: r.op_type),
+    Column("tensor", "TensorIndex", "Tensor", "text", lambda r: f"{r.io}:{r.slot}"),
+    Column("rank", "Rank", "Rank", "count", lambda r: r.rank, constant=True),
+    Column("graph_id", "GraphId", "Graph", "count", lambda r: r.graph_id, constant=True),
+    Column("iteration", "Iteration", "Iteration", "count", lambda r: r.iteration, constant=True),
+    Column("turn", "Turn", "Turn", "count", lambda r: r.turn, constant=True),
+    Column("status", "Status", "Status", "text", lambda r: r.status),
+    Column("error", "Error", "Error", "number", lambda r: r.error, worse=1),
+    Column("inherited", "InheritedError", "Inherited", "number", lambda r: r.inherited_error, 1),
+    Column("floor", "NoiseFloor", "Noise floor", "number", lambda r: r.noise_floor),
+)
+"""Columns that stand before the metrics."""
+
+CONTEXT: tuple[Column, ...] = (
+    Column("dtype", "DataType", "Dtype", "text", lambda r: getattr(r.target_spec, "dtype", "")),
+    Column(
+        "golden_dtype",
+        "GroundTruthDataType",
+        "Golden dtype",
+        "text",
+        lambda r: getattr(r.golden_spec, "dtype", ""),
+    ),
+    Column("shape", "Shape", "Shape", "text", lambda r: words.shape(r.target_spec)),
+    Column(
+        "golden_shape",
+        "GroundTruthShape",
+        "Golden shape",
+        "text",
+        lambda r: words.shape(r.golden_spec),
+    ),
+    Column("golden", "GroundTruth", "Golden operator", "text", lambda r: r.golden_op_name),
+    Column("rule", "MatchRule", "Matched by", "text", lambda r: r.match_rule),
+    Column("score", "MatchScore", "Score", "number", lambda r: r.match_score),
+    Column("reason", "Reason", "Reason", "text", lambda r: r.reason),
+    Column("source", "Source", "Source line", "text", _line),
+    Column("code", "SourceCode", "Code", "text", lambda r: r.source.code if r.source else ""),
+)
+"""Columns that stand after the metrics."""
+
+FILES: tuple[Column, ...] = (
+    Column("target_path", "NPUDumpFile", "Target file", "text", lambda r: r.target_path),
+    Column("golden_path", "GroundTruthFile", "Golden file", "text", lambda r: r.golden_path),
+)
+"""Columns of the data frame and the CSV alone."""
+
+
+def metric_titles(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Every metric that some row holds, in order of first appearance."""
+    seen: dict[str, None] = {}
+    for row in rows:
+        seen.update(dict.fromkeys(row.metrics))
+    return tuple(seen)
+
+
+def metric_column(title: str, rows: Iterable[Row]) -> Column:
+    """Return the column of one metric; it counts something if all its figures are whole numbers."""
+    known = METRICS.get(title) or ON_DEMAND.get(title) or Metric("", "neither")
+    values = (row.metrics.get(title) for row in rows)
+    whole = all(v is None or not math.isfinite(v) or float(v).is_integer() for v in values)
+    kind: Kind = "share" if known.better == "higher" else "count" if whole else "number"
+    worse = _WORSE[known.better]
+    return Column(title, title, title, kind, lambda row: row.metrics.get(title), worse)
+
+
+def columns(result: Result) -> tuple[Column, ...]:
+    """All columns of a result, in the order of the CSV."""
+    metrics = tuple(metric_column(title, result.rows) for title in metric_titles(result.rows))
+    return IDENTITY + metrics + CONTEXT + FILES
+
+
+def screen_columns(result: Result) -> tuple[Column, ...]:
+    """Columns worth a place on screen: without files and without columns that never vary."""
+    shown = columns(result)[: -len(FILES)]
+    return tuple(c for c in shown if not c.constant or len({c.value(r) for r in result.rows}) > 1)
+
+
+def alone(row: Row) -> str:
+    """Side of a tensor without a partner (``target`` or ``golden``), ``""`` for a matched pair."""
+    if row.match_rule:
+        return ""
+    golden_only = row.target_spec is None and (row.golden_spec is not None or not row.op_name)
+    return "golden" if golden_only else "target"
+
+
+def badness(value: float | None) -> tuple[int, float]:
+    """Sort key of an error: nothing measured, numbers, infinities, NaN; the last is the worst.
+
+    >>> sorted([float("nan"), 1.0, float("-inf"), None, 2.0], key=badness)
+    [None, 1.0, 2.0, -inf, nan]
+    """
+    if value is None:
+        return (0, 0.0)
+    if math.isnan(value):
+        return (3, 0.0)
+    return (2, 0.0) if math.isinf(value) else (1, value)
+
+
+_SEVERITY = {status: place for place, status in enumerate(reversed(words.STATUSES))}
+
+
+def worst_first(rows: Iterable[Row]) -> list[Row]:
+    """Rows by status, then by error with NaN and Inf on top, then in execution order."""
+    kept = sorted(rows, key=lambda row: (row.rank, row.iteration, row.order))
+    kept.sort(key=lambda row: (_SEVERITY[row.status], badness(row.error)), reverse=True)
+    return kept

@@ -1,0 +1,74 @@
+"""Notebook output of a result, and the template environment that it shares with the report."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.show import view, words
+from workbench.show.columns import worst_first
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from workbench.compare.result import Result
+
+FOLDER = Path(__file__).parent
+
+TOP_ROWS = 20
+TOP_FINDINGS = 5
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of this package; every value is escaped and no name may be missing."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        number=words.number,
+        leaf=words.leaf,
+        meaning=view.finding_meaning,
+        finding_link=view.finding_link,
+    )
+    made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
+    made.globals.update(verdicts=words.VERDICTS, times=words.times)
+    return made
+
+
+def repr_html(result: Result) -> str:
+    """Return a static HTML fragment: sentence, ledger, findings with source lines, worst rows.
+
+    It needs no script, folds by ``<details>`` and takes the colors of the notebook. Long lists are
+    cut and say so; everything from a dump is escaped.
+    """
+    from markupsafe import Markup
+
+    return (
+        environment()
+        .get_template("repr.html.j2")
+        .render(
+            result=result,
+            css=Markup(read_asset("parts.css")),
+            sides=view.ledger(result),
+            findings=result.findings[:TOP_FINDINGS],
+            rows=worst_first(result.rows)[:TOP_ROWS],
+            statuses=view.status_counts(result.rows),
+            anomalies=view.anomaly_groups(result.anomalies),
+            lonely=view.lonely_groups(result.rows),
+        )
+    )
+
+
+@cache
+def read_asset(name: str) -> str:
+    """Read a style sheet or module of this package."""
+    return (FOLDER / name).read_text(encoding="utf-8")

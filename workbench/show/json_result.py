@@ -1,0 +1,266 @@
+"""Schema ``workbench.comparison/1``: a result as plain JSON, and back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from workbench.compare.result import (
+    FINDING_KINDS,
+    Anomaly,
+    Coverage,
+    Finding,
+    Result,
+    Row,
+    Side,
+    SideInfo,
+    Status,
+    Verdict,
+)
+from workbench.core.errors import FormatError
+from workbench.graph.nodes import SourceFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEMA = "workbench.comparison/1"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Names of files that are no UTF-8 hold these; JSON can spell them, UTF-8 cannot."""
+
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """Return the result as JSON values, keys in the order of the contract.
+
+    JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
+    """
+    coverage = result.coverage
+    return {
+        "schema": SCHEMA,
+        "verdict": result.verdict,
+        "sentence": result.sentence,
+        "target": _side(result.target),
+        "golden": _side(result.golden),
+        "coverage": {
+            "matched": coverage.matched,
+            "unmatched_target": coverage.unmatched_target,
+            "unmatched_golden": coverage.unmatched_golden,
+            "skipped": dict(coverage.skipped),
+        },
+        "anomalies": [
+            {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": a.detail}
+            for a in result.anomalies
+        ],
+        "findings": [_finding(finding) for finding in result.findings],
+        "operators": [_row(row) for row in result.rows],
+    }
+
+
+def dumps(result: Result, *, indent: int | None = 1) -> str:
+    """Return `to_json` as text; the same result always gives the same text."""
+    text = json.dumps(to_json(result), indent=indent, ensure_ascii=False, allow_nan=False)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _side(info: SideInfo) -> dict[str, Any]:
+    return {"path": info.path, "layout": info.layout, "tensors": info.tensors}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "op_name": finding.op_name,
+        "op_type": finding.op_type,
+        "graph_id": finding.graph_id,
+        "iteration": finding.iteration,
+        "io": finding.io,
+        "slot": finding.slot,
+        "score": _number(finding.score),
+        "own_error": _number(finding.own_error),
+        "inherited_error": _number(finding.inherited_error),
+        "noise_floor": _number(finding.noise_floor),
+        "evidence": list(finding.evidence),
+        "advice": finding.advice,
+        "source": _source(finding.source),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "op_name": row.op_name,
+        "op_type": row.op_type,
+        "graph_id": row.graph_id,
+        "iteration": row.iteration,
+        "io": row.io,
+        "slot": row.slot,
+        "golden_op_name": row.golden_op_name,
+        "match": {"rule": row.match_rule, "score": _number(row.match_score)},
+        "status": row.status,
+        "reason": row.reason,
+        "metrics": {title: _number(value) for title, value in row.metrics.items()},
+        "source": _source(row.source),
+    }
+
+
+def _source(frame: SourceFrame | None) -> dict[str, Any] | None:
+    if frame is None:
+        return None
+    return {"file": frame.file, "line": frame.line, "code": frame.code, "library": frame.library}
+
+
+def _number(value: float | None) -> float | str | None:
+    if value is None:
+        return None
+    value = float(value)
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+class _Node:
+    """A JSON object together with its place, so that every complaint says where."""
+
+    def __init__(self, value: object, place: str) -> None:
+        if not isinstance(value, dict):
+            raise FormatError(f"{place} must be an object, got {_brief(value)}")
+        self.value = value
+        self.place = place
+
+    def get(self, key: str, *types: type) -> Any:
+        if key not in self.value:
+            raise FormatError(f"{self.place} must have {key!r}, got only {sorted(self.value)}")
+        value = self.value[key]
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            wanted = " or ".join("null" if t is type(None) else t.__name__ for t in types)
+            raise FormatError(f"{self.place}.{key} must be {wanted}, got {_brief(value)}")
+        return value
+
+    def word(self, key: str, allowed: Iterable[str]) -> str:
+        value = str(self.get(key, str))
+        known = sorted(allowed)
+        if value not in known:
+            raise FormatError(f"{self.place}.{key} must be one of {known}, got {value!r}")
+        return value
+
+    def number(self, key: str) -> float | None:
+        value = self.get(key, int, float, str, type(None))
+        if isinstance(value, str):
+            if value not in _WORDS:
+                expected = "a number or one of " + ", ".join(map(repr, _WORDS))
+                raise FormatError(f"{self.place}.{key} must be {expected}, got {value!r}")
+            return _WORDS[value]
+        return None if value is None else float(value)
+
+    def node(self, key: str) -> _Node:
+        return _Node(self.get(key, dict), f"{self.place}.{key}")
+
+    def nodes(self, key: str) -> list[_Node]:
+        items = self.get(key, list)
+        return [_Node(item, f"{self.place}.{key}[{i}]") for i, item in enumerate(items)]
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def from_json(data: object) -> Result:
+    """Read what `to_json` wrote.
+
+    The schema is a projection: execution order is that of the list, the error of a row its
+    RelativeEuclideanDistance, and dtypes, shapes and file names are unknown. Raises FormatError
+    with the place of the first value that breaks the schema.
+    """
+    top = _Node(data, "comparison")
+    top.word("schema", (SCHEMA,))
+    return Result(
+        verdict=cast("Verdict", top.word("verdict", get_args(Verdict))),
+        sentence=top.get("sentence", str),
+        target=_read_side(top.node("target")),
+        golden=_read_side(top.node("golden")),
+        coverage=_read_coverage(top.node("coverage")),
+        anomalies=tuple(_read_anomaly(node) for node in top.nodes("anomalies")),
+        findings=tuple(_read_finding(node) for node in top.nodes("findings")),
+        rows=tuple(_read_row(node, order) for order, node in enumerate(top.nodes("operators"))),
+    )
+
+
+def _read_side(node: _Node) -> SideInfo:
+    return SideInfo(node.get("path", str), node.get("layout", str), node.get("tensors", int))
+
+
+def _read_coverage(node: _Node) -> Coverage:
+    skipped = node.node("skipped")
+    return Coverage(
+        matched=node.get("matched", int),
+        unmatched_target=node.get("unmatched_target", int),
+        unmatched_golden=node.get("unmatched_golden", int),
+        skipped={reason: skipped.get(reason, int) for reason in skipped.value},
+    )
+
+
+def _read_anomaly(node: _Node) -> Anomaly:
+    return Anomaly(
+        side=cast("Side", node.word("side", get_args(Side))),
+        kind=node.get("kind", str),
+        op_name=node.get("op_name", str),
+        detail=node.get("detail", str),
+    )
+
+
+def _read_finding(node: _Node) -> Finding:
+    return Finding(
+        kind=node.word("kind", FINDING_KINDS),
+        **_read_place(node),
+        score=_known(node.number("score")),
+        own_error=node.number("own_error"),
+        inherited_error=node.number("inherited_error"),
+        noise_floor=node.number("noise_floor"),
+        evidence=tuple(str(line) for line in node.get("evidence", list)),
+        advice=node.get("advice", str),
+        source=_read_source(node),
+    )
+
+
+def _read_row(node: _Node, order: int) -> Row:
+    match, metrics = node.node("match"), node.node("metrics")
+    values = {title: metrics.number(title) for title in metrics.value}
+    return Row(
+        **_read_place(node),
+        golden_op_name=node.get("golden_op_name", str),
+        match_rule=match.get("rule", str),
+        match_score=_known(match.number("score")),
+        status=cast("Status", node.word("status", get_args(Status))),
+        reason=node.get("reason", str),
+        metrics={title: value for title, value in values.items() if value is not None},
+        source=_read_source(node),
+        order=order,
+        error=values.get("RelativeEuclideanDistance"),
+    )
+
+
+def _read_place(node: _Node) -> dict[str, Any]:
+    return {
+        "op_name": node.get("op_name", str),
+        "op_type": node.get("op_type", str),
+        "graph_id": node.get("graph_id", int),
+        "iteration": node.get("iteration", int),
+        "io": node.get("io", str),
+        "slot": node.get("slot", int),
+    }
+
+
+def _read_source(node: _Node) -> SourceFrame | None:
+    if node.get("source", dict, type(None)) is None:
+        return None
+    source = node.node("source")
+    source.get("library", bool)
+    return SourceFrame(source.get("file", str), source.get("line", int), source.get("code", str))
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value

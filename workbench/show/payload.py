@@ -1,0 +1,113 @@
+"""The rows of a result as the JSON that the explorer module reads, ready to stand in a page."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from workbench.compare.metrics import METRICS
+from workbench.show import words
+from workbench.show.columns import screen_columns
+from workbench.show.series import positions, series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.compare.result import Result, Row
+    from workbench.show.columns import Cell, Column, Kind
+
+SCHEMA = "workbench.explorer/1"
+
+PLAIN_LIMIT = 200_000
+"""Bytes of JSON up to which it stands in the page as text; more is compressed."""
+
+DESCRIPTION_LIMIT = 5_000
+"""Rows up to which figures that describe one side (minimum, mean, …) are part of the page."""
+
+DIGITS = 4
+"""Significant digits of the figures in the page; CSV and JSON files hold all of them."""
+
+
+def explorer_data(result: Result) -> dict[str, Any]:
+    """Return columns, plot positions and marks of a result as JSON values.
+
+    Text columns are a list of distinct texts and indices into it. NaN and the infinities are the
+    strings ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was measured.
+    """
+    picture = series(result)
+    return {
+        "schema": SCHEMA,
+        "rows": len(result.rows),
+        "columns": [_column(column, result.rows) for column in page_columns(result)],
+        "x": positions(result.rows),
+        "width": picture.width,
+        "limits": [picture.low, picture.high],
+        "segments": [[s.start, s.end, s.label] for s in picture.segments],
+        "marks": [[m.x, m.number, m.label] for m in picture.marks],
+        "statuses": words.STATUSES,
+    }
+
+
+def page_columns(result: Result) -> tuple[Column, ...]:
+    """Columns of the table in the page; large results leave one-sided descriptions to the files."""
+    shown = screen_columns(result)
+    if len(result.rows) <= DESCRIPTION_LIMIT:
+        return shown
+    return tuple(c for c in shown if not _describes(c))
+
+
+def left_out(result: Result) -> tuple[str, ...]:
+    """Titles of the columns that `page_columns` leaves to the files."""
+    kept = {column.title for column in page_columns(result)}
+    return tuple(c.title for c in screen_columns(result) if c.title not in kept)
+
+
+def _describes(column: Column) -> bool:
+    metric = METRICS.get(column.title)
+    return metric is not None and metric.better == "neither"
+
+
+def _column(column: Column, rows: Sequence[Row]) -> dict[str, Any]:
+    cells = [column.value(row) for row in rows]
+    head = {"key": column.key, "heading": column.heading, "kind": column.kind}
+    if column.kind == "text":
+        texts = {text: number for number, text in enumerate(dict.fromkeys(cells))}
+        return {**head, "texts": list(texts), "values": [texts[cell] for cell in cells]}
+    metric = METRICS.get(column.title)
+    return {
+        **head,
+        "worse": column.worse,
+        "help": metric.formula if metric else "",
+        "values": [_figure(cell, column.kind) for cell in cells],
+    }
+
+
+def _figure(value: Cell, kind: Kind) -> Cell:
+    if value is None or isinstance(value, str):
+        return value
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if float(value).is_integer() and abs(value) < 2**53:
+        return int(value)
+    return round(value, 2 * DIGITS) if kind == "share" else float(f"{value:.{DIGITS}g}")
+
+
+def embed(data: dict[str, Any]) -> tuple[str, str]:
+    """Return text that is safe inside ``<script>``, and its encoding: ``json`` or ``gzip``.
+
+    ``<`` and its like are escaped, so no name from a dump can end the element; above PLAIN_LIMIT
+    the text is base64 of gzip, without a time stamp.
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    raw = text.encode("utf-8", errors="replace")  # file names may hold lone surrogates
+    if len(raw) > PLAIN_LIMIT:
+        return base64.b64encode(gzip.compress(raw, 6, mtime=0)).decode("ascii"), "gzip"
+    text = raw.decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text, "json"

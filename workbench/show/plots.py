@@ -1,0 +1,264 @@
+"""The divergence plot as a matplotlib `Figure` or as deterministic SVG; never through pyplot.
+
+pyplot keeps figures in a global registry that notebook handlers on other threads corrupt; a
+`Figure` of one's own and one lock around drawing do not have that problem.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from workbench.show import words
+from workbench.show.series import series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from workbench.compare.result import Result
+    from workbench.show.series import Lane, Mark, Point, Segment, Series
+
+STYLES: dict[str, tuple[str, str, float]] = {
+    "equal": ("o", "#7b8594", 6.0),
+    "pass": ("o", "#14908c", 11.0),
+    "uncomparable": ("s", "#7b8594", 11.0),
+    "warn": ("^", "#b87400", 19.0),
+    "fail": ("X", "#d93a4a", 25.0),
+}
+"""Status → marker, color (3:1 or better against white and against near-black), area in points²."""
+
+LANES: dict[Lane, str] = {"top": "NaN, Inf", "zero": "exactly 0", "none": "not measured"}
+"""Lanes beside the log scale, and their labels."""
+
+LABELLED = 3
+"""So many findings carry their operator's name on the plot; the next ones only a line."""
+
+VECTOR_STEPS = 1000
+"""A noise floor of more steps than this is drawn as an image, which keeps the file small."""
+
+_INK = "#1d2530"
+_FAINT = "#7b8594"
+_LOCK = threading.RLock()
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "workbench",
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+}
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def divergence_figure(
+    result: Result, *, title: str = "", width: float = 11.0, height: float = 4.2
+) -> Figure:
+    """Draw error against execution order.
+
+    Errors are relative and dimensionless, on a log scale; NaN and Inf lie in a lane above it, exact
+    zeros and rows without a measured error in lanes below. The shaded band is the noise floor.
+    ``width`` and ``height`` are in inches. Tensors without a partner have no error and no place.
+    """
+    with _LOCK:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+
+        with mpl.rc_context(_SETTINGS):
+            figure = Figure(figsize=(width, height), facecolor="white", layout="constrained")
+            axes = figure.add_subplot()
+            picture = series(result)
+            lanes = _lanes(picture)
+            _draw_frame(axes, picture, lanes)
+            _draw_segments(axes, picture.segments)
+            _draw_floor(axes, picture)
+            _draw_points(axes, picture, lanes)
+            rows = _draw_marks(axes, picture.marks, picture.width)
+            _draw_title(axes, title or _headline(picture), rows)
+    return figure
+
+
+def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) -> str:
+    """Return the figure as an ``<svg>`` element: the same result always gives the same text.
+
+    Points are an embedded image, so 20,000 of them stay small. Text and axes take ``currentColor``
+    and the background is empty, so that the drawing follows the theme of the page around it.
+    """
+    with _LOCK:
+        import matplotlib as mpl
+
+        with mpl.rc_context(_SETTINGS):
+            figure = divergence_figure(result, width=width, height=height)
+            out = io.StringIO()
+            none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            figure.savefig(out, format="svg", dpi=160, transparent=True, metadata=none)
+    return _inline(out.getvalue())
+
+
+def _inline(text: str) -> str:
+    """Drop the XML prolog and the size in points, take the page's font and its ink."""
+    body = text[text.index("<svg") :]
+    body = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", body)
+    body = re.sub(r"(<svg [^>]*?)width=\"[^\"]*pt\" height=\"[^\"]*pt\"", r"\1", body, count=1)
+    label = 'role="img" aria-label="Relative error of every matched tensor in execution order"'
+    return body.replace(_INK, "currentColor").replace("<svg ", f"<svg {label} ", 1).strip()
+
+
+def _lanes(picture: Series) -> dict[Lane, float]:
+    """Heights of the lanes in decades; rows without a figure get a lane only if there are any."""
+    step = max(0.5, (picture.high - picture.low) * 0.085)
+    lanes: dict[Lane, float] = {"top": picture.high + step, "zero": picture.low - step}
+    if any(point.lane == "none" for point in picture.points):
+        lanes["none"] = picture.low - 2 * step
+    return lanes
+
+
+def _draw_frame(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
+    half = (lanes["top"] - picture.high) / 2
+    margin = 0.5 + 0.012 * picture.width
+    axes.set_xlim(-margin, picture.width - 1 + margin)
+    axes.set_ylim(min(lanes.values()) - half, lanes["top"] + half)
+    ticks = _decades(picture.low, picture.high)
+    names = [f"10{str(tick).translate(_SUPERSCRIPT)}" for tick in ticks]
+    axes.set_yticks([*ticks, *lanes.values()], [*names, *(LANES[lane] for lane in lanes)])
+    axes.locator_params(axis="x", integer=True, nbins=min(10, picture.width))
+    if picture.width < 4:
+        axes.set_xticks(range(picture.width if picture.points else 0))
+    axes.xaxis.set_major_formatter(lambda place, _: f"{place:,.0f}")
+    axes.hlines(ticks, *axes.get_xlim(), color=_FAINT, alpha=0.2, linewidth=0.6, zorder=0)
+    edges = [picture.high + half, picture.low - half]
+    axes.hlines(edges, *axes.get_xlim(), color=_FAINT, linewidth=0.6)
+    axes.tick_params(colors=_INK, length=0)
+    below = 18 if len(picture.segments) > 1 else 6
+    axes.set_xlabel("position in execution order", color=_INK, loc="left", labelpad=below)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _decades(low: int, high: int) -> list[int]:
+    step = 1 + (high - low - 1) // 8
+    return list(range(high, low - 1, -step))
+
+
+def _draw_segments(axes: Axes, segments: Sequence[Segment]) -> None:
+    """Separate iterations by a line; name as many below the axis as there is room for."""
+    if len(segments) < 2:
+        return
+    stride = 1 + (len(segments) - 1) // 8
+    for number, segment in enumerate(segments):
+        if number:
+            axes.axvline(segment.start - 0.5, color=_FAINT, linewidth=0.8, alpha=0.7, zorder=1)
+        if number % stride == 0:
+            axes.annotate(
+                segment.label, (segment.start - 0.5, 0), xycoords=("data", "axes fraction"),
+                xytext=(2, -17), textcoords="offset points", va="top", color=_INK,
+            )  # fmt: skip
+
+
+def _draw_floor(axes: Axes, picture: Series) -> None:
+    """Shade the noise floor: one flat step per operator, from the bottom of the scale upward."""
+    image = len(picture.floor) > VECTOR_STEPS
+    for run in _runs(picture.floor):
+        x = [edge for place, _ in run for edge in (place - 0.5, place + 0.5)]
+        y = [min(max(value, picture.low), picture.high) for _, value in run for _ in range(2)]
+        axes.fill_between(
+            x, y, picture.low, color=_FAINT, alpha=0.22, linewidth=0, zorder=1, rasterized=image
+        )
+
+
+def _runs(floor: Sequence[tuple[int, float]]) -> Iterator[list[tuple[int, float]]]:
+    """Split at gaps: an operator without a floor must not seem to have one."""
+    run: list[tuple[int, float]] = []
+    for place, value in floor:
+        if run and place != run[-1][0] + 1:
+            yield run
+            run = []
+        run.append((place, value))
+    if run:
+        yield run
+
+
+def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
+    """Draw every point; many points are drawn smaller, so that a crowd keeps its outline."""
+    size = min(1.0, max(0.25, 1200 / (1 + len(picture.points))))
+    handles = []
+    for status, (marker, _, area) in STYLES.items():
+        points = [point for point in picture.points if point.status == status]
+        if not points:
+            continue
+        axes.scatter(
+            [point.x for point in points],
+            [_height(point, picture, lanes) for point in points],
+            s=area * size, marker=marker, zorder=3, rasterized=True, **_paint(status),
+        )  # fmt: skip
+        label = f"{status} {len(points):,}"
+        handles.append(axes.scatter([], [], s=25, marker=marker, label=label, **_paint(status)))
+    if handles:
+        axes.legend(
+            handles=handles[::-1], loc="upper right", bbox_to_anchor=(1.0, 0.0), frameon=False,
+            ncols=len(handles), handletextpad=0.1, columnspacing=1.4, borderpad=0,
+            borderaxespad=3.4, labelcolor=_INK,
+        )  # fmt: skip
+
+
+def _paint(status: str) -> dict[str, Any]:
+    """Fill every marker but that of equal tensors, which stays hollow."""
+    color = STYLES[status][1]
+    if status == "equal":
+        return {"facecolors": "none", "edgecolors": color, "linewidths": 0.8}
+    return {"facecolors": color, "edgecolors": "none", "linewidths": 0}
+
+
+def _height(point: Point, picture: Series, lanes: dict[Lane, float]) -> float:
+    if point.lane != "scale":
+        return lanes[point.lane]
+    return max(point.y, float(picture.low))
+
+
+def _draw_marks(axes: Axes, marks: Sequence[Mark], width: int) -> int:
+    """Mark findings by a line, the best ones by name above the plot; return rows of names used."""
+    ends: list[float] = []
+    for place, mark in enumerate(marks[:9]):
+        color = STYLES["fail"][1]
+        strong = 1.3 if place == 0 else 0.7
+        axes.axvline(mark.x, color=color, linewidth=strong, alpha=0.9, zorder=2)
+        if place >= LABELLED:
+            continue
+        text = f"{mark.number}  {_printable(words.shorten(mark.label, 40))}"
+        space = width * 0.0085 * (len(text) + 2)
+        late = mark.x + space > width
+        start = mark.x - space if late else mark.x
+        row = next((k for k, end in enumerate(ends) if end <= start), len(ends))
+        ends[row : row + 1] = [start + space]
+        label = axes.annotate(
+            text, (mark.x, 1.0), xycoords=("data", "axes fraction"),
+            xytext=(3 if late else -3, 4 + 12 * row), textcoords="offset points",
+            ha="right" if late else "left", va="bottom", color=_INK,
+            fontweight="bold" if place == 0 else "normal",
+        )  # fmt: skip
+        label.set_parse_math(False)
+    return len(ends)
+
+
+def _draw_title(axes: Axes, text: str, rows: int) -> None:
+    title = axes.set_title(text, loc="left", color=_INK, fontsize=10, pad=10 + 12 * rows)
+    title.set_parse_math(False)
+
+
+def _headline(picture: Series) -> str:
+    if not picture.points:
+        return "Nothing to draw: no tensor of the target has a partner in the golden dump"
+    return (
+        f"Relative error of {words.plural(len(picture.points), 'matched tensor')}; "
+        "shaded: what the number formats explain"
+    )
+
+
+def _printable(text: str) -> str:
+    """Replace what the measuring font lacks (it would warn) and what XML forbids."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties(family=["DejaVu Sans"])))
+    return "".join(c if c.isprintable() and font.get_char_index(ord(c)) else "�" for c in text)

@@ -1,0 +1,168 @@
+"""What the divergence plot draws, apart from how: positions, lanes, noise floor, marks.
+
+The matplotlib figure and the explorer in the report share this module, so both show one picture.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from workbench.show import words
+from workbench.show.columns import alone
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.compare.result import Finding, Result, Row, Status
+
+Lane = Literal["scale", "top", "zero", "none"]
+
+MAX_DECADES = 20
+"""A log axis taller than this shows nothing; smaller values sit on its lower edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One matched row: its number in the result, its place, its lane.
+
+    ``y`` is log10 of the error and meaningful on the ``scale`` lane alone.
+    """
+
+    row: int
+    x: int
+    y: float
+    lane: Lane
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One iteration of one rank: positions ``start`` to ``end``, both included."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A finding on the plot; ``number`` is its 1-based place in the list of findings."""
+
+    x: int
+    number: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The whole picture. ``floor`` holds ``(x, log10 of the noise floor)`` by rising x."""
+
+    points: tuple[Point, ...]
+    floor: tuple[tuple[int, float], ...]
+    segments: tuple[Segment, ...]
+    marks: tuple[Mark, ...]
+    low: int
+    high: int
+    width: int
+
+
+def positions(rows: Sequence[Row]) -> list[int | None]:
+    """Place of every row on the x axis, ``None`` for tensors without a partner.
+
+    Equal operators share a place; places are dense, so an iteration is as wide as it has operators.
+    """
+    steps = sorted({_step(row) for row in rows if not alone(row)})
+    place = {step: x for x, step in enumerate(steps)}
+    return [None if alone(row) else place[_step(row)] for row in rows]
+
+
+def _step(row: Row) -> tuple[int, int, int]:
+    return (row.rank, row.iteration, row.order)
+
+
+def series(result: Result) -> Series:
+    """Compute the picture of a result; an empty result gives an empty picture on a usable axis."""
+    places = positions(result.rows)
+    points = tuple(
+        _point(number, x, row)
+        for number, (x, row) in enumerate(zip(places, result.rows, strict=True))
+        if x is not None
+    )
+    floor = _floor(places, result.rows)
+    low, high = _limits([p.y for p in points if p.lane == "scale"], [y for _, y in floor])
+    return Series(
+        points=points,
+        floor=floor,
+        segments=segments(places, result.rows),
+        marks=marks(places, result),
+        low=low,
+        high=high,
+        width=1 + max((p.x for p in points), default=0),
+    )
+
+
+def _point(number: int, x: int, row: Row) -> Point:
+    error = row.error
+    if error is None:
+        return Point(number, x, 0.0, "none", row.status)
+    if not math.isfinite(error):
+        return Point(number, x, 0.0, "top", row.status)
+    if error == 0:
+        return Point(number, x, 0.0, "zero", row.status)
+    return Point(number, x, math.log10(abs(error)), "scale", row.status)
+
+
+def _floor(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[tuple[int, float], ...]:
+    """Noise floor by place: the largest of the operator's outputs, else of its inputs."""
+    best: dict[int, tuple[bool, float]] = {}
+    for x, row in zip(places, rows, strict=True):
+        value = row.noise_floor
+        if x is None or value is None or not 0 < value < math.inf:
+            continue
+        best[x] = max(best.get(x, (False, 0.0)), (row.io == "output", value))
+    return tuple((x, math.log10(value)) for x, (_, value) in sorted(best.items()))
+
+
+def _limits(errors: Sequence[float], floors: Sequence[float]) -> tuple[int, int]:
+    """Whole decades around the values: at least three of them, at most MAX_DECADES."""
+    values = [*errors, *floors]
+    if not values:
+        return (-8, 0)
+    low, high = math.floor(min(values)), math.ceil(max(values))
+    high = max(high, low + 1)
+    while high - low < 3:
+        low, high = low - 1, high if high - low == 2 else high + 1
+    return (max(low, high - MAX_DECADES), high)
+
+
+def segments(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[Segment, ...]:
+    """Return iterations (and ranks, if there are several) as spans of the x axis."""
+    spans: dict[tuple[int, int], tuple[int, int]] = {}
+    for x, row in zip(places, rows, strict=True):
+        if x is not None:
+            start, end = spans.get((row.rank, row.iteration), (x, x))
+            spans[row.rank, row.iteration] = (min(start, x), max(end, x))
+    several = len({rank for rank, _ in spans}) > 1
+    return tuple(
+        Segment(start, end, f"rank {rank} · iteration {it}" if several else f"iteration {it}")
+        for (rank, it), (start, end) in sorted(spans.items())
+    )
+
+
+def marks(places: Sequence[int | None], result: Result) -> tuple[Mark, ...]:
+    """Defects that have a place on the axis, best first."""
+    index: dict[tuple[str, int], int] = {}
+    for x, row in zip(places, result.rows, strict=True):
+        if x is not None:
+            index.setdefault((row.op_name, row.iteration), x)
+    return tuple(
+        Mark(index[_key(finding)], number, words.leaf(finding.op_name))
+        for number, finding in enumerate(result.findings, 1)
+        if finding.defect and _key(finding) in index
+    )
+
+
+def _key(finding: Finding) -> tuple[str, int]:
+    return (finding.op_name, finding.iteration)

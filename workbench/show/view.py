@@ -1,0 +1,124 @@
+"""What report and notebook output say, as plain values for the templates: ledger, groups, facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.compare.metrics import METRICS, ON_DEMAND
+from workbench.compare.result import FINDING_KINDS
+from workbench.show import words
+from workbench.show.columns import alone, metric_titles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from workbench.compare.result import Anomaly, Finding, Result, Row, Side, SideInfo
+
+LISTED = 200
+"""Longest list of one group in the page; what is more is counted, never left out in silence."""
+
+_BETTER = {"higher": "the higher the better", "lower": "the lower the better", "neither": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class SideLedger:
+    """Where the tensors of one side went. ``missing`` is what does not add up, 0 if all is well."""
+
+    name: Side
+    info: SideInfo
+    matched: int
+    unmatched: int
+    skipped: tuple[tuple[str, int], ...]
+
+    @property
+    def total_skipped(self) -> int:
+        return sum(count for _, count in self.skipped)
+
+    @property
+    def missing(self) -> int:
+        return self.info.tensors - self.matched - self.unmatched - self.total_skipped
+
+    @property
+    def equation(self) -> str:
+        """The ledger as one line: ``9 tensors = 7 matched + 1 without a partner + 1 skipped``."""
+        return (
+            f"{words.plural(self.info.tensors, 'tensor')} = {self.matched:,} matched"
+            f" + {self.unmatched:,} without a partner + {self.total_skipped:,} skipped"
+        )
+
+
+def ledger(result: Result) -> tuple[SideLedger, SideLedger]:
+    """Return the ledger of target and golden; a reason without a side counts for the target."""
+    cover = result.coverage
+    reasons: dict[Side, list[tuple[str, int]]] = {"target": [], "golden": []}
+    for key, count in cover.skipped.items():
+        side, colon, reason = key.partition(":")
+        if side == "golden" and colon:
+            reasons["golden"].append((reason, count))
+        else:
+            reasons["target"].append((reason if side == "target" and colon else key, count))
+    target, golden = (tuple(reasons[side]) for side in ("target", "golden"))
+    return (
+        SideLedger("target", result.target, cover.matched, cover.unmatched_target, target),
+        SideLedger("golden", result.golden, cover.matched, cover.unmatched_golden, golden),
+    )
+
+
+class Group(NamedTuple):
+    """Things of one kind: the first LISTED of them, and how many there are."""
+
+    title: str
+    items: Sequence[Any]
+    total: int
+
+
+def _groups(items: Iterable[Any], title: Callable[[Any], str]) -> list[Group]:
+    found: dict[str, list[Any]] = {}
+    for item in items:
+        found.setdefault(title(item), []).append(item)
+    return [Group(name, group[:LISTED], len(group)) for name, group in found.items()]
+
+
+def anomaly_groups(anomalies: Iterable[Anomaly]) -> list[Group]:
+    """Anomalies by kind, the most frequent kind first."""
+    groups = _groups(anomalies, lambda anomaly: anomaly.kind)
+    return sorted(groups, key=lambda group: -group.total)
+
+
+def lonely_groups(rows: Iterable[Row]) -> list[Group]:
+    """Tensors without a partner, by side and reason."""
+    lonely = (row for row in rows if alone(row))
+    return _groups(lonely, lambda row: f"{alone(row)}: {row.reason or 'no reason given'}")
+
+
+def status_counts(rows: Iterable[Row]) -> dict[str, int]:
+    """Count the rows of every status that occurs, the worst first."""
+    counts = dict.fromkeys(words.STATUSES, 0)
+    for row in rows:
+        counts[row.status] += 1
+    return {status: count for status, count in counts.items() if count}
+
+
+def definitions(result: Result) -> list[tuple[str, str, str]]:
+    """Title, formula and direction of every metric that the rows hold."""
+    table = {**METRICS, **ON_DEMAND}
+    return [
+        (title, table[title].formula, _BETTER[table[title].better])
+        if title in table
+        else (title, "no definition known", "")
+        for title in metric_titles(result.rows)
+    ]
+
+
+def finding_link(finding: Finding) -> str:
+    """Address of the finding's row inside the report."""
+    from urllib.parse import urlencode
+
+    place = {"op": finding.op_name, "it": finding.iteration, "t": f"{finding.io}:{finding.slot}"}
+    return f"#{urlencode(place, errors='replace')}"
+
+
+def finding_meaning(finding: Finding) -> str:
+    """Say what the kind of a finding means."""
+    return FINDING_KINDS[finding.kind][1] if finding.kind in FINDING_KINDS else ""

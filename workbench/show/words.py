@@ -1,0 +1,112 @@
+"""How values read on screen: numbers, shapes, tensors, operators. One spelling for every view."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.core.tensors import TensorSpec
+
+MISSING = "–"
+
+VERDICTS: dict[str, str] = {
+    "pass": "Pass",
+    "warn": "Pass with warnings",
+    "fail": "Fail",
+    "inconclusive": "Inconclusive",
+}
+"""Verdict → its words on screen."""
+
+STATUSES: dict[str, str] = {
+    "fail": "differs beyond what number formats and inputs explain",
+    "warn": "differs, but is explained or small",
+    "uncomparable": "could not be compared; the reason stands beside it",
+    "pass": "differs within the noise floor",
+    "equal": "every element has the same value",
+}
+"""Status of a row → meaning, the worst first."""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Write a figure the way every table does: whole numbers in full, ``NaN`` and ``Inf`` in words.
+
+    >>> number(0.000412345), number(0.5), number(123.4), number(20000), number(float("nan"))
+    ('4.12e-4', '0.500', '123', '20,000', 'NaN')
+    """
+    if value is None:
+        return MISSING
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Inf" if value > 0 else "-Inf"
+    if abs(value) < 1e7 and float(value).is_integer():
+        return f"{value:,.0f}"
+    if 1e-2 <= abs(value) < 1e3:
+        return f"{value:#.{digits}g}".removesuffix(".")
+    return _scientific(value, digits)
+
+
+def _scientific(value: float, digits: int) -> str:
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def share(value: float | None) -> str:
+    """Write a figure whose best value is 1; only an exact 1 reads ``1``.
+
+    >>> share(1.0), share(0.9999999), share(0.25)
+    ('1', '1.000000', '0.250000')
+    """
+    if value is None or not math.isfinite(value) or value in (0.0, 1.0):
+        return number(value)
+    return f"{value:.6f}"
+
+
+def times(value: float | None, floor: float | None) -> str:
+    """Say how many times the noise floor a value is, or ``""`` where the question has no answer.
+
+    >>> times(4e-2, 1e-3), times(1.2e-3, 1e-3), times(1e-3, 0.0)
+    ('40×', '1.2×', '')
+    """
+    if value is None or floor is None or not floor > 0 or not math.isfinite(value):
+        return ""
+    ratio = value / floor
+    if not math.isfinite(ratio):
+        return ""
+    if ratio >= 1e4:
+        return f"{_scientific(ratio, 2)}×"
+    return f"{ratio:,.0f}×" if ratio >= 10 else f"{ratio:#.2g}×"
+
+
+def shape(spec: TensorSpec | None) -> str:
+    """Write a shape: ``32×64``, ``scalar``, ``?`` for an open dimension, ``""`` if unknown."""
+    if spec is None or spec.shape is None:
+        return ""
+    return "×".join("?" if dim < 0 else str(dim) for dim in spec.shape) or "scalar"
+
+
+def plural(count: int, word: str) -> str:
+    """Count things.
+
+    >>> plural(1, "tensor"), plural(20000, "tensor")
+    ('1 tensor', '20,000 tensors')
+    """
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def leaf(name: str) -> str:
+    """Last part of a scoped name.
+
+    >>> leaf("Default/net/Conv2D-op12")
+    'Conv2D-op12'
+    """
+    return name.rstrip("/").rpartition("/")[2] or name
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut the middle out of a text longer than ``width`` characters and leave an ellipsis."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
