@@ -42,6 +42,28 @@ def test_a_real_name_reads_and_writes_back_to_itself(name, version):
     assert format_name(parts, version, device="CPU") == name
 
 
+def test_every_name_of_the_real_dumps_reads_and_writes_back_to_itself(real_pairs):
+    count = 0
+    for pair in real_pairs.values():
+        version = "2.0.0" if pair.name.endswith("ms200") else "2.10.0"
+        for path in pair.folder.rglob("*.npy"):
+            if not is_mapped(path.name):
+                count += 1
+                assert not is_too_long(path.name)
+                assert format_name(parse_name(path.name), version, device="CPU") == path.name
+    assert count > 5000
+
+
+def test_real_names_became_numbers_just_when_they_are_too_long(real_pairs):
+    tables = [path for pair in real_pairs.values() for path in pair.folder.rglob("mapping.csv")]
+    rows = [line.split(",") for path in tables for line in path.read_text().splitlines()]
+    assert len(rows) == 8
+    for short, name in rows:
+        assert is_mapped(short)
+        assert is_too_long(name)
+        assert format_name(parse_name(name), "2.10.0", device="CPU") == name
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

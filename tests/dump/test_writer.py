@@ -374,6 +374,23 @@ def test_what_was_written_reads_back(tmp_path):
         assert read.label == TensorSpec("float32", None)
 
 
+@pytest.mark.parametrize("name", ["alexnet_padmode", "kernels_partial", "transformer_ln_eps"])
+def test_a_real_tree_written_anew_has_the_same_files_and_bytes(real_pairs, tmp_path, name):
+    real = real_pairs[name].target
+    dump = load(real)
+    (net,) = {found.key.net_name for found in dump.records}
+    config = only(real, "data_dump.json").read_text()
+    write(dump.records, DumpPlan("/x", net), tmp_path, graph=dump.graphs[0, 0],
+          version="2.10.0", config_text=config)  # fmt: skip
+    kept = [file for file in files(real) if not file.endswith(".pb")]
+    assert files(tmp_path) == kept
+    for file in kept:
+        if not file.endswith((".ir", "ms_execution_order_graph_0.csv")):
+            assert (tmp_path / file).read_bytes() == (real / file).read_bytes(), file
+    assert load(tmp_path).graphs == dump.graphs
+    assert set(load(tmp_path).orders[0, 0]) == set(dump.orders[0, 0])
+
+
 def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(FormatError, match="must be new or empty"):

@@ -19,7 +19,7 @@ from workbench.graph.nodes import (
     SourceFrame,
     Value,
 )
-from workbench.ir.ms_text import parse_ms_text
+from workbench.ir.ms_text import parse_ms_text, read_ms_text
 from workbench.ir.ms_text_writer import write_ms_text
 
 F = TensorSpec("float32", (2, 3))
@@ -125,6 +125,16 @@ def test_a_traced_network_reads_back(name):
     assert read == expected
     assert read.unknown_lines == 0
     assert parse_ms_text(write_ms_text(read)) == read
+
+
+def test_every_real_graph_reads_back_as_it_is(real_pairs):
+    paths = [path for pair in real_pairs.values() for path in pair.folder.rglob("*.ir")]
+    assert len(paths) == 16
+    for path in paths:
+        graph = read_ms_text(path)
+        read = parse_ms_text(write_ms_text(graph))
+        assert read.unknown_lines == 0, path
+        assert read == graph, path
 
 
 def test_kernels_without_device_types_take_those_of_the_host():
