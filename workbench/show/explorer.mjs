@@ -820,6 +820,7 @@ export function mount(root, raw, { hash = false, print = null, onselect = null }
   bar.render(); table.renderHead(); details.render(); table.render();
   if (hash && location.hash.length > 1) follow();
   root.dataset.ready = "true";
+  performance.mark("workbench-ready");
   return {
     store,
     select: (row) => store.update({ selected: row }),

@@ -1,0 +1,415 @@
+"""The report in a real Chromium, opened from a file with the network off (criteria 21 to 29)."""
+
+import io
+import itertools
+import json
+import math
+import re
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from sample_results import NASTY, network_result
+
+from workbench.show.report import write_report
+
+pytestmark = pytest.mark.browser
+
+ROWS = ".wbx-table tbody tr[data-row]"
+
+CONTRAST = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgb = (color) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const color = rgb(getComputedStyle(e).backgroundColor);
+      if (color[3] === 255) return color;
+    }
+    return rgb('white');
+  };
+  const poor = [];
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
+    if (element.closest(':disabled, svg')) continue;
+    const both = [light(rgb(getComputedStyle(element).color)), light(behind(element))];
+    const [low, high] = both.sort((a, b) => a - b);
+    if ((high + 0.05) / (low + 0.05) < 4.5)
+      poor.push(element.className + ': ' + walker.currentNode.textContent);
+  }
+  return poor;
+}"""
+
+NAMELESS = """() => [
+    ...document.querySelectorAll('a, button, input, select, table[role], [role=img]')
+  ].filter((e) => e.checkVisibility())
+  .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length))
+  .map((e) => e.outerHTML.slice(0, 80))"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Write every report once; give its result and its address."""
+    folder = tmp_path_factory.mktemp("reports")
+    made = {}
+
+    def report(rows=334, iterations=2):
+        if (rows, iterations) not in made:
+            result = network_result(rows, iterations)
+            path = write_report(result, folder / f"report{rows}.html")
+            made[rows, iterations] = (result, path.as_uri())
+        return made[rows, iterations]
+
+    return report
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open an address; afterwards no request may have been tried and no error been logged."""
+    contexts, trouble = [], []
+
+    def visit(address, *, ready=True, **options):
+        options = {"viewport": {"width": 1400, "height": 1000}, "offline": True, **options}
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda m: trouble.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        page.on("request", lambda r: trouble.append(r.url) if r.url != page_url else None)
+        page_url = address.partition("#")[0]
+        page.goto(address)
+        if ready:
+            page.wait_for_selector("#explorer[data-ready]")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def shown(page):
+    """Number of rows the filters leave, and of all rows, as the page says."""
+    text = page.locator(".wbx-shown").inner_text()
+    return tuple(int(n.replace(",", "")) for n in re.findall(r"[\d,]+", text))
+
+
+def column(page, heading):
+    """Texts of one column of the rows that are in the page."""
+    place = page.locator(".wbx-table thead th").all_inner_texts()
+    index = [text.strip(" ▲▼\n") for text in place].index(heading)
+    return page.eval_on_selector_all(ROWS, f"rows => rows.map(r => r.cells[{index}].textContent)")
+
+
+def sort(page, heading):
+    page.locator(".wbx-table thead button", has_text=re.compile(f"^{heading}")).click()
+
+
+def test_the_page_forbids_requests_and_shows_every_row(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    policy = page.locator('meta[http-equiv="Content-Security-Policy"]').get_attribute("content")
+    assert "default-src 'none'" in policy
+    assert shown(page) == (len(result.rows), len(result.rows))
+    assert page.locator("h1").inner_text() == result.sentence
+    assert page.locator(".wb-static").is_hidden()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "budget"), [(2_000, 600), (20_000, 1_500)])
+def test_the_table_is_ready_within_its_budget(visit, reports, rows, budget):
+    result, address = reports(rows, 4)
+    times = []
+    for _ in range(3):
+        page = visit(address)
+        times.append(page.evaluate("performance.getEntriesByName('workbench-ready')[0].startTime"))
+        assert shown(page)[1] == len(result.rows)
+    assert min(times) <= budget, times
+
+
+@pytest.mark.slow
+def test_sort_and_filter_stay_fluid_with_twenty_thousand_rows(visit, reports):
+    _, address = reports(20_000, 4)
+    page = visit(address)
+    for action in (
+        "[...document.querySelectorAll('.wbx-table thead button')][7].click()",
+        "document.querySelector('.wbx-table thead button').click()",
+        "document.querySelector('.wbx-chip').click()",
+        "(i => { i.value = 'matmul'; i.dispatchEvent(new Event('input')) })"
+        "(document.querySelector('.wbx-filter'))",
+    ):
+        script = f"() => {{ const t = performance.now(); {action}; return performance.now() - t }}"
+        assert page.evaluate(script) <= 300, action  # 150 ms on a machine of one's own
+
+
+def test_sorting_by_error_puts_nan_and_inf_first_and_says_so(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    sort(page, "Error")
+    head = page.locator("th[aria-sort]")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert "Error" in head.inner_text()
+    assert column(page, "Error")[:2] == ["NaN", "Inf"]
+    figures = [float(text) for text in column(page, "Error")[2:12]]
+    assert figures == sorted(figures, reverse=True)
+    sort(page, "Error")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column(page, "Error")[0] == "0"
+    page.locator(".wbx-scroll").evaluate("e => { e.scrollTop = e.scrollHeight }")
+    page.wait_for_function(f"document.querySelectorAll('{ROWS}')[10]?.dataset.row > 100")
+    missing = sum(row.error is None for row in result.rows)
+    assert column(page, "Error")[-missing - 2 :] == ["Inf", "NaN", *["–"] * missing]
+
+
+def test_cosine_worst_first_starts_with_nan_then_the_smallest(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    sort(page, "CosineSimilarity")
+    cosines = [row.metrics.get("CosineSimilarity") for row in result.rows if row.metrics]
+    worst = min(c for c in cosines if not math.isnan(c))
+    texts = column(page, "CosineSimilarity")
+    odd = sum(math.isnan(c) for c in cosines)
+    assert texts[:odd] == ["NaN"] * odd
+    assert texts[odd] == f"{worst:.6f}"
+    assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
+
+
+def test_names_sort_naturally(visit, reports):
+    page = visit(reports()[1])
+    page.locator(".wbx-filter").fill("layers.1 conv2d")
+    sort(page, "Operator")
+    numbers = [int(re.search(r"layers\.(\d+)", name)[1]) for name in column(page, "Operator")]
+    assert numbers == sorted(numbers)
+    assert 1 in numbers
+    assert 10 in numbers
+
+
+def test_filter_and_chips_count_what_the_result_holds(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    page.locator(".wbx-filter").fill("MATMUL")
+    page.get_by_role("button", name=re.compile("^fail")).click()
+    expected = [
+        row
+        for row in result.rows
+        if "matmul" in f"{row.op_name} {row.op_type} {row.golden_op_name}".lower()
+        and row.status == "fail"
+    ]
+    assert shown(page) == (len(expected), len(result.rows))
+    assert set(column(page, "Status")) == {" fail"}
+    page.get_by_role("button", name="Reset").click()
+    assert shown(page) == (len(result.rows), len(result.rows))
+
+
+def test_selects_narrow_by_type_and_iteration(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    page.get_by_label("All types").select_option("Softmax")
+    page.get_by_label("All iterations").select_option("1")
+    expected = sum(r.op_type == "Softmax" and r.iteration == 1 for r in result.rows)
+    assert shown(page)[0] == expected > 0
+
+
+def test_a_link_opens_its_operator_whatever_its_name(visit, reports):
+    _, address = reports()
+    for name in NASTY:
+        page = visit(f"{address}#op={quote(name, safe='')}")
+        selected = page.locator(".wbx-table tr[aria-selected=true]")
+        assert selected.count() == 1
+        assert selected.locator(".wb-name").first.get_attribute("title") == name
+        assert page.locator(".wbx-details h3").inner_text() == name
+
+
+def test_a_finding_links_to_its_row(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    page.locator(".wb-finding a").first.click()
+    selected = page.locator(".wbx-table tr[aria-selected=true] .wb-name").first
+    assert selected.get_attribute("title") == result.findings[0].op_name
+    assert page.locator("#explorer").evaluate("e => e.getBoundingClientRect().top") < 500
+
+
+def test_the_address_keeps_selection_filter_and_order(visit, reports):
+    page = visit(reports()[1])
+    page.locator(".wbx-filter").fill("relu")
+    page.get_by_role("button", name=re.compile("^fail")).click()
+    sort(page, "Error")
+    page.locator(ROWS).nth(3).click()
+    before = (
+        column(page, "Operator"),
+        page.locator("tr[aria-selected=true]").get_attribute("data-row"),
+    )
+    again = visit(page.url)
+    after = (
+        column(again, "Operator"),
+        again.locator("tr[aria-selected=true]").get_attribute("data-row"),
+    )
+    assert after == before
+
+
+def test_rows_are_walked_by_keyboard_and_other_keys_are_left_alone(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    page.evaluate(
+        "window.heard = [];document.addEventListener('keydown', e => heard.push(e.key + e.ctrlKey))"
+    )
+    table = page.get_by_role("grid")
+    table.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    active = table.get_attribute("aria-activedescendant")
+    assert page.locator(f"#{active}").get_attribute("data-row") == "1"
+    assert page.locator(".wbx-details h3").inner_text() == result.rows[1].op_name
+    page.keyboard.press("End")
+    assert page.locator("tr[aria-selected=true]").get_attribute("data-row") == str(
+        len(result.rows) - 1
+    )
+    page.keyboard.press("d")
+    page.keyboard.press("Control+s")
+    heard = page.evaluate("heard")
+    assert "dfalse" not in heard
+    assert "strue" in heard
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.className") == "wbx-filter"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.className") == "wbx-filter"
+
+
+def test_tab_leaves_the_explorer(visit, reports):
+    page = visit(reports()[1])
+    page.get_by_role("grid").focus()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if not page.evaluate("document.activeElement.closest('#explorer') !== null"):
+            return
+    pytest.fail("80 times Tab did not leave the explorer")
+
+
+def test_a_click_on_the_plot_selects_and_a_drag_narrows(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    canvas = page.locator(".wbx-over")
+    canvas.scroll_into_view_if_needed()
+    page.locator(".wb-finding a").first.click()  # a known row, to learn where its point lies
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + box["height"] * 0.6, steps=4)
+    page.mouse.up()
+    left, total = shown(page)
+    assert 0.1 < left / total < 0.5
+    chip = page.locator(".wbx-range").inner_text()
+    low, high = (int(n) for n in re.findall(r"\d+", chip))
+    assert left == sum(low <= row.order <= high for row in result.rows if row.match_rule)
+    box = canvas.bounding_box()
+    for step in range(60):
+        x = box["x"] + box["width"] * (0.2 + step * 0.01)
+        page.mouse.click(x, box["y"] + box["height"] * 0.31)
+        if page.locator("tr[aria-selected=true]").count():
+            break
+    assert page.locator("tr[aria-selected=true]").count() == 1
+    canvas.dblclick(position={"x": 20, "y": 20})
+    assert shown(page)[0] == total
+
+
+def test_without_javascript_the_essentials_can_be_read(visit, reports):
+    result, address = reports()
+    page = visit(address, ready=False, java_script_enabled=False)
+    text = page.locator("main").inner_text()
+    assert result.sentence in text
+    assert "20 of 338 shown" in text
+    assert page.locator(".wb-static svg").first.is_visible()
+    assert page.locator(".wb-worst tbody tr").count() == 20
+    assert page.locator(".wb-finding").count() == len(result.findings)
+    page.locator("summary", has_text="mislabelled").click()
+    assert page.get_by_text("half of a float32 buffer stored as float16").first.is_visible()
+
+
+def test_nothing_from_a_dump_becomes_markup(visit, reports):
+    page = visit(reports()[1])
+    for name in NASTY:
+        page.locator(".wbx-filter").fill(name.split("/")[1][:12])
+        assert name in column(page, "Operator")
+    assert page.evaluate("document.images.length") == 0
+    assert page.locator("main b").count() == 0
+
+
+def pixels(png):
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=int)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_themes_are_readable_and_the_plot_follows(visit, reports, scheme):
+    page = visit(reports()[1], color_scheme=scheme)
+    image = pixels(page.locator("#explorer").screenshot())
+    background = image[0, 0].mean()
+    assert background > 240 if scheme == "light" else background < 40
+    assert (np.abs(image - image[0, 0]).sum(axis=2) > 60).mean() > 0.02
+    plot = pixels(page.locator(".wbx-plot").screenshot())
+    reds = (plot[..., 0] - np.maximum(plot[..., 1], plot[..., 2])) > 60
+    assert reds.sum() > 500
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_the_plot_is_drawn_again_when_the_theme_changes(visit, reports):
+    page = visit(reports()[1], color_scheme="light")
+    light = pixels(page.locator(".wbx-plot").screenshot())
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(200)
+    dark = pixels(page.locator(".wbx-plot").screenshot())
+    assert (np.abs(light - dark).sum(axis=2) > 60).mean() > 0.5
+    brightest = dark[:, :80].max()
+    assert brightest > 130, "axis labels must stay readable on the dark background"
+
+
+def test_print_shows_the_drawing_and_all_failing_rows(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.locator("#explorer").is_hidden()
+    assert page.locator(".wb-static svg").first.is_visible()
+    bad = sum(row.status in ("fail", "warn") for row in result.rows)
+    assert page.locator("#print tbody tr").count() == bad
+    assert f"{bad} of {bad} failing and warning rows" in page.locator("#print caption").inner_text()
+    assert page.locator(".wb-worst").is_hidden()
+    assert page.evaluate(CONTRAST) == []
+    assert len(page.pdf()) > 20_000
+
+
+def test_ids_are_unique_and_headings_step_down_one_at_a_time(visit, reports):
+    page = visit(reports()[1])
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(e => +e.tagName[1])")
+    assert levels[0] == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+
+
+def test_figures_read_the_same_in_page_and_python(visit, reports):
+    from workbench.show.words import number
+
+    page = visit(reports()[1])
+    figures = [0.0, 1.0, 0.5, 41.3, 123.4, 4.12e-4, 2.2e-16, 65504.0, 1.5e8, -0.03, 12345678.9]
+    module = re.search(r"const WORDS.*?(?=// -+ DOM)", _module(), re.S)[0].replace("export ", "")
+    texts = page.evaluate(f"(values) => {{ {module}; return values.map(number) }}", figures)
+    assert json.loads(json.dumps(texts)) == [number(figure) for figure in figures]
+
+
+def _module():
+    from workbench.show.html import read_asset
+
+    return read_asset("explorer.mjs")
