@@ -14,7 +14,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import nodes
 from workbench.graph.cell import Cell
-from workbench.graph.frames import capture
+from workbench.graph.frames import FrameReader
 from workbench.graph.infer import Call
 from workbench.graph.nodes import Bundle, Const, Graph, Op, Param, Value
 from workbench.graph.ops import infer_outputs, op_def
@@ -38,6 +38,7 @@ class Trace:
         self.ops: list[Op] = []
         self.parameters: list[nodes.Parameter] = []
         self._seed = seed
+        self._frames = FrameReader()
         self._scopes = [ROOT]
         self._ids: Counter[tuple[str, str]] = Counter()
         self._strays: Counter[str] = Counter()
@@ -102,7 +103,7 @@ class Trace:
         """Add an operator; raises GraphError with its name and source line if inputs do not fit."""
         scope = self._scopes[-1]
         name = f"{scope}/{op_type}-op{self._ids[scope, op_type]}"
-        frames = capture(_run.__code__)
+        frames = self._frames.capture(_run.__code__)
         try:
             op = self._op(name, op_type, operands, attrs)
         except GraphError as error:

@@ -1,0 +1,125 @@
+"""The example networks and the way users name their own."""
+
+import numpy as np
+import pytest
+
+from workbench.core.errors import GraphError
+from workbench.graph.models import MODELS, load_graph
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_model_is_the_same_for_the_same_seed(name):
+    one, two, other = load_graph(name), load_graph(name), load_graph(name, seed=1)
+    assert one == two
+    for a, b, c in zip(one.parameters, two.parameters, other.parameters, strict=True):
+        np.testing.assert_array_equal(a.default, b.default)
+        assert not np.array_equal(a.default, c.default)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_lines_of_a_model_are_its_own_not_those_of_the_layers(name):
+    for op in load_graph(name).ops:
+        assert op.frame.file.endswith("models.py")
+        assert "self." in op.frame.code
+
+
+def test_lenet_has_the_operators_of_the_real_one():
+    names = [op.name for op in load_graph("lenet").ops]
+    assert names[:4] == [
+        "Default/conv1-Conv2d/Conv2D-op0",
+        "Default/relu-ReLU/ReLU-op0",
+        "Default/max_pool2d-MaxPool2d/MaxPool-op0",
+        "Default/conv2-Conv2d/Conv2D-op0",
+    ]
+    assert names[-2:] == ["Default/fc3-Dense/MatMul-op0", "Default/fc3-Dense/BiasAdd-op0"]
+
+
+FILE = """
+import numpy as np
+from workbench.graph import nn
+{extra}
+
+class Net(nn.Cell):
+    def __init__(self):
+        self.fc = nn.Dense(4, 2)
+
+    def construct(self, x):
+        return self.fc(x)
+
+
+built = Net()
+
+
+def function(x):
+    return x * factor
+"""
+
+
+def write(tmp_path, extra="factor = 2.0\nINPUTS = np.ones((3, 4), np.float32)"):
+    path = tmp_path / "net.py"
+    path.write_text(FILE.format(extra=extra), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("Net", ["MatMul", "BiasAdd"]),
+        ("built", ["MatMul", "BiasAdd"]),
+        ("function", ["Mul"]),
+    ],
+)
+def test_a_class_a_cell_and_a_function_of_a_file_can_be_loaded(tmp_path, name, types):
+    graph = load_graph(f"{write(tmp_path)}:{name}")
+    assert [op.op_type for op in graph.ops] == types
+    assert graph.name == name
+    assert graph.parameters[-1].default.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "INPUTS = (np.ones((3, 4), np.float32),)",
+        "def inputs():\n    return np.ones((3, 4), np.float32)",
+        "def inputs(seed):\n    return [np.full((3, 4), seed, np.float32)]",
+    ],
+)
+def test_a_file_says_what_goes_in(tmp_path, extra):
+    graph = load_graph(f"{write(tmp_path, extra)}:Net", seed=1)
+    np.testing.assert_array_equal(graph.parameters[-1].default, np.ones((3, 4)))
+
+
+def test_a_file_may_import_its_neighbors(tmp_path):
+    (tmp_path / "neighbor_of_net.py").write_text("factor = 3.0\n", encoding="utf-8")
+    extra = "from neighbor_of_net import factor\nINPUTS = np.ones(2, np.float32)"
+    graph = load_graph(f"{write(tmp_path, extra)}:function")
+    assert graph.ops[0].inputs[1].value == 3.0
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "words"),
+    [
+        ("Nett", "INPUTS = 1", "must be one of ['Net', 'built', 'function'], got 'Nett'"),
+        ("Net", "", "must define INPUTS or inputs(), got neither; e.g. INPUTS = (x,)"),
+        ("Net", "1 / 0", "must run without error, got ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path, name, extra, words):
+    with pytest.raises(GraphError) as error:
+        load_graph(f"{write(tmp_path, extra)}:{name}")
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["resnet51", "model.txt", "net.py"])
+def test_an_unknown_form_is_refused_with_the_known_ones(text):
+    with pytest.raises(GraphError) as error:
+        load_graph(text)
+    assert (
+        f"graph must be one of ['alexnet', 'lenet', 'mlp'] or 'file.py:Name', got {text!r}"
+        in str(error.value)
+    )
+
+
+def test_a_missing_file_is_refused():
+    with pytest.raises(GraphError, match=r"graph file must exist, got 'nowhere.py'"):
+        load_graph("nowhere.py:Net")
