@@ -1,0 +1,226 @@
+"""Planted faults: what each kind does, that it is deterministic, and how it is written."""
+
+import math
+
+import numpy as np
+import pytest
+
+from workbench.core.errors import GraphError
+from workbench.graph import functional as F
+from workbench.graph import nn
+from workbench.graph.models import load_graph
+from workbench.graph.tracer import trace
+from workbench.run.faults import (
+    FAULTS,
+    Fault,
+    Site,
+    apply_faults,
+    faulty_graph,
+    parse_fault,
+)
+from workbench.run.npu import run_npu
+
+LENET, ALEXNET = load_graph("lenet"), load_graph("alexnet")
+CONV3 = "Default/conv3-Conv2d/Conv2D-op0"
+
+
+def outputs(graph, *faults, **settings):
+    records = run_npu(graph, faults=faults, **settings)
+    return {r.key.op_name: r.source.array() for r in records if r.key.io == "output"}
+
+
+def changed(graph, *faults, **settings):
+    """Names of the operators whose output a fault changes, in order."""
+    clean, faulty = outputs(graph), outputs(graph, *faults, **settings)
+    return [op.name for op in graph.ops if not np.array_equal(clean[op.name], faulty[op.name])]
+
+
+EXAMPLES = {
+    "wrong-attribute": Fault("wrong-attribute", "*conv2*", value={"pad_mode": "pad", "pad": 0}),
+    "half-accumulation": Fault("half-accumulation", "*conv2*"),
+    "scaled-output": Fault("scaled-output", "*conv2*", 1.5),
+    "overwritten-element": Fault("overwritten-element", "*conv2*", seed=1),
+}
+
+
+def test_every_kind_has_an_example_here():
+    assert EXAMPLES.keys() == FAULTS.keys()
+
+
+@pytest.mark.parametrize("kind", ["half-accumulation", "scaled-output", "overwritten-element"])
+def test_a_fault_shows_first_at_its_operator_and_again_in_the_next_run(kind):
+    fault = EXAMPLES[kind]
+    assert changed(LENET, fault)[0] == "Default/conv2-Conv2d/Conv2D-op0"
+    one, two = outputs(LENET, fault), outputs(LENET, fault)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def test_a_wrong_padding_mode_shows_first_at_its_operator_and_in_the_graph():
+    fault = parse_fault(f"wrong-attribute:{CONV3}:pad_mode=pad,pad=1")
+    assert changed(ALEXNET, fault)[0] == CONV3
+    wrong = faulty_graph(ALEXNET, [fault]).op(CONV3)
+    assert ALEXNET.op(CONV3).attrs["pad_list"] == (0, 1, 0, 1)
+    assert {k: wrong.attrs[k] for k in ("pad_mode", "pad", "pad_list")} == {
+        "pad_mode": "pad",
+        "pad": (1, 1, 1, 1),
+        "pad_list": (1, 1, 1, 1),
+    }
+
+
+def test_wrong_attributes_compute_what_a_network_with_these_attributes_computes():
+    def network(pad_mode, padding):
+        return nn.Conv2d(3, 4, 3, stride=2, pad_mode=pad_mode, padding=padding)
+
+    x = np.random.default_rng(0).random((1, 3, 8, 8), dtype=np.float32)
+    asked, other = trace(network("same", 0), x), trace(network("pad", 1), x)
+    fault = parse_fault("wrong-attribute:Conv2D:pad_mode=pad,pad=1")
+    got = outputs(asked, fault)["Default/Conv2D-op0"]
+    np.testing.assert_array_equal(got, outputs(other)["Default/Conv2D-op0"])
+    assert faulty_graph(asked, [fault]).ops[0].attrs == other.ops[0].attrs
+
+
+def test_constant_arguments_can_be_wrong_too():
+    x = np.random.default_rng(0).random((3, 4), dtype=np.float32)
+    norm = trace(lambda x: F.layer_norm(x, np.ones(4, "f"), np.zeros(4, "f")), x)
+    wrong = faulty_graph(norm, [parse_fault("wrong-attribute:LayerNorm:epsilon=0.01")]).ops[0]
+    assert wrong.inputs[5].value == 0.01
+    assert wrong.inputs[5].dtype == "float32"
+    soft = trace(lambda x: F.softmax(x, -1), x)
+    wrong = faulty_graph(soft, [parse_fault("wrong-attribute:Softmax:axis=0")]).ops[0]
+    assert wrong.inputs[1].value == (0,)
+    pool = trace(lambda x: F.avg_pool2d(x, 1, 1), np.zeros((1, 1, 4, 4), np.float32))
+    wrong = faulty_graph(pool, [parse_fault("wrong-attribute:AvgPool:pad_mode=same")]).ops[0]
+    assert wrong.inputs[3].value == 1
+
+
+def test_strides_are_written_as_the_graph_writes_them():
+    x = np.zeros((1, 3, 2, 2), np.float32)
+    graph = trace(nn.Conv2d(3, 4, 3, stride=2, pad_mode="same"), x)
+    fault = parse_fault("wrong-attribute:Conv2D:stride=3")
+    assert faulty_graph(graph, [fault]).ops[0].attrs["stride"] == (1, 1, 3, 3)
+
+
+def test_a_scaled_output_is_scaled_exactly_and_by_one_percent_if_nothing_is_said():
+    name = "Default/conv2-Conv2d/Conv2D-op0"
+    clean = outputs(LENET)[name].astype(np.float64)
+    half = outputs(LENET, Fault("scaled-output", name, 0.5))[name]
+    np.testing.assert_array_equal(half, clean * 0.5)
+    little = outputs(LENET, Fault("scaled-output", name))[name]
+    np.testing.assert_array_equal(little, (clean * 1.01).astype(np.float32))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_an_overrun_overwrites_neighbors_and_nothing_else(count):
+    name = "Default/fc1-Dense/MatMul-op0"
+    clean = outputs(LENET)[name].ravel()
+    fault = Fault("overwritten-element", name, count, value=-7.5)
+    got = outputs(LENET, fault)[name].ravel()
+    (places,) = np.nonzero(got != clean)
+    assert len(places) == count
+    assert places[-1] - places[0] == count - 1
+    assert set(got[places].tolist()) == {-7.5}
+
+
+def test_the_seed_moves_the_overrun_and_the_default_value_stands_out():
+    name = "Default/fc1-Dense/MatMul-op0"
+    clean = outputs(LENET)[name]
+    places = set()
+    for seed in range(4):
+        got = outputs(LENET, Fault("overwritten-element", name, seed=seed))[name]
+        (place,) = np.nonzero((got != clean).ravel())[0]
+        assert got.ravel()[place] == pytest.approx(10 * np.abs(clean).max())
+        places.add(place)
+    assert len(places) > 1
+    shifted = outputs(LENET, Fault("overwritten-element", name), seed=3)[name]
+    np.testing.assert_array_equal(
+        shifted, outputs(LENET, Fault("overwritten-element", name, seed=3))[name]
+    )
+
+
+def test_a_clean_buffer_is_copied_before_it_is_overwritten():
+    """`Reshape` shares memory with its producer, whose record must stay clean."""
+    graph = trace(lambda x: F.exp(x).reshape(-1), np.ones((2, 2), np.float32))
+    got = outputs(graph, Fault("overwritten-element", "Reshape", value=9))
+    assert 9 in got["Default/Reshape-op0"]
+    assert 9 not in got["Default/Exp-op0"]
+
+
+def test_faults_of_one_operator_add_up_in_order():
+    name = "Default/fc1-Dense/MatMul-op0"
+    both = outputs(LENET, Fault("scaled-output", name, 2.0), Fault("scaled-output", name, 4.0))
+    np.testing.assert_array_equal(both[name], outputs(LENET)[name] * 8)
+
+
+def test_a_fault_that_is_not_there_leaves_the_site_alone():
+    site = Site(LENET.ops[0], outputs=(np.ones(3),))
+    assert apply_faults([Fault("scaled-output", "*fc1*")], site) is site
+    assert faulty_graph(LENET, ()) is LENET
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("scaled-output:*fc1*", Fault("scaled-output", "*fc1*")),
+        ("scaled-output:*fc1*:1.5", Fault("scaled-output", "*fc1*", 1.5)),
+        (
+            "overwritten-element:MatMul:strength=3,seed=4,value=-inf",
+            Fault("overwritten-element", "MatMul", 3, 4, -math.inf),
+        ),
+        (
+            "wrong-attribute:a/b:pad_mode=pad,pad=(1,0,1,0),flag=True",
+            Fault(
+                "wrong-attribute",
+                "a/b",
+                value={"pad_mode": "pad", "pad": (1, 0, 1, 0), "flag": True},
+            ),
+        ),
+    ],
+)
+def test_faults_are_read_from_text(text, fault):
+    assert parse_fault(text) == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("broken-cable:Conv2D", "fault must be kind:operator[:settings] with a kind of ["),
+        ("scaled-output", "fault must be kind:operator[:settings]"),
+        ("scaled-output:a:strength=much", "strength of fault"),
+        ("overwritten-element:a:seed=1.5", "seed of fault"),
+    ],
+)
+def test_text_that_is_no_fault_is_refused(text, words):
+    with pytest.raises(GraphError) as error:
+        parse_fault(text)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault("melting", "*"), "kind of fault must be one of ['half-accumulation'"),
+        (
+            Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1"),
+            "operator of a fault must be one of graph 'AlexNet'",
+        ),
+        (Fault("half-accumulation", "ReLU"), "must use the cube unit, got 'Default/relu-ReLU/ReLU"),
+        (Fault("wrong-attribute", CONV3), "value of a wrong-attribute fault must be attributes"),
+        (
+            Fault("wrong-attribute", CONV3, value={"padmode": "pad"}),
+            "must be one of ['dilation', 'format',",
+        ),
+        (
+            Fault("wrong-attribute", CONV3, value={"pad_mode": "valid"}),
+            "with wrong attributes must stay ((2, 48, 6, 6),), got ((2, 48, 5, 5),)",
+        ),
+    ],
+)
+def test_faults_that_cannot_be_are_refused_before_the_run(fault, words):
+    with pytest.raises(GraphError) as error:
+        run_npu(ALEXNET, faults=[fault])
+    assert words in str(error.value)
+
+
+def test_a_misspelt_operator_gets_close_names():
+    with pytest.raises(GraphError, match=r"close: \['Default/conv3-Conv2d/Conv2D-op0'"):
+        faulty_graph(ALEXNET, [Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1")])

@@ -1,0 +1,159 @@
+"""The simulated NPU against the reference: rounding alone, and nothing but rounding."""
+
+import numpy as np
+import pytest
+
+from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
+from workbench.graph import functional as F
+from workbench.graph import nn
+from workbench.graph.models import MODELS, load_graph
+from workbench.graph.tracer import trace
+from workbench.run.faults import parse_fault
+from workbench.run.npu import run_npu
+from workbench.run.numeric import MODES, PROFILES, round_float16, round_hf32
+from workbench.run.reference import run_reference
+
+
+def outputs(records):
+    return {r.key.op_name: r.source.array() for r in records if r.key.io == "output"}
+
+
+def errors(graph, **settings):
+    """Relative Euclidean error of every operator's output against the reference, in order."""
+    golden, target = outputs(run_reference(graph)), outputs(run_npu(graph, **settings))
+    return {
+        op.name: float(
+            np.linalg.norm(target[op.name].astype(float) - golden[op.name].astype(float))
+            / np.linalg.norm(golden[op.name].astype(float))
+        )
+        for op in graph.ops
+    }
+
+
+UNIT = {"": 2**-24, "hf32": 2**-12, "float16": 2**-11, "bfloat16": 2**-8}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize(("profile", "unit"), [("910a", "float16"), ("a2", "hf32")])
+def test_a_clean_run_differs_by_rounding_alone(name, profile, unit):
+    found = errors(load_graph(name), profile=profile)
+    assert max(found.values()) < 4 * UNIT[unit]
+    if name != "mlp" or profile == "910a":  # A2 multiplies matrices in float32
+        assert max(found.values()) > UNIT[unit] / 30
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_the_error_of_a_mode_is_that_of_its_format(mode):
+    rule = MODES[mode]
+    worst = max(errors(load_graph("lenet"), profile="a2", precision_mode=mode).values())
+    unit = UNIT[rule.cube_in or "hf32"]
+    assert unit / 30 < worst < 6 * unit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scaled-output:Default/fc1-Dense/MatMul-op0:1.5",
+        "overwritten-element:Default/fc1-Dense/MatMul-op0",
+        "wrong-attribute:Default/fc1-Dense/MatMul-op0:transpose_a=False,transpose_b=True",
+        "half-accumulation:Default/fc1-Dense/MatMul-op0",
+    ],
+)
+def test_a_fault_is_strong_at_its_operator_and_absent_before_it(text):
+    graph = load_graph("lenet")
+    clean, faulty = errors(graph), errors(graph, faults=[parse_fault(text)])
+    names = [op.name for op in graph.ops]
+    place = names.index("Default/fc1-Dense/MatMul-op0")
+    assert [faulty[name] for name in names[:place]] == [clean[name] for name in names[:place]]
+    if "wrong" in text:  # the same attributes as before: no fault at all
+        assert faulty == clean
+    else:
+        assert faulty[names[place]] > 3 * clean[names[place]]
+
+
+def test_a_convolution_of_a2_is_that_of_inputs_rounded_to_hf32():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1, 20, 6, 6)).astype(np.float32)
+    layer = nn.Conv2d(20, 4, 3)
+    graph = trace(layer, x)
+    weight = graph.parameters[0].default
+    rounded = {"x": round_hf32(x), "weight": round_hf32(weight)}
+    want = outputs(run_reference(graph, rounded))["Default/Conv2D-op0"]
+    got = outputs(run_npu(graph))["Default/Conv2D-op0"]
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    plain = outputs(run_reference(graph))["Default/Conv2D-op0"]
+    assert np.abs(got - plain).max() > 100 * np.abs(got - want).max()
+
+
+def test_the_matrix_product_of_a2_keeps_float32():
+    found = errors(load_graph("mlp"), profile="a2")
+    assert max(found.values()) < 4 * 2**-24 * 10
+
+
+def test_forced_half_precision_leaves_half_precision_values_everywhere():
+    graph = load_graph("lenet")
+    got = outputs(run_npu(graph, precision_mode="force_fp16"))
+    for op in graph.ops:
+        assert got[op.name].dtype == np.float32
+        np.testing.assert_array_equal(round_float16(got[op.name]), got[op.name])
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_a_run_repeats_itself(profile):
+    graph = load_graph("alexnet")
+    one, two = outputs(run_npu(graph, profile=profile)), outputs(run_npu(graph, profile=profile))
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def test_overflow_gives_infinity_on_a2_and_the_largest_value_on_910a():
+    graph = trace(lambda a: F.exp(a) - F.exp(a), np.float32([1.0, 200.0]))
+    new, old = outputs(run_npu(graph)), outputs(run_npu(graph, profile="910a"))
+    largest = float(np.finfo(np.float32).max)
+    assert new["Default/Exp-op0"][1] == np.inf
+    assert np.isnan(new["Default/Sub-op0"][1])
+    assert old["Default/Exp-op0"][1] == largest
+    assert old["Default/Sub-op0"][1] == 0
+
+
+def test_half_precision_overflows_at_its_own_limit():
+    """The vendor's table: exp(12) in float16 is 65504 when saturating and Inf otherwise."""
+    half = TensorSpec("float16", (1,))
+    graph = trace(F.exp, half)
+    feed = {graph.parameters[0].name: np.float16([12])}
+    old, new = run_npu(graph, feed, profile="910a"), run_npu(graph, feed, profile="a2")
+    assert outputs(old)["Default/Exp-op0"].tolist() == [65504.0]
+    assert outputs(new)["Default/Exp-op0"].tolist() == [np.inf]
+
+
+def test_not_a_number_becomes_zero_where_the_device_saturates():
+    graph = trace(F.sqrt, np.float32([-1.0, 4.0]))
+    assert outputs(run_npu(graph, profile="910a"))["Default/Sqrt-op0"].tolist() == [0.0, 2.0]
+    assert np.isnan(outputs(run_npu(graph))["Default/Sqrt-op0"][0])
+
+
+def test_the_fed_tensor_itself_is_recorded_as_it_was_fed():
+    graph = trace(F.neg, np.float32([1.1, -2.3]))
+    records = list(run_npu(graph, precision_mode="force_fp16"))
+    np.testing.assert_array_equal(records[0].source.array(), np.float32([1.1, -2.3]))
+
+
+def test_other_dtypes_run_in_their_own_precision():
+    graph = trace(lambda a: F.matmul(a, a), TensorSpec("int32", (2, 2)))
+    feeds = {"a": np.array([[1, 2], [3, 4]])}
+    assert outputs(run_npu(graph, feeds))["Default/MatMul-op0"].tolist() == [[7, 10], [15, 22]]
+    double = trace(lambda a: a / 3, np.float64([1.0]))
+    assert outputs(run_npu(double))["Default/RealDiv-op0"].tolist() == [1 / 3]
+    cast = trace(lambda a: a.astype(np.int8), np.float32([300.0, -2.7]))
+    assert outputs(run_npu(cast))["Default/Cast-op0"].tolist() == [127, -2]
+
+
+def test_a_brain_float_graph_needs_a_device_that_has_it():
+    graph = trace(F.relu, TensorSpec("bfloat16", (2,)))
+    feeds = {graph.parameters[0].name: np.float32([-1, 2.01])}
+    assert outputs(run_npu(graph, feeds))["Default/ReLU-op0"].astype(float).tolist() == [
+        0,
+        2.015625,
+    ]
+    with pytest.raises(GraphError, match="must be known to Ascend 910A, got 'bfloat16'"):
+        list(run_npu(graph, feeds, profile="910a"))

@@ -1,0 +1,217 @@
+"""The reference executor: which records it yields, in which dtypes, and how they hang together."""
+
+import math
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
+from workbench.graph import functional as F
+from workbench.graph import nn
+from workbench.graph.models import MODELS, load_graph
+from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
+from workbench.graph.ops import bind
+from workbench.graph.tracer import trace
+from workbench.run.reference import compute, run_reference
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+
+
+def outputs(records):
+    return {(r.key.op_name, r.key.slot): r.source.array() for r in records if r.key.io == "output"}
+
+
+def test_an_operator_gives_its_inputs_then_its_outputs_and_parameters_come_last():
+    records = list(run_reference(trace(nn.Dense(4, 2), X)))
+    got = [(r.key.op_type, r.key.op_name, r.key.io, r.key.slot, *r.label[:2]) for r in records]
+    name, bias = "Default/MatMul-op0", "Default/BiasAdd-op0"
+    assert got == [
+        ("MatMul", name, "input", 0, "float32", (3, 4)),
+        ("MatMul", name, "input", 1, "float32", (2, 4)),
+        ("MatMul", name, "input", 2, "bool", ()),
+        ("MatMul", name, "input", 3, "bool", ()),
+        ("MatMul", name, "output", 0, "float32", (3, 2)),
+        ("BiasAdd", bias, "input", 0, "float32", (3, 2)),
+        ("BiasAdd", bias, "input", 1, "float32", (2,)),
+        ("BiasAdd", bias, "input", 2, "int64", ()),
+        ("BiasAdd", bias, "output", 0, "float32", (3, 2)),
+        ("Parameter", "weight", "output", 0, "float32", (2, 4)),
+        ("Parameter", "bias", "output", 0, "float32", (2,)),
+        ("Parameter", "x", "output", 0, "float32", (3, 4)),
+    ]
+    assert [r.source.array().tolist() for r in records[2:4]] == [False, True]
+    assert all(r.source.spec()[:2] == r.label[:2] for r in records)
+
+
+def test_tuples_are_dumped_as_one_dimensional_integers():
+    records = list(run_reference(trace(lambda x: F.softmax(x.reshape(2, 6)), X)))
+    shape, axis = (r for r in records if r.key.io == "input" and r.key.slot == 1)
+    assert shape.source.array().tolist() == [2, 6]
+    assert axis.source.array().tolist() == [-1]
+    assert shape.label == axis.label._replace(shape=(2,)) == TensorSpec("int64", (2,))
+
+
+def test_the_items_of_a_bundle_are_separate_inputs():
+    records = list(run_reference(trace(lambda x: F.concat([x, x, x], 0), X)))
+    slots = [r.key.slot for r in records if r.key.io == "input"]
+    assert slots == [0, 1, 2, 3]
+
+
+def test_text_and_monads_have_no_record():
+    op = Op(
+        "Default/ReLU-op0",
+        "ReLU",
+        (Param(0), Const("U", "monad"), Const("about x", "")),
+        outputs=(TensorSpec("float32", (2,)),),
+    )
+    graph = Graph("g", (Parameter("x", TensorSpec("float32", (2,))),), (op,), (Value(0),))
+    records = list(run_reference(graph, {"x": np.float32([-1, 2])}))
+    assert [(r.key.io, r.key.slot) for r in records] == [("input", 0), ("output", 0), ("output", 0)]
+
+
+def test_graph_id_and_iteration_are_in_every_key():
+    graph = trace(nn.ReLU(), X).with_id(3)
+    keys = [r.key for r in run_reference(graph, iteration=7)]
+    assert {(key.graph_id, key.iteration) for key in keys} == {(3, 7)}
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_what_an_operator_writes_is_what_the_next_one_reads(name):
+    graph = load_graph(name)
+    records = list(run_reference(graph))
+    written = outputs(records)
+    for record in records:
+        if record.key.io != "input":
+            continue
+        operand = list(graph.op(record.key.op_name).flat_inputs())[record.key.slot]
+        if isinstance(operand, Value):
+            source = written[graph.ops[operand.op].name, operand.slot]
+            np.testing.assert_array_equal(record.source.array(), source)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_replaying_an_operator_on_its_records_gives_its_record_again(name):
+    graph = load_graph(name)
+    inputs = {}
+    for record in run_reference(graph):
+        inputs[record.key.op_name, record.key.io, record.key.slot] = record.source.array()
+    for op in graph.ops:
+        bound = bind(op)
+        tensors = [inputs[op.name, "input", slot] for slot in bound.slots]
+        again = compute(op, tensors, bound.settings)
+        np.testing.assert_array_equal(again[0], inputs[op.name, "output", 0])
+
+
+def test_every_output_is_the_correctly_rounded_result_of_its_inputs():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 300)).astype(np.float32)
+    w = rng.standard_normal((5, 300)).astype(np.float32)
+    graph = trace(lambda x, w: F.matmul(x, w, False, True), x, w)
+    got = outputs(run_reference(graph))["Default/MatMul-op0", 0]
+    for i in range(4):
+        for j in range(5):
+            exact = math.fsum((x[i].astype(float) * w[j].astype(float)).tolist())
+            assert got[i, j] == np.float32(exact)
+
+
+def test_single_precision_is_close_and_not_the_same():
+    graph = load_graph("lenet")
+    double = outputs(run_reference(graph))
+    single = outputs(run_reference(graph, dtype="float32"))
+    last = (graph.ops[-1].name, 0)
+    assert single[last].dtype == np.float32
+    np.testing.assert_allclose(single[last], double[last], rtol=1e-4, atol=1e-5)
+    assert any(not np.array_equal(single[key], double[key]) for key in double)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "storage"),
+    [("float16", np.float16), ("bfloat16", ml_dtypes.bfloat16), ("float64", np.float64)],
+)
+def test_a_graph_of_another_dtype_is_stored_in_it(dtype, storage):
+    spec = TensorSpec(dtype, (3, 4))
+    graph = trace(lambda a: F.exp(a) + 1, spec)
+    got = outputs(run_reference(graph, {"a": X}))
+    first = np.exp(X.astype(storage).astype(np.float64)).astype(storage)
+    np.testing.assert_array_equal(got["Default/Exp-op0", 0], first)
+    total = (first.astype(np.float64) + 1).astype(storage)
+    assert got["Default/Add-op0", 0].dtype == storage
+    np.testing.assert_array_equal(got["Default/Add-op0", 0], total)
+
+
+def test_integers_are_computed_as_integers():
+    big = np.array([2**53 + 1, -3], np.int64)
+    graph = trace(lambda a: a + 1, big)
+    got = outputs(run_reference(graph))["Default/Add-op0", 0]
+    assert got.dtype == np.int64
+    assert got.tolist() == [2**53 + 2, -2]
+
+
+def test_feeds_replace_inputs_and_weights():
+    graph = trace(nn.Dense(4, 2), X)
+    feeds = {"x": np.ones((3, 4)), "weight": np.ones((2, 4)), "bias": np.array([0.0, 1.0])}
+    got = outputs(run_reference(graph, feeds))
+    np.testing.assert_array_equal(got["Default/BiasAdd-op0", 0], [[4.0, 5.0]] * 3)
+
+
+def test_a_computed_shape_is_read_from_its_value():
+    shape = Op("Default/Add-op0", "Add", (Param(1), Param(1)), outputs=(TensorSpec("int64", (2,)),))
+    move = Op("r", "Reshape", (Param(0), Value(0)), outputs=(TensorSpec("float32", (2, 6)),))
+    params = (
+        Parameter("x", TensorSpec("float32", (3, 4))),
+        Parameter("s", TensorSpec("int64", (2,))),
+    )
+    graph = Graph("g", params, (shape, move), (Value(1),))
+    got = outputs(run_reference(graph, {"x": X, "s": np.array([1, 3])}))
+    assert got["r", 0].shape == (2, 6)
+
+
+def test_division_by_zero_is_a_result_and_not_a_warning():
+    got = outputs(run_reference(trace(lambda a: F.log(a) / 0.0, X)))
+    assert not np.isfinite(got["Default/RealDiv-op0", 0]).any()
+
+
+RELU = trace(nn.ReLU(), TensorSpec("float32", (3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("graph", "feeds", "words"),
+    [
+        (RELU, {}, "parameter 'x' must have a value, got none; pass it in feeds"),
+        (RELU, {"x": X, "y": X}, "feed must be one of ['x'], got 'y'"),
+        (RELU, {"x": X[:2]}, "shape of 'x' must be (3, 4), got (2, 4)"),
+        (replace(RELU, subgraphs=(RELU,)), {"x": X}, "must have no control flow to be executed"),
+        (
+            replace(RELU, ops=(replace(RELU.ops[0], op_type="SomethingNew"),)),
+            {"x": X},
+            "operator type must be one of",
+        ),
+        (
+            replace(RELU, ops=(replace(RELU.ops[0], inputs=(FreeRef("g", "n"),)),)),
+            {"x": X},
+            "must be a value, a parameter or a constant, got FreeRef",
+        ),
+        (
+            replace(RELU, ops=(replace(RELU.ops[0], inputs=(Const("[...]", "float32", (99,)),)),)),
+            {"x": X},
+            "inputs of Default/ReLU-op0 (ReLU) must have values",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused(graph, feeds, words):
+    with pytest.raises(GraphError) as error:
+        list(run_reference(graph, feeds))
+    assert words in str(error.value)
+
+
+def test_records_come_while_the_graph_runs():
+    """A generator: the first record is there before a later operator fails."""
+    graph = trace(lambda a: F.relu(a), X)
+    bad = Op("bad", "MatMul", (Value(0), Value(0)), outputs=(TensorSpec("float32", (3, 3)),))
+    records = run_reference(replace(graph, ops=(*graph.ops, bad)))
+    assert next(records).key.op_name == "Default/ReLU-op0"
+    with pytest.raises(ValueError, match="matmul"):
+        list(records)
