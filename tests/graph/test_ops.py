@@ -6,6 +6,7 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value
 from workbench.graph.ops import OPS, bind, infer_outputs, op_def
+from workbench.graph.traits import ARGUMENTS
 
 
 def spec(*shape, dtype="float32"):
@@ -63,7 +64,12 @@ def test_every_row_is_consistent():
     for name, row in OPS.items():
         assert len(row.arguments) == len(set(row.arguments)), name
         assert row.tensors == -1 or 1 <= row.tensors <= len(row.arguments), name
-        assert set(row.settings) - {"shape", "input_perm", "axis"} <= set(row.defaults), name
+        assert set(row.settings) - {"shape", "dims", "axis", "dtype"} <= set(row.defaults), name
+
+
+def test_argument_names_agree_with_those_that_comparisons_show():
+    for name, row in OPS.items():
+        assert ARGUMENTS.get(name, " ".join(row.arguments)).split() == list(row.arguments)
 
 
 X, IMAGE = spec(2, 3, 4), spec(2, 4, 8, 8)
@@ -83,8 +89,8 @@ REFUSED = [
     ("Reshape", (X,), {"shape": (5, -1)}, "shape must be of 24 elements"),
     ("Reshape", (X,), {"shape": (-1, -1)}, "shape must be sizes with at most one -1"),
     ("Flatten", (spec(),), {}, "rank of the input must be at least 1"),
-    ("Transpose", (X,), {"input_perm": (0, 1)}, "input_perm must be a permutation of 3 axes"),
-    ("Transpose", (X,), {"input_perm": (0, 1, 3)}, "input_perm must be an integer in [-3, 3)"),
+    ("Transpose", (X,), {"dims": (0, 1)}, "dims must be a permutation of 3 axes"),
+    ("Transpose", (X,), {"dims": (0, 1, 3)}, "dims must be an integer in [-3, 3)"),
     ("Softmax", (X,), {"axis": (3,)}, "axis must be an integer in [-3, 3), got 3"),
     ("Cast", (X,), {"dst_type": "float33"}, "dst_type must be one of"),
     ("Concat", (X, spec(2, 2, 5)), {"axis": 1}, "equal except on axis 1"),
@@ -106,6 +112,11 @@ def test_inputs_that_do_not_fit_are_refused(op_type, tensors, settings, words):
     with pytest.raises(GraphError) as error:
         infer_outputs(op_type, tensors, settings)
     assert words.replace("'", "") in str(error.value).replace("'", "")
+
+
+def test_cast_reads_its_dtype_from_an_argument_too():
+    bound = bind(Op("c", "Cast", (Value(0), Const(45, "int64", ()))))
+    assert infer_outputs("Cast", (X,), bound.settings)[0].dtype == "bfloat16"
 
 
 @pytest.mark.parametrize("word", [42, "F16", "float16", "Float16"])

@@ -235,7 +235,7 @@ def expand_dims(inputs, settings):
 
 
 def transpose(inputs, settings):
-    x, order = inputs[0], settings["input_perm"]
+    x, order = inputs[0], settings["dims"]
     out = np.empty([x.shape[axis] for axis in order])
     for index in np.ndindex(x.shape):
         out[tuple(index[axis] for axis in order)] = x[index]
@@ -403,7 +403,7 @@ CASES = {
     "Reshape": (reshape, [([X], {"shape": (4, 6)}), ([X], {"shape": (2, -1)})]),
     "Flatten": (flatten, ONE),
     "ExpandDims": (expand_dims, [([X], {"axis": 1}), ([X], {"axis": -1})]),
-    "Transpose": (transpose, [([X], {"input_perm": (2, 0, 1)}), ([X], {"input_perm": (0, 2, 1)})]),
+    "Transpose": (transpose, [([X], {"dims": (2, 0, 1)}), ([X], {"dims": (0, 2, 1)})]),
     "Concat": (concat, [([X, Y], {"axis": 1}), ([X, numbers(2, 3, 1), Y], {"axis": -1})]),
     "Gather": (
         gather,

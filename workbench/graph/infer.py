@@ -195,11 +195,11 @@ def flatten(call: Call) -> tuple[TensorSpec, ...]:
 
 
 def transpose(call: Call) -> tuple[TensorSpec, ...]:
-    """``input_perm`` names every axis once."""
-    shape, order = call.shape(), tuple(call.settings["input_perm"])
-    axes = tuple(_axis(axis, len(shape), "input_perm") for axis in order)
+    """``dims`` names every axis once."""
+    shape, order = call.shape(), tuple(call.settings["dims"])
+    axes = tuple(_axis(axis, len(shape), "dims") for axis in order)
     if sorted(axes) != list(range(len(shape))):
-        refuse("input_perm", f"a permutation of {len(shape)} axes", order)
+        refuse("dims", f"a permutation of {len(shape)} axes", order)
     return _like(call, tuple(shape[axis] for axis in axes))
 
 
@@ -212,8 +212,9 @@ def softmax(call: Call) -> tuple[TensorSpec, ...]:
 
 
 def cast(call: Call) -> tuple[TensorSpec, ...]:
-    """Shape of the input, dtype of ``dst_type``."""
-    return (TensorSpec(cast_target(call.settings["dst_type"]), call.shape()),)
+    """Shape of the input; the dtype is an attribute or, in some versions, an argument."""
+    target = call.settings.get("dst_type", call.settings.get("dtype"))
+    return (TensorSpec(cast_target(target), call.shape()),)
 
 
 def concat(call: Call) -> tuple[TensorSpec, ...]:

@@ -48,21 +48,21 @@ class OpDef:
         return self.arguments[1:] if self.tensors < 0 else self.arguments[self.tensors :]
 
 
-def _unary() -> OpDef:
-    return OpDef(("input",), infer.same)
+def _unary(name: str = "input") -> OpDef:
+    return OpDef((name,), infer.same)
 
 
-def _binary() -> OpDef:
-    return OpDef(("input", "other"), infer.broadcast, tensors=2)
+def _binary(*names: str) -> OpDef:
+    return OpDef(names or ("input", "other"), infer.broadcast, tensors=2)
 
 
 _TRANSPOSES = {"transpose_a": False, "transpose_b": False}
 _CONV = {"group": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "format": "NCHW"}
-_MAX_POOL = {"pad_mode": "valid", "format": "NCHW", "kernel_size": 1, "strides": 1}
+_POOL = {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": 0}
 
 OPS: dict[str, OpDef] = {
     # cube unit
-    "Conv2D": OpDef(("x", "w"), infer.conv2d, "cube", 2, _CONV, infer.pad_list),
+    "Conv2D": OpDef(("x", "weight"), infer.conv2d, "cube", 2, _CONV, infer.pad_list),
     "MatMul": OpDef(
         ("input", "mat2", "transpose_a", "transpose_b"), infer.matmul, "cube", 2, _TRANSPOSES
     ),
@@ -73,11 +73,11 @@ OPS: dict[str, OpDef] = {
     "Add": _binary(),
     "Sub": _binary(),
     "Mul": _binary(),
-    "RealDiv": _binary(),
+    "RealDiv": _binary("x", "y"),
     "Div": _binary(),
     "Maximum": _binary(),
     "Minimum": _binary(),
-    "Pow": _binary(),
+    "Pow": _binary("input", "exponent"),
     "BiasAdd": OpDef(
         ("input_x", "bias", "data_format"), infer.bias_add, tensors=2, defaults={"data_format": 0}
     ),
@@ -88,14 +88,14 @@ OPS: dict[str, OpDef] = {
     "Tanh": _unary(),
     "GeLU": _unary(),
     "Erf": _unary(),
-    "Sqrt": _unary(),
+    "Sqrt": _unary("x"),
     "Rsqrt": _unary(),
     "Exp": _unary(),
     "Log": _unary(),
     "Abs": _unary(),
     "Neg": _unary(),
     "Square": _unary(),
-    "Cast": OpDef(("input_x",), infer.cast),
+    "Cast": OpDef(("input_x", "dtype"), infer.cast),
     # reductions, normalisations, windows
     "Softmax": OpDef(("input", "axis"), infer.softmax, defaults={"axis": (-1,)}),
     "LogSoftmax": OpDef(("logits", "axis"), infer.softmax, defaults={"axis": -1}),
@@ -129,17 +129,19 @@ OPS: dict[str, OpDef] = {
         tensors=5,
         defaults={"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": 0},
     ),
-    "MaxPool": OpDef(("x",), infer.pool, defaults=_MAX_POOL),
+    "MaxPool": OpDef(
+        ("x", "kernel_size", "strides", "pad_mode", "data_format"), infer.pool, defaults=_POOL
+    ),
     "AvgPool": OpDef(
         ("x", "kernel_size", "strides", "pad_mode", "data_format"),
         infer.pool,
-        defaults={"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": 0},
+        defaults=_POOL,
     ),
     # data movement
     "Reshape": OpDef(("input", "shape"), infer.reshape, "none"),
     "Flatten": OpDef(("input_x",), infer.flatten, "none"),
     "ExpandDims": OpDef(("input_x", "axis"), infer.expand_dims, "none"),
-    "Transpose": OpDef(("input", "input_perm"), infer.transpose, "vector"),
+    "Transpose": OpDef(("input", "dims"), infer.transpose),
     "Concat": OpDef(("tensors", "axis"), infer.concat, tensors=-1, defaults={"axis": 0}),
     "Gather": OpDef(
         ("input_params", "input_indices", "axis", "batch_dims"),

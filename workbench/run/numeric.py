@@ -182,6 +182,9 @@ def _follows(op: Op, before: list[Formats], name: str) -> bool:
 
 _CHUNK = 32768  # elements; three scratch arrays of them stay in the second-level cache
 _EXPONENT = np.uint32(0x7F800000)
+_LOWEST = np.full(
+    _CHUNK, 0x38800000, np.uint32
+)  # exponent of 2^-14; with a scalar `maximum` is slow
 _SIGN = np.uint32(0x80000000)
 
 
@@ -212,7 +215,7 @@ def _float16_step(source: F32, target: F32, scratch: NDArray[np.uint32]) -> None
         with np.errstate(over="ignore"):
             target[:] = source.astype(np.float16)
         return
-    np.maximum(scratch, np.uint32(0x38800000), out=scratch)  # 2^-14
+    np.maximum(scratch, _LOWEST[: scratch.size], out=scratch)
     scratch += np.uint32((13 << 23) | 0x400000)
     magic = scratch.view(np.float32)
     np.add(source, magic, out=target)

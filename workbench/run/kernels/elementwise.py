@@ -27,15 +27,29 @@ def binary(function: Callable[[Array, Array], Array]) -> Kernel:
     return lambda inputs, _settings: [function(inputs[0], inputs[1])]
 
 
+_CHUNK = 32768  # elements; a few scratch arrays of them stay in the second-level cache
+
+
+def _chunked(x: Array, step: Callable[[Array, Array], object]) -> Array:
+    """Apply ``step(source, target)`` to pieces that fit the cache."""
+    source = np.ascontiguousarray(x).reshape(-1)
+    target = np.empty_like(source)
+    for start in range(0, source.size, _CHUNK):
+        step(source[start : start + _CHUNK], target[start : start + _CHUNK])
+    return target.reshape(x.shape)
+
+
 def relu(x: Array) -> Array:
     """max(x, 0); NaN stays NaN."""
-    return np.asarray(np.maximum(x, x.dtype.type(0)))
+    zeros = np.zeros(min(x.size, _CHUNK), x.dtype)  # NumPy is three times slower with a scalar
+    return _chunked(x, lambda source, target: np.maximum(source, zeros[: source.size], out=target))
 
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)) without overflow and with full relative accuracy on both sides."""
-    small = np.exp(-np.abs(x))
-    return np.asarray(np.where(x >= 0, x.dtype.type(1), small) / (1 + small))
+    out = np.exp(-np.abs(x))
+    out += x.dtype.type(1)
+    return np.asarray(np.divide(np.exp(np.minimum(x, x.dtype.type(0))), out, out=out))
 
 
 def gelu(x: Array) -> Array:
@@ -74,15 +88,20 @@ def _erf_terms() -> list[NDArray[np.float64]]:
 
 def erf(x: Array) -> Array:
     """Error function, by Taylor expansion at the nearest of equally spaced nodes."""
-    size = np.minimum(np.abs(x.astype(np.float64)), _END)
-    near = np.rint(size / _STEP)
-    index = np.nan_to_num(near).astype(np.intp)
-    rest = size - near * _STEP
     terms = _erf_terms()
-    total = terms[-1][index]
-    for term in terms[-2::-1]:
-        total = total * rest + term[index]
-    return np.copysign(total, x).astype(x.dtype)
+
+    def step(source: Array, target: Array) -> None:
+        size = np.minimum(np.abs(source.astype(np.float64)), _END)
+        near = np.rint(size / _STEP)
+        index = np.nan_to_num(near).astype(np.intp)
+        rest = size - near * _STEP
+        total = terms[-1][index]
+        for term in terms[-2::-1]:
+            total *= rest
+            total += term[index]
+        target[:] = np.copysign(total, source)
+
+    return _chunked(x, step)
 
 
 def rsqrt(x: Array) -> Array:

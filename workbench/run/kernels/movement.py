@@ -31,7 +31,7 @@ def expand_dims(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Ar
 
 def transpose(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Return the axes in another order."""
-    return [np.ascontiguousarray(inputs[0].transpose(tuple(settings["input_perm"])))]
+    return [np.ascontiguousarray(inputs[0].transpose(tuple(settings["dims"])))]
 
 
 def concat(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
