@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import (
@@ -72,3 +74,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Face(ModuleType):
+    """This module: `compare` is the function, although a package of that name lies below."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType) and _HOMES[name][1]):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face

@@ -7,17 +7,16 @@ Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble); every o
 from __future__ import annotations
 
 import os
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
-    os.environ.setdefault(_name, "1")
-
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.core.errors import WorkbenchError
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
+    os.environ.setdefault(_name, "1")
+
+from workbench.core.errors import WorkbenchError  # noqa: E402 - after the environment is set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +75,9 @@ def _two(name: str, text: str) -> tuple[int, int] | None:
         return None
     first, _, second = text.partition(":")
     if not first.isdecimal() or not (second or first).isdecimal():
-        message = f"--{name} must be a number or two joined by ':', got {text!r}; for example 0 or 0:1"
+        message = (
+            f"--{name} must be a number or two joined by ':', got {text!r}; for example 0 or 0:1"
+        )
         raise WorkbenchError(message)
     return int(first), int(second or first)
 
@@ -95,7 +96,9 @@ def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
         if csv:
             comparison.to_csv(csv)
     except OSError as error:
-        message = f"output must be a file that can be written, got {error.filename!r} ({error.strerror})"
+        message = (
+            f"output must be a file that can be written, got {error.filename!r} ({error.strerror})"
+        )
         raise WorkbenchError(message) from error
 
 
@@ -182,7 +185,9 @@ def _inspection(info: dict[str, Any]) -> str:
     lines = [f"{info['path']}: {info['layout']}, {info['tensors']} tensors"]
     lines.append(f"ranks {info['ranks']}, iterations {info['iterations']}")
     for graph in info["graphs"]:
-        unknown = f", {graph['unknown_lines']} lines not understood" if graph["unknown_lines"] else ""
+        unknown = (
+            f", {graph['unknown_lines']} lines not understood" if graph["unknown_lines"] else ""
+        )
         lines.append(
             f"graph {graph['graph_id']}: {graph['name']}, {graph['operators']} operators, "
             f"{graph['parameters']} parameters{unknown}"
@@ -218,4 +223,3 @@ def main(arguments: list[str] | None = None) -> None:
         typer.echo(f"error: {error.format_message()}", err=True)
         status = TROUBLE
     sys.exit(status if isinstance(status, int) else AGREE)
-

@@ -143,7 +143,9 @@ class _Work:
         scored: list[tuple[float, int, int]] = []
         for t in self.target.kernels:
             if t not in self.partner:
-                scored += [(s, t, g) for g in self._candidates(t) if (s := self.weigh(t, g)) >= least]
+                scored += [
+                    (s, t, g) for g in self._candidates(t) if (s := self.weigh(t, g)) >= least
+                ]
         scored.sort(key=lambda item: (-item[0], item[1], item[2]))
         best_t: dict[int, float] = {}
         best_g: dict[int, float] = {}
@@ -197,7 +199,8 @@ class _Work:
         if frame and other and not frame.library:
             score += 0.5 * (frame.code.strip() == other.code.strip() and frame.line == other.line)
         same_shape = [s.shape for s in a.outputs] == [s.shape for s in b.outputs]
-        return score + (0.5 if same_shape else -0.5)
+        score += 0.5 if same_shape else -0.5
+        return score + (1.0 if self.target.results(t) & self.golden.results(g) else 0.0)
 
     def _weigh_inputs(self, t: int, g: int) -> float:
         score = 0.0
@@ -216,7 +219,9 @@ class _Work:
 
     def _weigh_readers(self, t: int, g: int) -> float:
         theirs = set(self.golden.readers_of(g))
-        agree = sum(1 for n, slot in self.target.readers_of(t) if (self.partner.get(n), slot) in theirs)
+        agree = sum(
+            1 for n, slot in self.target.readers_of(t) if (self.partner.get(n), slot) in theirs
+        )
         clash = sum(
             1 for n, slot in self.target.readers_of(t)
             if n in self.partner and (self.partner[n], slot) not in theirs
@@ -287,9 +292,12 @@ def match_parameters(target: Graph, golden: Graph) -> dict[int, int]:
     claim([_bare(p.name) for p in ours], [_bare(p.name) for p in theirs])
     left_t = [t for t, p in enumerate(ours) if t not in pairs and not p.is_weight]
     left_g = [g for g, p in enumerate(theirs) if g not in taken and not p.is_weight]
-    for t, g in zip(left_t, left_g, strict=False):
-        if ours[t].spec.shape == theirs[g].spec.shape or len(left_t) == len(left_g):
-            pairs[t] = g
+    alone = len(left_t) == len(left_g)
+    pairs |= {
+        t: g
+        for t, g in zip(left_t, left_g, strict=False)
+        if alone or ours[t].spec.shape == theirs[g].spec.shape
+    }
     return pairs
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.compare.oddities import find_oddities
 from workbench.core.errors import FormatError
 from workbench.dump.names import sanitize, short_name
-from workbench.dump.fingerprint import fingerprint
+from workbench.dump.payload import fingerprint
 from workbench.dump.tree import Note, Skipped
 from workbench.graph.nodes import Value
 
@@ -85,7 +85,9 @@ class Binding:
     @property
     def on_cpu(self) -> bool:
         """Whether MindSpore's CPU kernels wrote the dump."""
-        return self.dump.info.get("device_target", self.dump.info.get("writer", "")).lower() == "cpu"
+        return (
+            self.dump.info.get("device_target", self.dump.info.get("writer", "")).lower() == "cpu"
+        )
 
     def graph(self, block: Block) -> Graph | None:
         """Graph of a block."""
@@ -137,7 +139,9 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
     for record in dump.records:
         by_rank.setdefault(record.key.rank, []).append(record)
     for rank, records in sorted(by_rank.items()):
-        mine = sorted((g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id)
+        mine = sorted(
+            (g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id
+        )
         names = _choose(mine, records, binding) if mine else {}
         _assign(records, names, binding)
     find_oddities(binding)
@@ -153,7 +157,9 @@ def _choose(graphs: list[Graph], records: Iterable[TensorRecord], binding: Bindi
     files: dict[FileOp, dict[tuple[str, int], TensorRecord]] = {}
     for record in records:
         if record.key.op_type != "Parameter":
-            files.setdefault(_file_op(record.key), {}).setdefault((record.key.io, record.key.slot), record)
+            files.setdefault(_file_op(record.key), {}).setdefault(
+                (record.key.io, record.key.slot), record
+            )
     tables = {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
     hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
     best = max(hits.values(), default=0)
@@ -181,7 +187,9 @@ def _by_links(
     graphs: Sequence[Graph],
 ) -> str:
     """The rule under which most producer outputs equal the consumer inputs they feed."""
-    contested = {file for file in files if len({str(tables[rule].get(file)) for rule in rivals}) > 1}
+    contested = {
+        file for file in files if len({str(tables[rule].get(file)) for rule in rivals}) > 1
+    }
     if not contested:
         return rivals[0]
     by_id = {graph.graph_id: graph for graph in graphs}

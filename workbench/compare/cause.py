@@ -68,7 +68,9 @@ def type_differences(op: Op, golden: Op) -> Iterator[Difference]:
     """Differences of what the operators are declared to produce."""
     for slot, (ours, theirs) in enumerate(zip(op.outputs, golden.outputs, strict=False)):
         if ours.shape is not None and theirs.shape is not None and ours.shape != theirs.shape:
-            text = f"output.{slot} has shape {ours.shape} in the target, {theirs.shape} in the golden"
+            text = (
+                f"output.{slot} has shape {ours.shape} in the target, {theirs.shape} in the golden"
+            )
             yield Difference("shape", f"output.{slot}", text)
         if ours.dtype != theirs.dtype:
             text = f"output.{slot} is {ours.dtype} in the target, {theirs.dtype} in the golden"

@@ -11,7 +11,8 @@ from workbench.compare.findings import find
 from workbench.compare.flow import Flow
 from workbench.compare.judge import judge_rows
 from workbench.compare.measuring import CANCELLED, measure_pairs
-from workbench.compare.pairing import Pairing, Selection, pair_tensors
+from workbench.compare.pairing import pair_tensors
+from workbench.compare.pairs import EVERYTHING, Pairing, Selection
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
@@ -37,7 +38,7 @@ def compare_dumps(
     target: Dump,
     golden: Dump,
     *,
-    selection: Selection = Selection(),
+    selection: Selection = EVERYTHING,
     profile: str = NOISE_FLOOR,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
@@ -100,7 +101,9 @@ def ledger(pairing: Pairing) -> Coverage:
         left = getattr(coverage, f"unmatched_{side}") + len(getattr(pairing, f"skipped_{side}"))
         tensors = getattr(pairing, side).dump.tensors
         if coverage.matched + left != tensors:
-            message = f"the ledger of the {side} must add up to {tensors}, got {coverage.matched + left}"
+            message = (
+                f"the ledger of the {side} must add up to {tensors}, got {coverage.matched + left}"
+            )
             raise AssertionError(message)
     return coverage
 
@@ -108,7 +111,10 @@ def ledger(pairing: Pairing) -> Coverage:
 def anomalies(pairing: Pairing) -> list[Anomaly]:
     """Everything about the dumps that is not what it says, in order of side and kind."""
     found: list[Anomaly] = []
-    sides: tuple[tuple[Side, Binding], ...] = (("target", pairing.target), ("golden", pairing.golden))
+    sides: tuple[tuple[Side, Binding], ...] = (
+        ("target", pairing.target),
+        ("golden", pairing.golden),
+    )
     for side, binding in sides:
         for note in (*binding.dump.notes, *binding.notes):
             found.append(Anomaly(side, note.kind, note.name, note.detail))  # noqa: PERF401
@@ -142,7 +148,9 @@ def decide(
 
 def _expected(row: Row) -> bool:
     """Uncomparable rows that say nothing against agreement: memory that nobody reads."""
-    return row.status == "uncomparable" and row.reason.endswith(("unused-output", "unwritten-output"))
+    return row.status == "uncomparable" and row.reason.endswith(
+        ("unused-output", "unwritten-output")
+    )
 
 
 def _under_profile(finding: Finding, rows: Sequence[Row]) -> Finding:

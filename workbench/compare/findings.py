@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.compare.cause import Difference, setting_differences, type_differences
+from workbench.compare.graph_view import Origin
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.result import Finding
+from workbench.dump.names import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from workbench.compare.flow import Cause, Event, Flow
-    from workbench.compare.pairing import Pairing
+    from workbench.compare.pairs import Pairing
     from workbench.compare.result import Row
     from workbench.graph.nodes import Op
 
@@ -162,10 +164,12 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     if worst is not None:
         where = f"{worst.pair.io}.{worst.pair.slot}"
         if worst.divergence.mismatch:
-            yield f"{where}: {worst.divergence.mismatch} positions differ in NaN or infinity; {_extremes(worst.divergence.metrics)}"
+            count, shown = worst.divergence.mismatch, _extremes(worst.divergence.metrics)
+            yield f"{where}: {count} positions differ in NaN or infinity; {shown}"
         else:
             factor = worst.error / event.own_floor if event.own_floor else math.inf
-            yield f"{where} has relative error {worst.error:.3g}, {factor:.3g} times the noise floor {event.own_floor:.2g}"
+            base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
+            yield f"{where} has relative error {worst.error:.3g}, {base}"
         yield f"its produced inputs differ by at most {event.inherited:.2g}"
     if event.unseen:
         yield f"{event.unseen} operators before it were not dumped on both sides"
@@ -212,9 +216,6 @@ def _first_reader(flow: Flow, row: Row) -> Op | None:
     found = flow.pairing.alignments.get((row.rank, row.graph_id))
     if graph is None or found is None:
         return None
-    from workbench.compare.graph_view import Origin
-    from workbench.dump.names import sanitize
-
     for index, parameter in enumerate(graph.parameters):
         if row.op_name in (parameter.name, sanitize(parameter.name)):
             readers = found.target.readers(Origin("param", index))
@@ -263,7 +264,9 @@ def _settings(flow: Flow) -> Iterator[Finding]:
 
 
 def _seen(flow: Flow, rank: int, graph_id: int, op: int) -> str:
-    events = [e for (b, n), e in flow.events.items() if (b.rank, b.graph_id, n) == (rank, graph_id, op)]
+    events = [
+        e for (b, n), e in flow.events.items() if (b.rank, b.graph_id, n) == (rank, graph_id, op)
+    ]
     if not any(event.worst is not None for event in events):
         return "its outputs are not in both dumps"
     if any(event.tainted for event in events):

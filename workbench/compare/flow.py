@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.compare.bind import Block
     from workbench.compare.groups import Group
     from workbench.compare.measuring import Measured
-    from workbench.compare.pairing import Pairing
+    from workbench.compare.pairs import Pairing
     from workbench.graph.nodes import Graph, Op, Operand
 
 GAIN = 2.0
@@ -165,7 +165,9 @@ class Flow:
             event = Event(block, op, own, inherited, bad_inputs, (number << 24) - op, measured)
             outputs = [m for m in usable if m.pair.io == "output"]
             event.worst = max(outputs, key=lambda m: m.error, default=None)
-            if event.worst is not None and event.worst.error > PASS_FACTOR * (own + GAIN * inherited):
+            if event.worst is not None and event.worst.error > PASS_FACTOR * (
+                own + GAIN * inherited
+            ):
                 event.guilty = not bad_inputs
                 failed = True
             if event.guilty:
@@ -404,7 +406,9 @@ class _Visit:
         groups = self.found.groups if self.found is not None else ()
         return next((g for g in groups if number in g.readers), None)
 
-    def _blame(self, event: Event, number: int, differences: tuple[Difference | Cause, ...]) -> None:
+    def _blame(
+        self, event: Event, number: int, differences: tuple[Difference | Cause, ...]
+    ) -> None:
         event.guilty = True
         event.blamed = number
         event.differences = differences
@@ -426,7 +430,9 @@ class _Visit:
             if item is None:
                 state = State(event.inherited, tainted=wrong, via=(*via[-64:], number))
             else:
-                state = State(item.error, True, wrong and item.error > PASS_FACTOR * event.own_floor)
+                state = State(
+                    item.error, True, wrong and item.error > PASS_FACTOR * event.own_floor
+                )
             self.values[Value(number, slot)] = state
         if wrong:
             for slot, operand in enumerate(op.flat_inputs()):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """Where a value comes from once casts are looked through: an operator's slot, a parameter, …"""
+    """Where a value comes from, casts looked through: an operator's slot, a parameter, a constant."""
 
     kind: Literal["op", "param", "const", "none"]
     number: int
@@ -77,6 +77,19 @@ class GraphView:
     def readers_of(self, number: int) -> list[tuple[int, int]]:
         """Kernels that read any output of an operator."""
         return self._readers_of.get(number, [])
+
+    @cached_property
+    def _results(self) -> dict[int, set[int]]:
+        table: dict[int, set[int]] = {}
+        for position, operand in enumerate(self.graph.outputs):
+            origin = self.origin(operand)
+            if origin.kind == "op":
+                table.setdefault(origin.number, set()).add(position)
+        return table
+
+    def results(self, number: int) -> set[int]:
+        """Positions of the graph's outputs that an operator produces."""
+        return self._results.get(number, set())
 
     def ancestry(self, params: dict[int, str]) -> dict[int, int]:
         """Digest of the whole ancestry of every kernel, types and slots down to named parameters.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.flow import Event, Flow
     from workbench.compare.measuring import Measured
-    from workbench.compare.pairing import Lone
+    from workbench.compare.pairs import Lone
     from workbench.compare.profiles import Profile
     from workbench.compare.result import Status
     from workbench.core.tensors import TensorRecord, TensorSpec
@@ -69,7 +69,9 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
     event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
     judged = judge(flow, item, event)
     if profile.limits and judged.status in ("pass", "warn", "fail"):
-        broken = [str(limit) for limit in profile.limits if not limit.holds(item.divergence.metrics)]
+        broken = [
+            str(limit) for limit in profile.limits if not limit.holds(item.divergence.metrics)
+        ]
         reason = f"breaks {', '.join(broken)}" if broken else judged.reason
         judged = judged._replace(status="fail" if broken else "pass", reason=reason)
     key = pair.target.key
@@ -122,7 +124,9 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
     d = item.divergence
     if item.reason or d.reason:
         return Judged("uncomparable", item.reason or d.reason, None, None)
-    reason = "holds the value after the update" if item.rewritten and item.pair.io == "input" else ""
+    reason = (
+        "holds the value after the update" if item.rewritten and item.pair.io == "input" else ""
+    )
     own = _own_floor(flow, item, event)
     inherited = event.inherited if event is not None else None
     if d.equal:

@@ -19,7 +19,7 @@ import ml_dtypes
 import numba
 import numpy as np
 
-from workbench.compare.kernel_numpy import exact_difference
+from workbench.compare.kernel_numpy import widen, widen_pair
 from workbench.compare.metrics import FIVE_THOUSANDTHS, NEAR_ZERO, ONE_THOUSANDTH, Sums
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 65536
-_BLOCK = 4096
+_WIDE_CHUNK = 16384
+_BLOCK = 8192
 _CANCELS = 1e-3
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -72,7 +73,7 @@ class _Work(NamedTuple):
 
 
 @_jit
-def _extremes(bits, keys):  # type: ignore[no-untyped-def]
+def _extremes(bits: Any, keys: Any) -> Any:
     """Put the bits of minimum and maximum into ``keys`` and return the number of zeros.
 
     The integers compared order like the floats, NaN beyond the infinities; so a NaN ends up as
@@ -93,7 +94,7 @@ def _extremes(bits, keys):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _cross(t, g, d, out):  # type: ignore[no-untyped-def]
+def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     """Fill ``out`` with the sums of finite elements, golden near 0 counted as without error."""
     tt = gg = tg = square = absolute = plain_t = plain_g = 0.0
     relative = one = five = 0.0
@@ -101,10 +102,7 @@ def _cross(t, g, d, out):  # type: ignore[no-untyped-def]
     least = np.int64(2**63 - 1)
     for i in range(t.size):
         x, y = np.float64(t[i]), np.float64(g[i])
-        if d is None:
-            e = x - y
-        else:
-            e = d[i]
+        e = x - y if d is None else d[i]
         tt += x * x
         gg += y * y
         tg += x * y
@@ -129,29 +127,29 @@ def _cross(t, g, d, out):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _near_zero(t, g, d, counts, figures):  # type: ignore[no-untyped-def]
+def _near_zero(t: Any, g: Any, d: Any, counts: Any, figures: Any) -> None:
     """Put right what `_cross` took for exact: elements whose golden is near 0."""
-    small = small_max = one = five = 0.0
+    small = one = five = 0.0
+    small_max = np.int64(0)
     for i in range(t.size):
         y = abs(np.float64(g[i]))
-        if d is None:
-            e = abs(np.float64(t[i]) - np.float64(g[i]))
-        else:
-            e = abs(d[i])
+        e = abs(np.float64(t[i]) - np.float64(g[i])) if d is None else abs(d[i])
         e = e if y <= NEAR_ZERO else 0.0
         small += e
-        small_max = max(small_max, e)
+        small_max = max(small_max, np.float64(e).view(np.int64))
         r = e / y  # 0/0 is NaN and counts as agreement
         one += 1.0 if r >= ONE_THOUSANDTH else 0.0
         five += 1.0 if r >= FIVE_THOUSANDTHS else 0.0
     figures[_SMALL] += small
-    figures[_SMALL_MAX] = max(figures[_SMALL_MAX], small_max)
+    figures[_SMALL_MAX] = max(figures[_SMALL_MAX], np.int64(small_max).view(np.float64))
     counts[_ONE] -= np.int64(one)
     counts[_FIVE] -= np.int64(five)
 
 
 @_jit
-def _describe(x, values, plain, square, side, counts, figures):  # type: ignore[no-untyped-def]
+def _describe(
+    x: Any, values: Any, plain: Any, square: Any, side: Any, counts: Any, figures: Any
+) -> None:
     """Add finite elements of one side, given their extremes, sum and sum of squares."""
     size, before = x.size, counts[_SEEN + side]
     counts[_SEEN + side] += size
@@ -172,7 +170,7 @@ def _describe(x, values, plain, square, side, counts, figures):  # type: ignore[
 
 
 @_jit
-def _join(t, g, d, out, counts, figures):  # type: ignore[no-untyped-def]
+def _join(t: Any, g: Any, d: Any, out: Any, counts: Any, figures: Any) -> Any:
     """Add the sums that `_cross` gathered; return where the difference sets a record, or -1."""
     counts[_FINITE] += t.size
     counts[_ONE] += np.int64(out[8])
@@ -187,17 +185,14 @@ def _join(t, g, d, out, counts, figures):  # type: ignore[no-untyped-def]
         return -1
     figures[_ABSOLUTE_MAX] = out[5]
     for i in range(t.size):
-        if d is None:
-            e = np.float64(t[i]) - np.float64(g[i])
-        else:
-            e = d[i]
+        e = np.float64(t[i]) - np.float64(g[i]) if d is None else d[i]
         if abs(e) == out[5]:
             return i
     return -1
 
 
 @_jit
-def _sift(x, kept, side, counts):  # type: ignore[no-untyped-def]
+def _sift(x: Any, kept: Any, side: Any, counts: Any) -> Any:
     """Copy the finite elements of one side to ``kept``, count the others, return how many."""
     at, size = side * _STEP, 0
     for i in range(x.size):
@@ -214,7 +209,7 @@ def _sift(x, kept, side, counts):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _alone(x, kept, bits, side, work, counts, figures):  # type: ignore[no-untyped-def]
+def _alone(x: Any, kept: Any, bits: Any, side: Any, work: Any, counts: Any, figures: Any) -> None:
     """Describe one side of a block with elements that are not finite."""
     size = _sift(x, kept, side, counts)
     if size:
@@ -228,7 +223,7 @@ def _alone(x, kept, bits, side, work, counts, figures):  # type: ignore[no-untyp
 
 
 @_jit
-def _mixed(t, g, d, work, counts, figures):  # type: ignore[no-untyped-def]
+def _mixed(t: Any, g: Any, d: Any, work: Any, counts: Any, figures: Any) -> Any:
     """Add a block with elements that are not finite; return the record's place, or -1."""
     _alone(t, work.target, work.target_bits, 0, work, counts, figures)
     _alone(g, work.golden, work.golden_bits, 1, work, counts, figures)
@@ -255,7 +250,9 @@ def _mixed(t, g, d, work, counts, figures):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _block(t, g, d, t_bits, g_bits, work, counts, figures):  # type: ignore[no-untyped-def]
+def _block(
+    t: Any, g: Any, d: Any, t_bits: Any, g_bits: Any, work: Any, counts: Any, figures: Any
+) -> int:
     """Add one block; return the place of its record difference, or -1."""
     counts[_SIZE] += t.size
     low, high = work.values[0], work.values[1]
@@ -277,7 +274,17 @@ def _block(t, g, d, t_bits, g_bits, work, counts, figures):  # type: ignore[no-u
 
 
 @_jit
-def _add(t, g, d, t_bits, g_bits, start, work, counts, figures):  # type: ignore[no-untyped-def]
+def _add(
+    t: Any,
+    g: Any,
+    d: Any,
+    t_bits: Any,
+    g_bits: Any,
+    start: Any,
+    work: Any,
+    counts: Any,
+    figures: Any,
+) -> None:
     """Add equally long pieces, block by block; ``d`` is their difference or None."""
     for at in range(0, t.size, _BLOCK):
         end = min(at + _BLOCK, t.size)
@@ -291,18 +298,104 @@ def _add(t, g, d, t_bits, g_bits, start, work, counts, figures):  # type: ignore
 
 
 @_jit
-def _widen_half(x, out_bits, out):  # type: ignore[no-untyped-def]
-    """Put float16 bits as float32 into ``out``, by integer steps alone; exact."""
+def _widen_half(x: Any, out: Any) -> None:
+    """Put float16 bits as float32 bits into ``out``, by integer steps alone; exact."""
     for i in range(x.size):
         magnitude = np.uint32(np.uint32(x[i] & np.uint16(0x7FFF)) << np.uint32(13))
         scaled = np.uint32(magnitude).view(np.float32) * np.float32(2.0**112)
         bits = np.uint32(np.float32(scaled).view(np.uint32))
         bits = np.uint32(bits | np.uint32(0x7F800000)) if x[i] & 0x7C00 == 0x7C00 else bits
-        out_bits[i] = np.uint32(bits | np.uint32(np.uint32(x[i] & np.uint16(0x8000)) << 16))
+        out[i] = np.uint32(bits | np.uint32(np.uint32(x[i] & np.uint16(0x8000)) << 16))
 
 
 @_jit
-def _widen_brain(x, out_bits, out):  # type: ignore[no-untyped-def]
-    """Put bfloat16 bits as float32 into ``out``."""
+def _widen_brain(x: Any, out: Any) -> None:
+    """Put bfloat16 bits as float32 bits into ``out``."""
     for i in range(x.size):
-        out_bits[i] = np.uint32(np.uint32(x[i]) << np.uint32(16))
+        out[i] = np.uint32(np.uint32(x[i]) << np.uint32(16))
+
+
+def _scratch(floats: type[np.floating[Any]], bits: type[np.signedinteger[Any]]) -> _Work:
+    keys = np.zeros(2, bits)
+    target, golden = np.zeros(_BLOCK, floats), np.zeros(_BLOCK, floats)
+    return _Work(
+        keys,
+        keys.view(floats),
+        np.zeros(13),
+        target,
+        golden,
+        np.zeros(_BLOCK),
+        target.view(bits),
+        golden.view(bits),
+        np.zeros(_BLOCK, np.int64),
+    )
+
+
+class _Thread(threading.local):
+    """Buffers of one thread, reused by every chunk."""
+
+    def __init__(self) -> None:
+        self.narrow = _scratch(np.float32, np.int32)
+        self.wide = _scratch(np.float64, np.int64)
+        self.target, self.golden = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
+        self.triple = tuple(np.empty(_WIDE_CHUNK) for _ in range(3))
+
+
+_thread = _Thread()
+
+
+def _fits_float32(x: NDArray[Any]) -> bool:
+    return x.dtype.char in "?bBhHef" or x.dtype.kind == "V"
+
+
+def _narrow(x: NDArray[Any], buffer: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return ``x`` as a float32 array that the compiled code can take."""
+    if x.dtype == np.float32 and x.flags.carray:
+        return x
+    out = buffer[: x.size]
+    if x.dtype == np.float16:
+        _widen_half(np.array(x.view(np.uint16), copy=not x.flags.carray), out.view(np.uint32))
+    elif x.dtype == _BFLOAT16:
+        _widen_brain(np.array(x.view(np.uint16), copy=not x.flags.carray), out.view(np.uint32))
+    else:
+        widen(x, out)
+    return out
+
+
+class NumbaKernel:
+    """Gathers `Sums` of equally long pieces of target and golden."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(_SEEN + 2, np.int64)
+        self._figures = np.zeros(_SMALL_MAX + 1)
+        self._counts[_WORST] = -1
+        self._figures[[_MIN, _STEP + _MIN]] = np.inf
+        self._figures[[_MAX, _STEP + _MAX]] = -np.inf
+
+    def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        """Add real 1-D pieces whose first element has the flat index ``start``."""
+        narrow = _fits_float32(target) and _fits_float32(golden)
+        step = CHUNK if narrow else _WIDE_CHUNK
+        for at in range(0, target.size, step):
+            t, g = target[at : at + step], golden[at : at + step]
+            if narrow:
+                self._add_narrow(t, g, start + at)
+            else:
+                self._add_wide(t, g, start + at)
+
+    def _add_narrow(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        here = _thread
+        t, g = _narrow(target, here.target), _narrow(golden, here.golden)
+        bits = t.view(np.int32), g.view(np.int32)
+        _add(t, g, None, *bits, start, here.narrow, self._counts, self._figures)
+
+    def _add_wide(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
+        here = _thread
+        t, g, d = (buffer[: target.size] for buffer in here.triple)
+        widen_pair(target, golden, t, g, d)
+        bits = t.view(np.int64), g.view(np.int64)
+        _add(t, g, d, *bits, start, here.wide, self._counts, self._figures)
+
+    def sums(self) -> Sums:
+        """Everything gathered so far."""
+        return Sums._make(self._counts[:_SEEN].tolist() + self._figures.tolist())

@@ -38,7 +38,6 @@ class _Workspace(threading.local):
         self.golden = np.empty(CHUNK)
         self.difference = np.empty(CHUNK)
         self.spare = np.empty(CHUNK)
-        self.bits = np.empty(CHUNK, np.uint32)
         self.mask = np.empty(CHUNK, np.bool_)
         self.ones = np.ones(CHUNK)
 
@@ -53,12 +52,10 @@ def _dot(a: Floats, b: Floats) -> float:
     return sum(float(np.dot(a[i : i + _PIECE], b[i : i + _PIECE])) for i in range(0, size, _PIECE))
 
 
-def _widen(x: NDArray[Any], out: Floats) -> None:
-    """Put ``x`` as float64 into ``out``; exact but for 64-bit integers, which are rounded."""
+def widen(x: NDArray[Any], out: NDArray[Any]) -> None:
+    """Put ``x`` into the floats ``out``, bool as 0 and 1, formats of ml_dtypes by their value."""
     if x.dtype == _BFLOAT16:
-        bits = _work.bits[: x.size]
-        np.copyto(bits, x.view(np.uint16))
-        np.left_shift(bits, 16, out=bits)
+        bits = np.left_shift(x.view(np.uint16), 16, dtype=np.uint32)
         np.copyto(out, bits.view(np.float32))
     elif x.dtype == np.bool_:
         np.copyto(out, x.view(np.uint8) != 0)  # a file may hold bytes other than 0 and 1
@@ -68,16 +65,28 @@ def _widen(x: NDArray[Any], out: Floats) -> None:
         np.copyto(out, x)
 
 
+def widen_pair(target: NDArray[Any], golden: NDArray[Any], t: Floats, g: Floats, d: Floats) -> None:
+    """Put both sides as float64 into ``t`` and ``g``, their difference into ``d``.
+
+    64-bit integers are rounded, but their differences are exact to the last bit of float64.
+    """
+    widen(target, t)
+    widen(golden, g)
+    if target.dtype.itemsize < 8 and golden.dtype.itemsize < 8:
+        np.subtract(t, g, out=d)
+        return
+    rest = _remainder(target, t) - _remainder(golden, g)
+    np.subtract(t, g, out=d)
+    d += rest
+
+
 def _remainder(x: NDArray[Any], rounded: Floats) -> Floats | float:
-    """Return what `_widen` rounded away of 64-bit integers; exact."""
+    """Return what `widen` rounded away of 64-bit integers; exact."""
     if x.dtype.kind not in "iu" or x.dtype.itemsize < 8:
         return 0.0
     # the largest float64 below the type's limit keeps the cast back defined
     whole = np.minimum(rounded, _LARGEST_WHOLE[x.dtype.kind], out=rounded)
     return np.asarray((x - whole.astype(x.dtype)).view(np.int64), np.float64)
-
-
-def exact_difference(*a): ...
 
 
 class _Side:
@@ -146,11 +155,7 @@ class NumpyKernel:
     def _chunk(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         size = target.size
         t, g, d = _work.target[:size], _work.golden[:size], _work.difference[:size]
-        _widen(target, t)
-        _widen(golden, g)
-        np.subtract(t, g, out=d)
-        if target.dtype.itemsize == 8 or golden.dtype.itemsize == 8:
-            self._exact(target, golden, t, g, d)
+        widen_pair(target, golden, t, g, d)
         tt, gg, square = _dot(t, t), _dot(g, g), _dot(d, d)
         self._size += size
         if math.isfinite(tt + gg + square):
@@ -159,15 +164,6 @@ class NumpyKernel:
             self._compare(t, g, d, (tt, gg, square), start)
         else:
             self._sift(t, g, d, start)
-
-    def _exact(
-        self, target: NDArray[Any], golden: NDArray[Any], t: Floats, g: Floats, d: Floats
-    ) -> None:
-        """Correct the differences of 64-bit integers for the rounding of both sides."""
-        low = _remainder(target, t) - _remainder(golden, g)
-        if not isinstance(low, float):
-            np.subtract(t, g, out=d)
-            d += low
 
     def _sift(self, t: Floats, g: Floats, d: Floats, start: int) -> None:
         """Handle a chunk with values that are not finite, or with squares that overflow."""

@@ -15,6 +15,7 @@ from workbench.compare.oddities import MISLABELLED, REWRITTEN
 from workbench.compare.statistics import measure_statistics
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
+from workbench.dump.payload import payload_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.compare.measure import KernelName
-    from workbench.compare.pairing import Pair, Pairing
+    from workbench.compare.pairs import Pair, Pairing
     from workbench.core.tensors import TensorRecord
 
     Progress = Callable[[int, int, str], None]
@@ -94,7 +95,7 @@ def _estimate_bytes(pairs: Sequence[Pair]) -> int:
     for pair in sample:
         for record in (pair.target, pair.golden):
             try:
-                total += os.stat(record.path).st_size if record.path else 0  # noqa: PTH116 - speed
+                total += os.stat(record.path).st_size if record.path else 0
             except OSError:
                 continue
     return total * step
@@ -151,7 +152,7 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> dict[str, float | 
 
 
 def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
-    """Measure what is right of a pair of which a file holds the first half of a wider buffer."""
+    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
     ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
     count = min(ours.size, theirs.size)
     if not count:
@@ -160,12 +161,15 @@ def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
 
 
 def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
-    """Flat elements; those of a mislabelled file in the type its kernel wrote."""
+    """Flat elements; those of a mislabelled file in the type its kernel wrote.
+
+    Such files hold the whole wider buffer behind a header for the narrower type (real dumps of 2.0.0
+    and 2.10.0), or its first half where a tool has cut them to what the header claims.
+    """
     if record.source is None:
         return np.empty(0, np.float32)
-    flat = record.source.array().ravel()
-    if kind != MISLABELLED:
-        return flat
-    wide = dtype("float64" if flat.dtype.itemsize == 4 else "float32").storage
-    raw = flat.tobytes()
-    return np.frombuffer(raw[: len(raw) // wide.itemsize * wide.itemsize], wide)
+    stated = record.source.spec()
+    if kind != MISLABELLED or not record.path:
+        return record.source.array().ravel()
+    wide = dtype("float64" if dtype(stated.dtype).storage.itemsize == 4 else "float32").storage
+    return payload_as(record.path, wide)[: stated.size]

@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from workbench.compare.oddities import rewritten_slots
 from workbench.core.dtypes import DTYPES
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import CONTRACTIONS, STEPS
-from workbench.compare.oddities import rewritten_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -68,7 +68,7 @@ def _label(record: TensorRecord) -> str:
 
 
 def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
-    """The kernel wrote a wider type than host type and file say: the file holds half the buffer."""
+    """The kernel wrote a wider type than host type and file say: as labelled it is noise."""
     for (io, slot), record in run.tensors.items():
         source, index = op, slot
         if io == "input":
@@ -78,7 +78,11 @@ def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found
             source, index = graph.ops[operand.op], operand.slot
         real = wider_device_type(source, index)
         if real and _label(record) == source.outputs[index].dtype:
-            yield io, slot, f"labelled {source.outputs[index].dtype}, holds the first half of a {real} buffer"
+            yield (
+                io,
+                slot,
+                f"labelled {source.outputs[index].dtype}, holds a {real} buffer",
+            )
 
 
 def _unused(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:

@@ -32,6 +32,9 @@ class Overrides:
     path: str = ""
 
 
+NO_OVERRIDES = Overrides()
+
+
 def read_overrides(path: Path) -> Overrides:
     """Read a map file; raises FormatError with its place if it is not one."""
     try:
@@ -62,7 +65,9 @@ def _pairs(items: Any, path: Path) -> dict[str, str]:
     for number, item in enumerate(items):
         names = (item.get("target"), item.get("golden")) if isinstance(item, dict) else (None, None)
         if not all(isinstance(name, str) for name in names):
-            message = f"{path}: pairs[{number}] must be {{target: name, golden: name}}, got {item!r}"
+            message = (
+                f"{path}: pairs[{number}] must be {{target: name, golden: name}}, got {item!r}"
+            )
             raise FormatError(message)
         target, golden = str(names[0]), str(names[1])
         if target in pairs:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.compare.result import Coverage, Finding, Row, Verdict
+    from workbench.compare.result import Coverage, Finding, Row, Status, Verdict
 
 
 def sentence(
@@ -22,7 +22,9 @@ def sentence(
 ) -> str:
     """One sentence, without a full stop inside an operator's name and never empty."""
     text = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
-    if verdict in ("warn", "inconclusive") and (coverage.unmatched_target or coverage.unmatched_golden):
+    if verdict in ("warn", "inconclusive") and (
+        coverage.unmatched_target or coverage.unmatched_golden
+    ):
         ours, theirs = coverage.unmatched_target, coverage.unmatched_golden
         text += f"; {ours} tensors exist only in the target and {theirs} only in the golden"
     if partial:
@@ -42,7 +44,9 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
     parts += [_cause(finding), _size(finding)]
     later = _inheritors(rows, finding)
     if later:
-        parts.append(f"{later} later operator{'s' if later > 1 else ''} only inherit{'' if later > 1 else 's'} it")
+        parts.append(
+            f"{later} later operator{'s' if later > 1 else ''} only inherit{'' if later > 1 else 's'} it"
+        )
     return "; ".join(part for part in parts if part)
 
 
@@ -79,15 +83,19 @@ def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding
         if not rows:
             return "Nothing could be compared: the two dumps have no tensor in common"
         return f"Nothing could be compared: all {len(rows)} common tensors are unreadable or distrusted"
-    text = f"No operator adds error of its own: {compared} tensors compared, {counts['equal']} equal"
+    text = (
+        f"No operator adds error of its own: {compared} tensors compared, {counts['equal']} equal"
+    )
     rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
     text += "".join(f", {part}" for part in rest)
     if any(finding.kind == "precision" for finding in findings):
-        text += "; the runs use different number formats, and their rounding explains the differences"
+        text += (
+            "; the runs use different number formats, and their rounding explains the differences"
+        )
     return text
 
 
-_WORDS = {
+_WORDS: dict[Status, str] = {
     "pass": "within the noise floor of their number formats",
     "warn": "above it but explained by their inputs",
     "uncomparable": "not comparable",

@@ -30,18 +30,25 @@ def measure_statistics(
     same = [target[k] == golden[k] for k in DIGESTS if k in target and k in golden]
     if same and all(same):
         return Divergence(size, True, 0.0, 0.0, 0, {}, "")
-    figures = {k: (_number(target[k]), _number(golden[k])) for k in NUMBERS if k in target and k in golden}
+    figures = {
+        k: (_number(target[k]), _number(golden[k])) for k in NUMBERS if k in target and k in golden
+    }
     if not figures:
         if same:
-            return Divergence(size, False, math.inf, math.inf, 0, {}, "digests differ, no other statistic")
+            return Divergence(
+                size, False, math.inf, math.inf, 0, {}, "digests differ, no other statistic"
+            )
         return unmeasured("the two sides have no statistic in common", size)
-    scale = max((abs(g) for k, (_, g) in figures.items() if math.isfinite(g) and k != "L2Norm Value"), default=0.0)
+    scale = max(
+        (abs(g) for k, (_, g) in figures.items() if math.isfinite(g) and k != "L2Norm Value"),
+        default=0.0,
+    )
     errors, mismatch = [], 0
     for title, (t, g) in figures.items():
         base = abs(g) if title == "L2Norm Value" or not scale else scale
         if math.isfinite(t) and math.isfinite(g):
             errors.append(_relative(abs(t - g), base))
-        elif not (t == g):
+        elif t != g:
             mismatch += 1
     for title in COUNTS:
         if title in target and title in golden and target[title] != golden[title]:

@@ -222,7 +222,7 @@ def number_turns(records: list[TensorRecord]) -> list[TensorRecord]:
         counts[record.key] = counts.get(record.key, 0) + 1
     repeated = {key._replace(io="output", slot=0) for key, count in counts.items() if count > 1}
     for group in repeated:
-        turn, seen = 0, set()
+        turn, seen = 0, set[tuple[str, int]]()
         for record in sorted(groups[group], key=lambda record: record.timestamp_us):
             slot = (record.key.io, record.key.slot)
             if slot in seen:

@@ -29,7 +29,10 @@ from workbench.ir.resolve import Node, resolve_nodes
 _NODE = re.compile(r"  (?:%(\d+)\((.*?)\) = |(?=Return\())")
 _PARAM = re.compile(r"%para(\d+)_(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d+)_?")
-_NAME = re.compile(r"      (?:# (?:Fullname with scope|fullname_with_scope|Scope|scope): |: full_name_with_scope: )\((.*)\)$")  # fmt: skip
+_NAME = re.compile(
+    r"      (?:# (?:Fullname with scope|fullname_with_scope|Scope|scope): |: full_name_with_scope: )"
+    r"\((.*)\)$"
+)
 _GRAPH_ID = re.compile(r"_graph_(\d+)\.ir$")
 _QUIET = re.compile(
     r"#|\}|\s*$|subgraph (?:attr|instance|symbol)|switch_layer_input|indirect: |parent: |"
@@ -41,6 +44,9 @@ _GROUPS = {
 }
 MAX_BYTES = 1 << 30
 """Largest file that is read; a real one has about 2 KB an operator."""
+
+MAX_JOINED = 4096
+"""Most lines that one node may span."""
 
 
 @dataclass(slots=True)
@@ -58,7 +64,9 @@ def read_ms_text(path: str | Path) -> Graph:
     path = Path(path)
     try:
         if path.stat().st_size > MAX_BYTES:
-            message = f"{path}: IR must be smaller than {MAX_BYTES} bytes, got {path.stat().st_size}"
+            message = (
+                f"{path}: IR must be smaller than {MAX_BYTES} bytes, got {path.stat().st_size}"
+            )
             raise FormatError(message)
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -74,7 +82,9 @@ def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     parser = _Parser(text.split("\n"))
     parser.run()
     if not parser.blocks:
-        message = f"{where}:1: IR must hold a line 'subgraph @name() {{', got none; is it an .ir file?"
+        message = (
+            f"{where}:1: IR must hold a line 'subgraph @name() {{', got none; is it an .ir file?"
+        )
         raise FormatError(message)
     return parser.graph()
 
@@ -125,14 +135,15 @@ class _Parser:
             self.unknown += 1
 
     def _join(self, line: str, index: int) -> tuple[str, int]:
-        """Append the lines that still belong to a node line (operands with line breaks)."""
-        limit = min(len(self.lines), index + 4096)
-        end = index
-        while end < limit and not self.lines[end].startswith(("      :", "      #")):
-            if not self.lines[end] or _NODE.match(self.lines[end]) or self.lines[end][0] == "}":
+        """Append the lines that still belong to a node line: operands and strings hold line breaks."""
+        limit = min(len(self.lines), index + MAX_JOINED)
+        parts, end = [line], index
+        while end < limit and not _is_whole("\n".join(parts)):
+            if _NODE.match(self.lines[end]) or self.lines[end].startswith(("}", "      #")):
                 break
+            parts.append(self.lines[end])
             end += 1
-        return "\n".join([line, *self.lines[index:end]]), end
+        return "\n".join(parts), end
 
     def _node(self, text: str, start: re.Match[str]) -> Node | None:
         body = text[start.end() :]
@@ -239,6 +250,18 @@ def split_fields(text: str) -> Any:
     return iter(re.split(r"  :  | : ", text))
 
 
+def _is_whole(text: str) -> bool:
+    """Whether every bracket of a node line is closed."""
+    start = _NODE.match(text)
+    body = text[start.end() :] if start else text
+    open_at = _operand_bracket(body)
+    close_at = closing(body, open_at) if open_at >= 0 else -1
+    if close_at < 0:
+        return open_at < 0
+    tail = body[close_at:]
+    return tail.count("{") <= tail.count("}")
+
+
 def _operand_bracket(body: str) -> int:
     """Where the operand list opens: after ``Conv2D``, ``call @g``, ``%3[@FuncUnion(@a, @b)]``, ``$(@g:n)``."""
     if body.startswith("$("):
@@ -268,4 +291,3 @@ def _attribute_groups(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
             primal |= parse_attrs(inner)
         position = close_at + 1
     return attrs, primal
-

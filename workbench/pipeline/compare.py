@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compare.engine import compare_dumps
 from workbench.compare.overrides import Overrides, read_overrides
-from workbench.compare.pairing import Selection
+from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.dump.reader import load
 from workbench.dump.tree import Dump

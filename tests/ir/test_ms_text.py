@@ -1,0 +1,226 @@
+"""The IR reader: MindSpore 2.x dialects, traps included, and text that is broken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import PAIRS
+from workbench.core.errors import FormatError
+from workbench.core.tensors import TensorSpec
+from workbench.graph.nodes import Bundle, Const, Param, Value
+from workbench.ir.literals import parse_const, parse_host_type, parse_value, split_top
+from workbench.ir.ms_text import parse_ms_text, read_ms_text
+
+HEAD = "# IR entry: @g\n# Total params: 1\n# Params:\n"
+PARAM = "%para1_x: <Tensor[Float32], (2, 3)>  :  <Float32xDefaultFormat[const vector]{2, 3}>  :  IsWeight: false\n"
+
+
+def graph_of(*lines: str, params: str = PARAM):
+    body = "\n".join(lines)
+    return parse_ms_text(f"{HEAD}{params}\nsubgraph @g() {{\n{body}\n}}\n")
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("side", ["golden", "target"])
+def test_the_operators_are_those_of_the_execution_order(real_pairs, name, side):
+    root = getattr(real_pairs[name], side) / "rank_0"
+    for ir in root.glob("graphs/*.ir"):
+        graph = read_ms_text(ir)
+        order = root / f"execution_order/ms_execution_order_graph_{graph.graph_id}.csv"
+        names = order.read_text(encoding="utf-8").splitlines()[1:]
+        assert sorted(op.name for op in graph.ops) == sorted(names)
+        assert graph.unknown_lines == 0
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_operand_comes_from_an_earlier_operator(real_pairs, name):
+    for ir in (real_pairs[name].target / "rank_0/graphs").glob("*.ir"):
+        graph = read_ms_text(ir)
+        for number, op in enumerate(graph.ops):
+            for operand in op.flat_inputs():
+                if isinstance(operand, Value):
+                    assert operand.op < number
+                    assert operand.slot < max(1, len(graph.ops[operand.op].outputs))
+                else:
+                    assert isinstance(operand, Param | Const | Bundle)
+
+
+def test_a_source_line_is_read_with_its_columns_and_slashes():
+    graph = graph_of(
+        "  %0(y) = ReLU(%para1_x) primitive_attrs: {a: I64(1)}",
+        "      : (<Tensor[Float32], (2, 3)>) -> (<Tensor[Float32], (2, 3)>)",
+        "      # Fullname with scope: (Default/relu-ReLU/ReLU-op0)",
+        "      # In file /w/net.py:7~9, 4~30/    def construct(self, x):/",
+        '      # In file /w/net.py:8, 12~24/        y = a / b if "x/(y" else c/',
+        "      # In file /v/site-packages/mindspore/nn.py:3, 1~2/        return f(x)/",
+    )
+    frame = graph.ops[0].frame
+    assert (frame.file, frame.line, frame.column, frame.column_end) == ("/w/net.py", 8, 12, 24)
+    assert frame.code.strip() == 'y = a / b if "x/(y" else c'
+    assert graph.ops[0].frames[0].line_end == 9
+    assert graph.ops[0].frames[2].library
+
+
+def test_candidate_and_forward_lines_are_kept_apart():
+    graph = graph_of(
+        "  %0(y) = ReluGrad(%para1_x)",
+        "      # Fullname with scope: (Gradients/Default/ReluGrad-op0)",
+        "      # Corresponding code candidate:",
+        "      # In file /v/site-packages/m.py:3/        lib()/",
+        "      # Corresponding forward node candidate:",
+        "      # In file /w/net.py:8/        y = relu(x)/",
+    )
+    assert [frame.group for frame in graph.ops[0].frames] == ["candidate", "forward"]
+    assert graph.ops[0].frame.file == "/w/net.py"
+
+
+def test_the_2_0_location_without_columns_and_with_inlined_is_read():
+    graph = graph_of(
+        "  %0([CNode]11) = ReLU(%para1_x)",
+        "      # Fullname with scope: (Default/ReLU-op17)",
+        "      # inlined:In file /w/net.py:15/        return self.fc1(x)/",
+    )
+    assert graph.ops[0].frame.line == 15
+
+
+def test_an_operand_over_several_lines_is_joined():
+    graph = graph_of(
+        "  %0(CNode_23) = PrimFunc_Select(%para1_x, Tensor(shape=[2, 2], dtype=Float32, value=",
+        "[[ 0.0e+00 1.5e+00]",
+        " [ 2.0e+00 3.0e+00]])) primitive_attrs: {k: Bool(0)}",
+        "      # Fullname with scope: (Default/Select-op0)",
+    )
+    op = graph.ops[0]
+    assert op.op_type == "Select"
+    assert op.inputs[1] == Const((0.0, 1.5, 2.0, 3.0), "float32", (2, 2))
+    assert op.attrs == {"k": False}
+
+
+def test_structural_nodes_disappear_and_their_values_point_through():
+    graph = graph_of(
+        "  %0(a) = Load(%para1_x, UMonad[U])",
+        "  %1(b) = Split(%0, I64(2)) primitive_attrs: {axis: I64(1)}",
+        "      : (<Tensor[Float32], (2, 3)>, <Int64, NoShape>) -> (<Tuple[Tensor[Float32]*2], TupleShape((2, 1), (2, 2))>)",
+        "      # Fullname with scope: (Default/Split-op0)",
+        "  %2(c) = TupleGetItem(%1, I64(1))",
+        "  %3(d) = MakeTuple(%2, %0)",
+        "      : (Tensor, Tensor) -> (TupleUnfold)",
+        "  %4(e) = Concat(%3, I64(0))",
+        "      # Fullname with scope: (Default/Concat-op0)",
+        "  %5(f) = Depend(%4, %1)",
+        "  Return(%5)",
+    )
+    split, concat = graph.ops
+    assert [spec.shape for spec in split.outputs] == [(2, 1), (2, 2)]
+    assert list(concat.flat_inputs()) == [Value(0, 1), Param(0), Const(0, "int64", ())]
+    assert graph.outputs == (Value(1),)
+
+
+def test_parameters_without_a_name_are_found_by_their_number():
+    params = "%para1_: <Tensor[Int32], ()>  :  <Int32xDefaultFormat[const vector]{}>  :  IsWeight: false\n"
+    graph = graph_of("  %0(a) = Add(%para1_фi, %para1_Parameter_76)", params=params)
+    assert graph.ops[0].inputs == (Param(0), Param(0))
+
+
+@pytest.mark.parametrize("name", ["enc/layer.0:weight", "w with space-1", "größe.γ"])
+def test_parameter_names_with_odd_characters_are_kept(name):
+    params = f"%para1_{name}: <Ref[Tensor[Float32]], (3), ref_key={name}, is_parameter>  :  has_default  :  <X>  :  IsWeight: true\n"
+    (parameter,) = graph_of(params=params).parameters
+    assert (parameter.name, parameter.is_weight, parameter.ref_key) == (name, True, name)
+    assert parameter.spec == TensorSpec("float32", (3,))
+
+
+def test_subgraphs_and_calls_of_stage_files_are_read():
+    text = (
+        "# IR entry: @main\n# Total params: 1\n# Params:\n" + PARAM + "\n"
+        "# Parameters: 1, (<Tensor[Float32], (2, 3)>)\n"
+        "subgraph @body_✓(%para2_h) {\n  %0(r) = ReLU(%para2_h)\n      # Fullname with scope: (Default/ReLU-op0)\n"
+        "  Return(%0)\n}\n\n"
+        "subgraph @main() {\n  %0(p) = Partial(@body_✓, %para1_x)\n  %1(s) = Switch(%para1_x, %0, %0)\n"
+        "  %2(c) = %1[@FuncUnion(@body_✓, @body_✓)]()\n      # Fullname with scope: (1)\n"
+        "  %3(d) = call @body_✓(%2)\n  Return(%3)\n}\n"
+    )
+    graph = parse_ms_text(text)
+    assert graph.name == "main"
+    assert [op.op_type for op in graph.ops] == ["Partial", "Switch", "call", "call"]
+    (body,) = graph.subgraphs
+    assert body.parameters[0].spec.shape == (2, 3)
+    assert body.ops[0].inputs == (Param(0),)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ": (Default/MatMul-op3)",
+        ": full_name_with_scope: (Default/MatMul-op3)",
+        "# fullname_with_scope: (Default/MatMul-op3)",
+        "# Fullname with scope: (Default/MatMul-op3)",
+    ],
+)
+def test_every_spelling_of_the_full_name_is_known(line):
+    assert (
+        graph_of("  %0(y) = MatMul(%para1_x)", f"      {line}").ops[0].name == "Default/MatMul-op3"
+    )
+
+
+def test_lines_that_nobody_understands_are_counted_and_do_no_harm():
+    graph = graph_of(
+        "  %0(y) = ReLU(%para1_x)", "      ? what is this", "@@@ nonsense (", "  %1(z) = Broken((("
+    )
+    assert [op.op_type for op in graph.ops] == ["ReLU"]
+    assert graph.unknown_lines == 3
+
+
+@pytest.mark.parametrize("text", ["", "garbage\n\x00\x01", "{}", "subgraph attr:\n"])
+def test_text_without_a_graph_is_refused_with_its_place(text):
+    with pytest.raises(FormatError, match=r"^x\.ir:1: IR must hold"):
+        parse_ms_text(text, "x.ir")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(FormatError, match="IR must be a readable file"):
+        read_ms_text(tmp_path / "missing.ir")
+
+
+@given(st.text(alphabet='%()[]{}<>," :=#@abcRelu01\n', max_size=200))
+def test_no_text_stops_the_reader(noise):
+    graph = parse_ms_text(f"subgraph @g() {{\n  %0(a) = ReLU(%para1_x)\n{noise}\n}}\n")
+    assert graph.name == "g"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I64(-3)", -3), ("Bool(1)", True), ("F32(1e-05)", 1e-5), ('"same"', "same"), ("(I64(2), I64(8))", (2, 8)),
+        ("[x, w]", ("x", "w")), ("()", ()), ("true", True), ("0.5", 0.5), ("None", None), ("Float16", "Float16"),
+        ("F32(inf)", float("inf")),
+    ],
+)  # fmt: skip
+def test_attribute_values_become_python_values(text, value):
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "const"),
+    [
+        ("I64(4)", Const(4, "int64", ())),
+        ("UMonad[U]", Const("UMonad[U]", "monad")),
+        ("Tensor(shape=[4], dtype=Int64, value=[4 1 3 3])", Const((4, 1, 3, 3), "int64", (4,))),
+        ("Tensor(shape=[], dtype=Float32, value=0.6)", Const(0.6, "float32", ())),
+        ("Tensor(shape=[64], dtype=Float32, value=[...])", Const("[...]", "float32", (64,))),
+    ],
+)
+def test_constant_operands_keep_value_dtype_and_shape(text, const):
+    assert parse_const(text) == const
+
+
+def test_a_tuple_type_gives_every_tensor_it_holds():
+    text = "<Tuple[Tensor[Float32]*2,Int64], TupleShape((1, 64), (64), NoShape)>"
+    assert [spec.shape for spec in parse_host_type(text).specs] == [(1, 64), (64,), ()]
+
+
+def test_commas_inside_brackets_and_quotes_do_not_split():
+    assert list(split_top('a, (b, c), "d, e", <f, (g)>')) == ["a", "(b, c)", '"d, e"', "<f, (g)>"]

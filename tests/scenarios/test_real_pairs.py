@@ -1,0 +1,154 @@
+"""The main job on dumps that real MindSpore wrote, against what is known about them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import workbench as wb
+from conftest import PAIRS
+from workbench.cli import main
+
+# pair → (kind of the top finding, operator or its type, a word of the evidence, source line)
+DEFECTS = {
+    "alexnet_padmode": (
+        "attribute",
+        "Default/conv3-Conv2d/Conv2D-op0",
+        "pad_mode",
+        "self.conv3(x)",
+    ),
+    "kernels_partial": (
+        "attribute",
+        "Default/conv4-Conv2d/Conv2D-op0",
+        "dilation",
+        "self.conv4(x)",
+    ),
+    "transformer_ln_eps": (
+        "attribute",
+        "Default/layers-CellList/1-EncoderLayer/norm1-LayerNorm/LayerNorm-op0",
+        "epsilon",
+        "self.norm1(x)",
+    ),
+    "optimizer_lr": ("parameter", "ApplyMomentum", "learning_rate", None),
+}
+PRECISION = ("lenet_train_fp16", "lenet_train_fp16_ms200", "transformer_fp16")
+
+
+@pytest.fixture(scope="module")
+def compared(real_pairs):
+    """Every pair, compared once."""
+    return {name: wb.compare(pair.target, pair.golden) for name, pair in real_pairs.items()}
+
+
+def test_the_table_of_expectations_covers_every_pair():
+    assert {*DEFECTS, *PRECISION, "identical_rerun"} == set(PAIRS)
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_the_altered_operator_comes_first(compared, name):
+    kind, operator, word, line = DEFECTS[name]
+    comparison = compared[name]
+    top = comparison.findings[0]
+    assert comparison.verdict == "fail"
+    assert top.kind == kind
+    assert operator in (top.op_name, top.op_type)
+    assert any(word in evidence for evidence in top.evidence)
+    if line is not None:
+        assert line in top.source.code
+        assert not top.source.library
+    else:  # the optimizer's lines lie in the framework alone
+        assert top.source.library
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_the_first_divergence_is_the_one_that_truth_names(compared, real_pairs, name):
+    first = real_pairs[name].truth["first_divergence"]
+    expected = {(d["ir_name_b"], d["graph"], d["iteration"]) for d in first}
+    top = compared[name].findings[0]
+    assert (top.op_name, top.graph_id, top.iteration) in expected
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_told_once(compared, name):
+    assert sum(finding.defect for finding in compared[name].findings) == 1
+
+
+@pytest.mark.parametrize("name", PRECISION)
+def test_another_number_format_is_no_defect(compared, name):
+    comparison = compared[name]
+    assert comparison.verdict in ("pass", "warn")
+    assert not [f for f in comparison.findings if f.defect]
+    assert "precision" in [f.kind for f in comparison.findings]
+
+
+@pytest.mark.parametrize("name", PRECISION)
+def test_every_mislabelled_output_is_an_anomaly_and_none_decides(compared, real_pairs, name):
+    listed = real_pairs[name].truth["outputs_whose_file_is_not_what_its_dtype_says"]["b"]
+    wrong = {item["ir_name"] for item in listed}
+    found = {
+        a.op_name
+        for a in compared[name].anomalies
+        if a.side == "target" and a.kind == "mislabelled" and a.detail.startswith("output")
+    }
+    assert found == wrong
+    rows = [
+        r for r in compared[name].rows if r.op_name in wrong and r.io == "output" and r.match_rule
+    ]
+    assert rows
+    assert {row.status for row in rows} == {"uncomparable"}
+
+
+def test_an_identical_run_passes_without_a_finding(compared):
+    comparison = compared["identical_rerun"]
+    assert comparison.verdict == "pass"
+    assert comparison.findings == ()
+    assert {row.status for row in comparison.rows} == {"equal", "uncomparable"}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_ledger_adds_up_to_the_files_on_disk(real_pairs, name, swapped):
+    pair = real_pairs[name]
+    sides = (pair.golden, pair.target) if swapped else (pair.target, pair.golden)
+    result = wb.compare(*sides).result
+    for side, root in zip(("target", "golden"), sides, strict=True):
+        skipped = sum(n for key, n in result.coverage.skipped.items() if key.startswith(side))
+        alone = getattr(result.coverage, f"unmatched_{side}")
+        on_disk = len(list(root.rglob("*.npy")))
+        assert result.coverage.matched + alone + skipped == getattr(result, side).tensors == on_disk
+
+
+def test_the_json_of_the_command_is_the_contract(real_pairs, capsys):
+    pair = real_pairs["alexnet_padmode"]
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(pair.target), str(pair.golden), "--json", "-"])
+    data = json.loads(capsys.readouterr().out)
+    assert end.value.code == 1
+    assert data["schema"] == "workbench.comparison/1"
+    assert data["findings"][0]["source"] == {
+        "file": "/srv/train/alexnet_padmode/script.py",
+        "line": 41,
+        "code": data["findings"][0]["source"]["code"],
+        "library": False,
+    }
+
+
+@pytest.mark.parametrize(("name", "status"), [("identical_rerun", 0), ("transformer_fp16", 0),
+                                              ("optimizer_lr", 1)])  # fmt: skip
+def test_the_exit_status_follows_diff(real_pairs, capsys, name, status):
+    pair = real_pairs[name]
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(pair.target), str(pair.golden)])
+    assert end.value.code == status
+    assert capsys.readouterr().out.splitlines()[-1].startswith(("pass:", "warn:", "fail:"))
+
+
+def test_the_same_program_of_two_versions_agrees(real_pairs):
+    """2.0.0 fuses MatMul and BiasAdd, names files otherwise and writes another IR dialect."""
+    old, new = real_pairs["lenet_train_fp16_ms200"], real_pairs["lenet_train_fp16"]
+    comparison = wb.compare(new.golden, old.golden)
+    assert comparison.verdict in ("pass", "warn")
+    assert not [f for f in comparison.findings if f.defect]
+    assert "group" in {row.match_rule for row in comparison.rows}
+    assert sum(row.status in ("equal", "pass") for row in comparison.rows) > 200

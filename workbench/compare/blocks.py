@@ -1,0 +1,178 @@
+"""Pair the executions of two dumps: ranks, graphs, iterations and turns."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from workbench.compare.align import Alignment, align
+from workbench.dump.tree import Note, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workbench.compare.bind import Binding, Block
+    from workbench.compare.pairs import Pairing, Selection
+
+RUN_GAP_US = 1_000_000
+"""Repetitions further apart than this are separate runs of the program, not turns of a loop."""
+
+LIKENESS = 0.5
+"""Share of operators two graphs must have in common to be compared under different ids."""
+
+
+def pair_graphs(
+    target: Binding, golden: Binding, selection: Selection, pairing: Pairing
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Map (rank, graph) of the target to the golden's: by id, by content if the ids do not fit."""
+    result: dict[tuple[int, int], tuple[int, int]] = {}
+    ours = _graph_ids(target)
+    theirs = _graph_ids(golden)
+    for rank in sorted({rank for rank, _ in ours}):
+        other_rank = _other_rank(rank, selection, {r for r, _ in ours}, {r for r, _ in theirs})
+        if other_rank is None:
+            continue
+        left = {g for r, g in theirs if r == other_rank}
+        for graph in sorted(g for r, g in ours if r == rank):
+            forced = selection.overrides.pairs
+            found = _best_graph(target, golden, (rank, graph), other_rank, left, pairing, forced)
+            if found is not None:
+                left.discard(found)
+                result[rank, graph] = (other_rank, found)
+    return result
+
+
+def _graph_ids(binding: Binding) -> set[tuple[int, int]]:
+    used = {(b.rank, b.graph_id) for b in (*binding.runs, *binding.parameters)}
+    return used | set(binding.graphs)
+
+
+def _other_rank(rank: int, selection: Selection, ours: set[int], theirs: set[int]) -> int | None:
+    if selection.rank is not None:
+        return selection.rank[1] if rank == selection.rank[0] else None
+    if rank in theirs:
+        return rank
+    return next(iter(theirs)) if len(ours) == len(theirs) == 1 else None
+
+
+def _best_graph(
+    target: Binding,
+    golden: Binding,
+    key: tuple[int, int],
+    other_rank: int,
+    left: set[int],
+    pairing: Pairing,
+    forced: Mapping[str, str],
+) -> int | None:
+    mine = target.graphs.get(key)
+    if mine is None:
+        return key[1] if key[1] in left else None
+    candidates = sorted(left, key=lambda g: (g != key[1], g))
+    best: tuple[float, int, Alignment] | None = None
+    for graph_id in candidates:
+        other = golden.graphs.get((other_rank, graph_id))
+        if other is None:
+            continue
+        found = align(mine, other, forced)
+        share = _likeness(found)
+        if best is None or share > best[0]:
+            best = (share, graph_id, found)
+        if share >= LIKENESS and graph_id == key[1]:
+            break
+    if best is None:
+        return key[1] if key[1] in left else None
+    if best[0] < LIKENESS and best[1] != key[1]:
+        return None
+    pairing.alignments[key] = best[2]
+    return best[1]
+
+
+def _likeness(found: Alignment) -> float:
+    ours, theirs = found.target.kernels, found.golden.kernels
+    if not ours and not theirs:
+        return 1.0
+    both = sum(1 for n in ours if n in found.partner)
+    return 2 * both / (len(ours) + len(theirs))
+
+
+def pair_blocks(
+    pairing: Pairing, graphs: Mapping[tuple[int, int], tuple[int, int]], selection: Selection
+) -> None:
+    """Pair executions: same graph, same iteration, turn by turn."""
+    ours = _by_step(pairing.target)
+    theirs = _by_step(pairing.golden)
+    steps = pair_iterations({key[2] for key in ours}, {key[2] for key in theirs}, selection)
+    for (rank, graph, step), blocks in ours.items():
+        partner = graphs.get((rank, graph))
+        if partner is None or step not in steps:
+            continue
+        others = theirs.get((*partner, steps[step]), [])
+        _note_runs(pairing, "target", pairing.target, blocks)
+        _note_runs(pairing, "golden", pairing.golden, others)
+        pairing.blocks.update(_pair_turns(pairing, blocks, others))
+    start = {block: _span(pairing.target, block)[0] for block in pairing.blocks}
+    pairing.block_order = sorted(
+        pairing.blocks, key=lambda b: (b.iteration, start[b], b.rank, b.graph_id, b.turn)
+    )
+
+
+def _by_step(binding: Binding) -> dict[tuple[int, int, int], list[Block]]:
+    table: dict[tuple[int, int, int], list[Block]] = {}
+    for block in sorted(binding.runs):
+        table.setdefault((block.rank, block.graph_id, block.iteration), []).append(block)
+    return table
+
+
+def pair_iterations(ours: set[int], theirs: set[int], selection: Selection) -> dict[int, int]:
+    """Target iteration → golden iteration: as selected, else those both have, else the only two."""
+    if selection.iteration is not None:
+        return {selection.iteration[0]: selection.iteration[1]}
+    common = ours & theirs
+    if not common and len(ours) == len(theirs) == 1:
+        return {next(iter(ours)): next(iter(theirs))}
+    return {step: step for step in common}
+
+
+def _span(binding: Binding, block: Block) -> tuple[int, int]:
+    times = [
+        record.timestamp_us
+        for run in binding.runs.get(block, {}).values()
+        for record in run.tensors.values()
+    ]
+    return (min(times), max(times)) if times else (0, 0)
+
+
+def _are_runs(binding: Binding, blocks: list[Block]) -> bool:
+    """Whether repetitions are separate runs of the program: at least a second apart."""
+    spans = [_span(binding, block) for block in blocks]
+    return len(spans) > 1 and any(
+        later[0] - earlier[1] > RUN_GAP_US for earlier, later in pairwise(spans)
+    )
+
+
+def _note_runs(pairing: Pairing, side: str, binding: Binding, blocks: list[Block]) -> None:
+    if _are_runs(binding, blocks):
+        first = blocks[0]
+        where = f"graph {first.graph_id}, iteration {first.iteration}"
+        detail = f"{where}: the folder holds {len(blocks)} executions more than a second apart"
+        pairing.notes.append((side, Note("several-runs", where, detail)))
+
+
+def _pair_turns(
+    pairing: Pairing, ours: list[Block], theirs: list[Block]
+) -> Iterator[tuple[Block, Block]]:
+    """Turn by turn; if one side's folder holds older runs too, its newest executions count."""
+    extra_t = len(ours) - len(theirs)
+    if extra_t > 0 and theirs and _are_runs(pairing.target, ours):
+        _skip_blocks(pairing.target, ours[:extra_t], pairing.skipped_target)
+        ours = ours[extra_t:]
+    elif extra_t < 0 and ours and _are_runs(pairing.golden, theirs):
+        _skip_blocks(pairing.golden, theirs[:-extra_t], pairing.skipped_golden)
+        theirs = theirs[-extra_t:]
+    yield from zip(ours, theirs, strict=False)
+
+
+def _skip_blocks(binding: Binding, blocks: list[Block], skipped: list[Skipped]) -> None:
+    for block in blocks:
+        for run in binding.runs.pop(block, {}).values():
+            skipped += [Skipped(run.op_name, "older-run") for _ in run.tensors]

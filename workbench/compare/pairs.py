@@ -1,0 +1,72 @@
+"""The values of pairing: pairs, tensors left alone, and what the user selected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.compare.overrides import NO_OVERRIDES, Overrides
+
+if TYPE_CHECKING:
+    from workbench.compare.align import Alignment
+    from workbench.compare.bind import Binding, Block, OpRun
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.tree import Note, Skipped
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two records that stand for the same tensor.
+
+    ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files).
+    """
+
+    target: TensorRecord
+    golden: TensorRecord
+    run: OpRun | None
+    golden_run: OpRun | None
+    io: str
+    slot: int
+    rule: str
+    score: float
+    op_name: str
+    order: int = 0
+
+
+@dataclass(slots=True)
+class Lone:
+    """A record without a partner."""
+
+    record: TensorRecord
+    run: OpRun | None
+    op_name: str
+
+
+@dataclass
+class Pairing:
+    """Everything about two dumps that is matched, and everything that is not."""
+
+    target: Binding
+    golden: Binding
+    pairs: list[Pair] = field(default_factory=list)
+    only_target: list[Lone] = field(default_factory=list)
+    only_golden: list[Lone] = field(default_factory=list)
+    skipped_target: list[Skipped] = field(default_factory=list)
+    skipped_golden: list[Skipped] = field(default_factory=list)
+    notes: list[tuple[str, Note]] = field(default_factory=list)
+    alignments: dict[tuple[int, int], Alignment] = field(default_factory=dict)
+    blocks: dict[Block, Block] = field(default_factory=dict)
+    block_order: list[Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the user chose: rank and iteration of each side (``None``: what both have), map file."""
+
+    rank: tuple[int, int] | None = None
+    iteration: tuple[int, int] | None = None
+    overrides: Overrides = NO_OVERRIDES
+
+
+EVERYTHING = Selection()
+"""All that both sides have."""
