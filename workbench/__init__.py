@@ -77,7 +77,7 @@ def __dir__() -> list[str]:
 
 
 class _Face(ModuleType):
-    """This module: `compare` is the function, although a package of that name lies below."""
+    """The package itself: `compare` is the function, although a package of that name lies below."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType) and _HOMES[name][1]):

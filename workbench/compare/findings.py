@@ -152,7 +152,7 @@ def _score(blame: _Blame, error: float | None) -> float:
     base = _CERTAINTY[blame.kind]
     if blame.kind != "own-error" or error is None:
         return base
-    explained = PASS_FACTOR * (blame.event.own_floor + 2 * blame.event.inherited)
+    explained = blame.event.factor * blame.event.explained
     decades = math.log10(error / explained) if explained and math.isfinite(error) else 2.5
     return round(min(0.85, base + 0.1 * max(0.0, decades)), 3)
 

@@ -21,6 +21,7 @@ from workbench.compare.cause import (
     input_subject,
     setting_differences,
 )
+from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.noise import (
     HINTED_FACTOR,
     PASS_FACTOR,
@@ -83,6 +84,8 @@ class Event:
     tainted: bool
     order: int
     measured: dict[tuple[str, int], Measured] = field(default_factory=dict)
+    factor: float = PASS_FACTOR
+    explained: float = 0.0
     differences: tuple[Difference | Cause, ...] = ()
     guilty: bool = False
     worst: Measured | None = None
@@ -163,6 +166,7 @@ class Flow:
             own = floor(None, _spec_context(usable))
             bad_inputs = inherited > PASS_FACTOR * own or (failed and not inputs)
             event = Event(block, op, own, inherited, bad_inputs, (number << 24) - op, measured)
+            event.explained = own + GAIN * inherited
             outputs = [m for m in usable if m.pair.io == "output"]
             event.worst = max(outputs, key=lambda m: m.error, default=None)
             if event.worst is not None and event.worst.error > PASS_FACTOR * (
@@ -237,6 +241,7 @@ class _Visit:
         self.flow.events[self.block, number] = event
         outputs = self._outputs(number, op)
         event.worst = max(outputs.values(), key=lambda m: m.error, default=None)
+        self._explain(event, op, outputs)
         causes = [c for s in states.values() for c in s.causes]
         if op.op_type in MOVEMENT and causes and not tainted:
             self._hand_on(number, op, outputs, tuple(causes), event)
@@ -244,6 +249,13 @@ class _Visit:
         if not tainted:
             self._judge(event, op, states, causes)
         self._leave(number, op, outputs, event, states)
+
+    def _explain(self, event: Event, op: Op, outputs: Mapping[int, Measured]) -> None:
+        """Error that the inputs and the formats explain, magnified as the data magnify it."""
+        inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
+        kappa = conditioning(op, inputs, outputs)
+        event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
+        event.explained = (kappa or 1.0) * (event.own_floor + GAIN * event.inherited)
 
     def _outputs(self, number: int, op: Op) -> dict[int, Measured]:
         """Usable measured outputs by slot; rewritten inputs count under negative slots."""
@@ -355,19 +367,18 @@ class _Visit:
     ) -> None:
         """Decide whether the operator is where an error begins, and by which difference."""
         differences = self._differences(event.op, op)
-        explained = event.own_floor + GAIN * event.inherited
         worst = event.worst.error if event.worst is not None else 0.0
         if causes:
             self._blame(event, event.op, (*causes, *differences))
             return
         unequal = self._unequal_counts(event)
-        if not (worst > HINTED_FACTOR * explained or unequal):
+        if not (worst > HINTED_FACTOR * event.explained or unequal):
             return
         blamed, found = self._stretch(event, states, differences)
-        beyond = worst > PASS_FACTOR * explained
+        beyond = worst > event.factor * event.explained
         if jumps(op) and event.inherited > 0 and math.isfinite(worst):
             beyond = False
-        if unequal or beyond or (found and worst > HINTED_FACTOR * explained):
+        if unequal or beyond or found:
             event.unseen = len({n for s in states.values() for n in s.via})
             self._blame(event, blamed, found)
 
@@ -431,7 +442,7 @@ class _Visit:
                 state = State(event.inherited, tainted=wrong, via=(*via[-64:], number))
             else:
                 state = State(
-                    item.error, True, wrong and item.error > PASS_FACTOR * event.own_floor
+                    item.error, True, wrong and item.error > event.factor * event.own_floor
                 )
             self.values[Value(number, slot)] = state
         if wrong:

@@ -133,7 +133,8 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
         return Judged("equal", reason, own, inherited)
     if d.mismatch:
         return Judged("fail", _mismatch(item), own, inherited)
-    if item.error <= PASS_FACTOR * own:
+    factor = event.factor if event is not None and item.pair.io == "output" else PASS_FACTOR
+    if item.error <= factor * own:
         return Judged("pass", reason, own, inherited)
     wrong = _is_wrong(flow, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)

@@ -74,22 +74,30 @@ class _Work(NamedTuple):
 
 @_jit
 def _extremes(bits: Any, keys: Any) -> Any:
-    """Put the bits of minimum and maximum into ``keys`` and return the number of zeros.
+    """Put the bits of minimum, maximum and least magnitude into ``keys``; return the zeros.
 
-    The integers compared order like the floats, NaN beyond the infinities; so a NaN ends up as
-    minimum or maximum.
+    Read as integers, floats of one sign keep their order, so that the greatest integer belongs to
+    the maximum, and with the sign turned to the minimum. NaN lies beyond the infinities: one of the
+    two is then NaN.
     """
     kind = bits.dtype.type
-    mask = kind(2**31 - 1) if bits.itemsize == 4 else kind(2**63 - 1)
-    low, high, zeros = mask, kind(~mask), kind(0)
+    sign = kind(-(2**31)) if bits.itemsize == 4 else kind(-(2**63))
+    high, low, least, zeros = sign, sign, kind(~sign), kind(0)
     for i in range(bits.size):
         b = bits[i]
-        zeros = kind(zeros + kind(kind(b << kind(1)) == kind(0)))
-        key = kind(b ^ mask) if b < kind(0) else b
-        low = kind(min(low, key))
-        high = kind(max(high, key))
-    keys[0] = low ^ mask if low < 0 else low
-    keys[1] = high ^ mask if high < 0 else high
+        high = kind(max(high, b))
+        low = kind(max(low, kind(b ^ sign)))
+        least = kind(min(least, kind(b & ~sign)))
+    low = kind(low ^ sign)
+    if high < 0 or low >= 0:
+        nearest = bits[0]
+        for i in range(bits.size):
+            nearest = kind(min(nearest, bits[i]))
+        high, low = (nearest, low) if high < 0 else (high, nearest)
+    if least == 0:
+        for i in range(bits.size):
+            zeros = kind(zeros + kind(kind(bits[i] << kind(1)) == kind(0)))
+    keys[0], keys[1], keys[2] = low, high, least
     return np.int64(zeros)
 
 
@@ -99,7 +107,6 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     tt = gg = tg = square = absolute = plain_t = plain_g = 0.0
     relative = one = five = 0.0
     absolute_max = relative_max = np.int64(0)
-    least = np.int64(2**63 - 1)
     for i in range(t.size):
         x, y = np.float64(t[i]), np.float64(g[i])
         e = x - y if d is None else d[i]
@@ -114,7 +121,6 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
         absolute_max = max(absolute_max, np.float64(e).view(np.int64))
         y = abs(y)
         small = y <= NEAR_ZERO
-        least = min(least, np.float64(y).view(np.int64))
         r = e / (np.inf if small else y)
         one += 1.0 if r < ONE_THOUSANDTH else 0.0
         five += 1.0 if r < FIVE_THOUSANDTHS else 0.0
@@ -123,7 +129,7 @@ def _cross(t: Any, g: Any, d: Any, out: Any) -> None:
     out[0], out[1], out[2], out[3], out[4] = tg, tt, gg, square, absolute
     out[5], out[6] = np.int64(absolute_max).view(np.float64), relative
     out[7], out[8], out[9] = np.int64(relative_max).view(np.float64), one, five
-    out[10], out[11], out[12] = np.int64(least).view(np.float64), plain_t, plain_g
+    out[10], out[11] = plain_t, plain_g
 
 
 @_jit
@@ -170,7 +176,7 @@ def _describe(
 
 
 @_jit
-def _join(t: Any, g: Any, d: Any, out: Any, counts: Any, figures: Any) -> Any:
+def _join(t: Any, g: Any, d: Any, least: Any, out: Any, counts: Any, figures: Any) -> Any:
     """Add the sums that `_cross` gathered; return where the difference sets a record, or -1."""
     counts[_FINITE] += t.size
     counts[_ONE] += np.int64(out[8])
@@ -179,7 +185,7 @@ def _join(t: Any, g: Any, d: Any, out: Any, counts: Any, figures: Any) -> Any:
         figures[_TG + i] += out[i]
     figures[_RELATIVE] += out[6]
     figures[_RELATIVE_MAX] = max(figures[_RELATIVE_MAX], out[7])
-    if out[10] <= NEAR_ZERO:
+    if least <= NEAR_ZERO:
         _near_zero(t, g, d, counts, figures)
     if not out[5] > figures[_ABSOLUTE_MAX]:
         return -1
@@ -242,10 +248,10 @@ def _mixed(t: Any, g: Any, d: Any, work: Any, counts: Any, figures: Any) -> Any:
     a, b = work.target[:size], work.golden[:size]
     if d is None:
         _cross(a, b, None, work.cross)
-        place = _join(a, b, None, work.cross, counts, figures)
+        place = _join(a, b, None, 0.0, work.cross, counts, figures)
     else:
         _cross(a, b, work.difference[:size], work.cross)
-        place = _join(a, b, work.difference[:size], work.cross, counts, figures)
+        place = _join(a, b, work.difference[:size], 0.0, work.cross, counts, figures)
     return work.places[place] if place >= 0 else -1
 
 
@@ -267,10 +273,11 @@ def _block(
     _cross(t, g, d, out)
     counts[_ZERO] += zeros_t
     counts[_STEP + _ZERO] += zeros_g
-    _describe(g, work.values, out[12], out[2], 1, counts, figures)
+    least = np.float64(work.values[2])
+    _describe(g, work.values, out[11], out[2], 1, counts, figures)
     work.values[0], work.values[1] = low, high
-    _describe(t, work.values, out[11], out[1], 0, counts, figures)
-    return _join(t, g, d, out, counts, figures)
+    _describe(t, work.values, out[10], out[1], 0, counts, figures)
+    return _join(t, g, d, least, out, counts, figures)
 
 
 @_jit
@@ -316,12 +323,12 @@ def _widen_brain(x: Any, out: Any) -> None:
 
 
 def _scratch(floats: type[np.floating[Any]], bits: type[np.signedinteger[Any]]) -> _Work:
-    keys = np.zeros(2, bits)
+    keys = np.zeros(3, bits)
     target, golden = np.zeros(_BLOCK, floats), np.zeros(_BLOCK, floats)
     return _Work(
         keys,
         keys.view(floats),
-        np.zeros(13),
+        np.zeros(12),
         target,
         golden,
         np.zeros(_BLOCK),

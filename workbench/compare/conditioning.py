@@ -1,0 +1,88 @@
+"""Conditioning: how much an operator magnifies relative errors on the data it really saw.
+
+Sums that cancel magnify. With ‖·‖ the Euclidean norm over the golden's data,
+
+    product   κ = ‖a‖·‖b‖ / (√K·‖c‖)     1 for independent random factors (K summands)
+    sum       κ = (‖a‖ + ‖b‖) / ‖c‖       at least 1; large where the terms cancel
+    reduction κ = ‖x‖ / ‖y‖               1 for random signs (for a mean, times its length)
+    centring  κ = rms(x) / std(x)         LayerNorm, BatchNorm: the mean is subtracted
+
+An operator that is none of these, or whose data were not dumped, has no estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.compare.noise import sum_length
+from workbench.graph.traits import CONTRACTIONS, MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.compare.measuring import Measured
+    from workbench.graph.nodes import Op
+
+STEADY_FACTOR = 3.0
+"""Noise stays below this multiple of the explained error where the conditioning is known."""
+
+LARGEST = 1e4
+"""Estimates are cut here: beyond it nothing could be blamed any more."""
+
+_SUMS = frozenset(("Add", "Sub", "AddN", "BiasAdd", "AddExt", "SubExt", "InplaceAddExt"))
+_REDUCTIONS = frozenset(("ReduceSum", "SumExt", "BiasAddGrad"))
+_MEANS = frozenset(("ReduceMean", "MeanExt", "AvgPool", "AvgPool2D"))
+_CENTRED = frozenset(("LayerNorm", "BatchNorm", "GroupNorm", "InstanceNorm"))
+_HARMLESS = MOVEMENT | frozenset(
+    ("ReLU", "ReLU6", "Mul", "RealDiv", "Div", "MaxPool", "Neg", "Abs", "Maximum", "Minimum", "Square",
+     "Sqrt", "Rsqrt", "Sigmoid", "Gather", "MaskedFill", "ZerosLike", "OnesLike", "Pad", "PadV3")
+)  # fmt: skip
+
+
+def conditioning(
+    op: Op, inputs: Mapping[int, Measured], outputs: Mapping[int, Measured]
+) -> float | None:
+    """Return κ ≥ 1 of an operator from its golden inputs and outputs; ``None`` if unknown."""
+    if op.op_type in _HARMLESS:
+        return 1.0
+    norms = [n for slot in sorted(inputs) if (n := golden_norm(inputs[slot])) is not None]
+    result = golden_norm(outputs[0]) if 0 in outputs else None
+    if not norms or result is None:
+        return None
+    if op.op_type in _CENTRED:
+        return _centred(inputs)
+    if not result:
+        return LARGEST
+    if op.op_type in CONTRACTIONS:
+        if len(norms) < 2:
+            return None
+        return _bounded(norms[0] * norms[1] / (math.sqrt(sum_length(op)) * result))
+    if op.op_type in _SUMS:
+        return _bounded(sum(norms) / result)
+    if op.op_type in _REDUCTIONS:
+        return _bounded(norms[0] / result)
+    if op.op_type in _MEANS:
+        return _bounded(norms[0] / (result * sum_length(op)))
+    return None
+
+
+def golden_norm(item: Measured) -> float | None:
+    """Euclidean norm of the golden tensor of a pair, from its mean and deviation."""
+    metrics = item.divergence.metrics
+    mean, std = metrics.get("GoldenMean"), metrics.get("GoldenStd")
+    if mean is None or std is None or not item.usable or not math.isfinite(mean + std):
+        return None
+    return math.sqrt(item.divergence.size * (mean * mean + std * std))
+
+
+def _centred(inputs: Mapping[int, Measured]) -> float | None:
+    metrics = inputs[0].divergence.metrics if 0 in inputs else {}
+    mean, std = metrics.get("GoldenMean"), metrics.get("GoldenStd")
+    if mean is None or not std or not math.isfinite(mean + std):
+        return None
+    return _bounded(math.hypot(mean, std) / std)
+
+
+def _bounded(value: float) -> float:
+    return min(max(value, 1.0), LARGEST)
