@@ -304,6 +304,31 @@ def test_optional_and_starred_arguments_are_traced_as_they_are_given():
     assert [p.name for p in trace(lambda x, y=2.0: x * y, X).parameters] == ["x"]
 
 
+def test_a_named_weight_keeps_the_path_of_its_cell():
+    class Scale(nn.Cell):
+        def __init__(self):
+            self.factor = nn.Parameter(np.float32(2.0), name="gain")
+
+        def construct(self, x):
+            return x * self.factor
+
+    net = nn.SequentialCell(Scale(), Scale())
+    names = [p.name for p in trace(net, X).parameters]
+    assert names == ["0.gain", "1.gain", "x"]
+    assert [name for name, _ in net.parameters()] == names[:2]
+
+
+def test_two_parameters_of_one_name_are_refused():
+    class Net(nn.Cell):
+        def __init__(self):
+            self.x = nn.Parameter(np.float32(2.0))
+
+        def construct(self, x):
+            return x * self.x
+
+    assert "names of parameters must be unique, got 'x' twice" in refusal(Net(), X)
+
+
 def test_a_weight_can_be_set_and_keeps_its_shape():
     dense = nn.Dense(4, 2)
     dense.weight.set_data(np.ones((2, 4), np.float32))

@@ -42,6 +42,6 @@ class Cell:
     def parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """All weights with their full names, depth first in order of attributes."""
         for name, parameter in self.own_parameters():
-            yield parameter.name or f"{prefix}{name}", parameter
+            yield f"{prefix}{parameter.name or name}", parameter
         for name, child in self.cells():
             yield from child.parameters(f"{prefix}{name}.")

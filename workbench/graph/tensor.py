@@ -241,7 +241,8 @@ class Initial:
 class Parameter(Operators):
     """A weight. ``default`` is an array, or an `Initial` that depends on the seed of the trace.
 
-    An empty ``name`` becomes the path of attributes that lead to it: ``conv1.weight``.
+    Its full name is the path of attributes that lead to its cell and ``name``, or the attribute it
+    stands in if the name is empty: ``conv1.weight``.
     """
 
     def __init__(self, default: Any, name: str = "") -> None:

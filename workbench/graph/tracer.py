@@ -52,7 +52,7 @@ class Trace:
         """Give every cell below ``cell`` its scope and every weight its name; first path wins."""
         scope, prefix = self._paths[id(cell)]
         for name, parameter in cell.own_parameters():
-            self._weight(parameter, parameter.name or f"{prefix}{name}")
+            self._weight(parameter, f"{prefix}{parameter.name or name}")
         for name, child in cell.cells():
             if id(child) not in self._paths:
                 self._alive.append(child)
@@ -70,6 +70,9 @@ class Trace:
         return known
 
     def _add_parameter(self, parameter: nodes.Parameter) -> Param:
+        if any(parameter.name == other.name for other in self.parameters):
+            message = f"names of parameters must be unique, got {parameter.name!r} twice"
+            raise GraphError(message)
         self.parameters.append(parameter)
         return Param(len(self.parameters) - 1)
 
