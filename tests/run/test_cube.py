@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from kernel_oracles import CASES
+from run.kernel_oracles import CASES
 
 from workbench.graph.ops import OPS
 from workbench.run.cube import BLOCK, CUBE

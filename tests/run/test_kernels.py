@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from kernel_oracles import CASES
+from run.kernel_oracles import CASES
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import OPS, infer_outputs
