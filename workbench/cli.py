@@ -205,6 +205,56 @@ def _inspection(info: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+@app.command()
+def simulate(
+    graph: Annotated[str, typer.Option(help="A model (lenet, alexnet, mlp) or file.py:Name.")],
+    config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder for the tree.")],
+    surface: Annotated[str, typer.Option(help="mindspore-o0o1 or mindspore-cpu.")] = "",
+    device: Annotated[str, typer.Option(help="reference, or a device profile.")] = "reference",
+    fault: Annotated[
+        list[str] | None, typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="A defect.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of weights, faults and names.")] = 0,
+    iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
+    precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
+) -> int:
+    """Run a graph on the NumPy reference or a simulated NPU and write its dump tree."""
+    from workbench.graph.models import load_graph
+    from workbench.pipeline.simulate import simulate as run
+
+    tree = run(
+        load_graph(graph, seed),
+        None,
+        config,
+        out,
+        device=device,
+        surface=surface or None,
+        faults=fault or (),
+        seed=seed,
+        iterations=iterations,
+        precision_mode=precision_mode or None,
+    )
+    typer.echo(str(tree))
+    return AGREE
+
+
+@app.command()
+def demo(
+    out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder.")] = "demo_out",
+) -> int:
+    """Simulate a network with a planted defect, compare it with the reference, write a report."""
+    from workbench.pipeline.demo import demo as run
+
+    comparison, report, found = run(out, say=lambda text: typer.echo(text, err=True))
+    typer.echo(_summary(comparison).rpartition("\n")[0])
+    if not found:
+        typer.echo("error: the planted defect was not found", err=True)
+    typer.echo(f"{comparison.verdict}: {comparison.sentence}")
+    typer.echo(f"report: {report}")
+    return AGREE if found else TROUBLE
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error of the workbench is one line on stderr and status 2."""
     try:

@@ -1,0 +1,43 @@
+# make demo   sets everything up and runs the main job on a simulated NPU
+# make test   sets everything up and runs all tests
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+OUT    ?= demo_out
+
+.PHONY: demo test check lint types lab clean
+
+demo: $(VENV)/installed
+	rm -rf $(OUT)
+	$(BIN)/workbench demo --out $(OUT)
+
+test: $(VENV)/developed
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: lint types
+	$(BIN)/python -m pytest -m "not slow and not browser"
+
+lint: $(VENV)/developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/developed
+	$(BIN)/mypy
+
+lab: $(VENV)/installed
+	$(BIN)/jupyter lab notebooks
+
+clean:
+	rm -rf $(VENV) $(OUT)
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/developed: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

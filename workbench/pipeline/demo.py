@@ -1,0 +1,50 @@
+"""The demonstration: rehearse a dump twice, plant a defect in one, and find it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.core.errors import FormatError
+from workbench.core.plan import DumpPlan
+from workbench.graph.models import load_graph
+from workbench.pipeline.compare import Comparison, compare
+from workbench.pipeline.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODEL = "alexnet"
+GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
+FAULT = f"wrong-attribute:{GUILTY}:pad_mode=pad,pad=1"
+DEVICE = "a2"
+
+
+def plan(path: str) -> DumpPlan:
+    """Every tensor of every operator."""
+    return DumpPlan(path=path, net_name="AlexNet")
+
+
+def demo(
+    out: str | Path, say: Callable[[str], None] = lambda text: None
+) -> tuple[Comparison, Path, bool]:
+    """Run the main job below ``out`` (new or empty): simulate, reference, compare, report.
+
+    Returns the comparison, the path of the report, and whether the planted defect was found.
+    Raises FormatError if ``out`` holds something already.
+    """
+    root = Path(out)
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        message = f"demo folder must be new or empty, got {str(root)!r}; name another with --out"
+        raise FormatError(message)
+    graph = load_graph(MODEL)
+    say(f"{MODEL}: {len(graph.ops)} operators traced; the golden run is the NumPy reference")
+    golden = simulate(graph, None, plan(str(root / "golden")), root / "golden")
+    say(f"the target run is the simulated {DEVICE} with a planted defect: {FAULT}")
+    target = simulate(
+        graph, None, plan(str(root / "target")), root / "target", device=DEVICE, faults=(FAULT,)
+    )
+    comparison = compare(target, golden)
+    report = comparison.to_html(root / "report.html", title="Demonstration on a simulated NPU")
+    found = bool(comparison.findings) and comparison.findings[0].op_name == GUILTY
+    return comparison, report, found
