@@ -126,7 +126,7 @@ def detect(root: Path) -> Layout:
             message = f"dump must be a folder, got {str(root)!r} ({state}); check the path"
             raise FormatError(message)
         found = [layout for layout in LAYOUTS if layout.matches(root)]
-        empty = not found and not any(os.scandir(root))
+        empty = not found and not os.listdir(root)
     except OSError as error:
         message = f"dump must be a readable folder, got {str(root)!r} ({error.strerror})"
         raise FormatError(message) from error
