@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+from workbench.compare.metrics import METRICS
 from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, SideInfo
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import SourceFrame
@@ -97,6 +98,20 @@ def _error(rng: random.Random, step: int, born: int, per_iteration: int) -> floa
     return level * rng.lognormvariate(0, 0.5)
 
 
+def _metrics(rng: random.Random, error: float) -> dict[str, float]:
+    """Every metric of the code with figures as uneven as real ones."""
+    made = {
+        title: 0.0 if title.endswith(("NaN", "Inf", "Zero", "Mismatch")) else rng.gauss(0, 1)
+        for title in METRICS
+    }
+    cosine = 1 - min(1.0, error**2 / 2) if math.isfinite(error) else math.nan
+    for title, scale in (("MaxAbsoluteError", 3.1), ("MeanAbsoluteError", 0.14),
+                         ("RootMeanSquareError", 0.3), ("AccumulatedRelativeError", 900.0),
+                         ("MaxRelativeError", 90.0), ("MeanRelativeError", 1.7)):  # fmt: skip
+        made[title] = error * scale * rng.uniform(0.5, 2)
+    return {**made, "RelativeEuclideanDistance": error, "CosineSimilarity": cosine}
+
+
 def _network_row(rng: random.Random, number: int, steps: int, born: int) -> Row:
     iteration, step = divmod(number, steps)
     op_type = TYPES[step % len(TYPES)]
@@ -115,15 +130,7 @@ def _network_row(rng: random.Random, number: int, steps: int, born: int) -> Row:
         slot=0,
         status="uncomparable" if missing else _status(error, floor),
         reason="shapes (2, 8) and (8, 2) cannot be brought together" if missing else "",
-        metrics={}
-        if missing
-        else {
-            "RelativeEuclideanDistance": error,
-            "CosineSimilarity": 1 - min(1.0, error**2 / 2) if math.isfinite(error) else math.nan,
-            "MaxAbsoluteError": error * 3.1,
-            "MeanAbsoluteError": error / 7,
-            "MaxRelativeError": error * 90,
-        },
+        metrics={} if missing else _metrics(rng, error),
         error=None if missing else error,
         inherited_error=None if missing or not math.isfinite(error) else error * 0.7,
         noise_floor=floor,

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from sample_results import make_result, make_row, network_result
 
 from workbench.core.tensors import TensorSpec
-from workbench.show.columns import alone, columns, metric_titles, screen_columns, worst_first
+from workbench.show.columns import (
+    alone,
+    columns,
+    metric_titles,
+    screen_columns,
+    shown_status,
+    worst_first,
+)
 
 STATUS_BY_HAND = ["fail", "warn", "uncomparable", "pass", "equal"]
 
@@ -37,6 +44,13 @@ def test_within_a_status_nan_comes_first_then_inf_then_numbers_falling_then_noth
         e if e is None or math.isfinite(e) else "nan" if math.isnan(e) else "inf" for e in shown
     ]
     assert words == [item for part in expected for item in part]
+
+
+def test_tensors_without_a_partner_stand_after_every_pair():
+    lonely = make_row(match_rule="", golden_spec=None, status="uncomparable", error=None)
+    assert worst_first([lonely, make_row(status="equal")])[-1] is lonely
+    assert shown_status(lonely) == "unmatched"
+    assert shown_status(make_row(status="uncomparable")) == "uncomparable"
 
 
 def test_equally_bad_rows_keep_execution_order():

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import math
+from itertools import accumulate
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,11 @@ ODD = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 def cells(data, key):
     column = next(column for column in data["columns"] if column["key"] == key)
+    if key == "order":
+        return list(accumulate(column["values"]))
+    if key == "golden":
+        names, own = cells(data, "op_name"), column["values"]
+        return [column["texts"][n] if n >= 0 else names[i] for i, n in enumerate(own)]
     if column["kind"] == "text":
         return [column["texts"][number] for number in column["values"]]
     return [
@@ -28,16 +34,27 @@ def unpack(text, encoding):
     return json.loads(gzip.decompress(base64.b64decode(text)) if encoding == "gzip" else text)
 
 
-def test_every_row_is_there_with_its_name_and_its_error_in_four_digits():
+def test_every_row_is_there_with_its_name_and_its_error_in_five_digits():
     result = network_result(334, 2)
     data = unpack(*embed(explorer_data(result)))
     assert data["rows"] == len(result.rows) == len(data["x"])
     assert cells(data, "op_name") == [row.op_name for row in result.rows]
+    assert cells(data, "order") == [row.order for row in result.rows]
+    assert cells(data, "golden") == [row.golden_op_name for row in result.rows]
     for shown, row in zip(cells(data, "error"), result.rows, strict=True):
         if row.error is None or not math.isfinite(row.error):
             assert repr(shown) == repr(row.error)
         else:
-            assert math.isclose(shown, row.error, rel_tol=5e-4)
+            assert math.isclose(shown, row.error, rel_tol=5e-5)
+
+
+def test_the_error_is_not_shown_twice_unless_it_differs_from_the_metric():
+    def keys(error):
+        row = make_row(error=error, metrics={"RelativeEuclideanDistance": float("nan")})
+        return {c["key"] for c in explorer_data(make_result(rows=(row,)))["columns"]}
+
+    assert "RelativeEuclideanDistance" not in keys(float("nan"))
+    assert "RelativeEuclideanDistance" in keys(0.5)
 
 
 def test_a_cosine_next_to_one_is_not_rounded_to_one():

@@ -32,7 +32,7 @@ def test_there_is_no_clock_in_it():
 
 def test_reading_order_is_sentence_ledger_findings_plot_rows_anomalies_definitions():
     text = Reader(report_html(network_result(334, 2))).text
-    order = ["self.conv3(x)", "Ledger", "Findings", "Divergence", "Anomalies", "Without a partner",
+    order = ["self.conv3(x)", "Ledger", "Findings", "Divergence", "Anomalies", "Not compared",
              "Thresholds", "Provenance"]  # fmt: skip
     places = [text.index(word) for word in order]
     assert places == sorted(places)

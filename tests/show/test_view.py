@@ -65,6 +65,25 @@ def test_lonely_tensors_are_grouped_by_side_and_reason():
     }
 
 
+def test_pairs_that_could_not_be_compared_are_grouped_by_reason_without_the_lonely():
+    rows = [
+        make_row(status="uncomparable", reason="stale"),
+        make_row(status="uncomparable", reason="stale", order=1),
+        make_row(status="uncomparable"),
+        make_row(status="uncomparable", match_rule="", golden_spec=None),
+    ]
+    groups = {group.title: group.total for group in view.uncomparable_groups(rows)}
+    assert groups == {"stale": 2, "no reason given": 1}
+    assert view.status_counts(rows) == {"uncomparable": 3, "unmatched": 1}
+
+
+def test_anomalies_are_counted_per_side():
+    made = [Anomaly(side, "odd", "op", "") for side in ("target", "golden", "golden")]
+    made.append(Anomaly("target", "stale", "op", ""))
+    assert view.side_counts(made, "odd") == "1 target, 2 golden"
+    assert view.side_counts(made, "stale") == "1 target"
+
+
 @pytest.mark.parametrize("title", METRICS)
 def test_every_metric_of_the_code_is_defined_in_the_report(title):
     result = make_result(rows=(make_row(metrics={title: 1.0}),))

@@ -80,7 +80,9 @@ CONTEXT: tuple[Column, ...] = (
     Column("score", "MatchScore", "Score", "number", lambda r: r.match_score),
     Column("reason", "Reason", "Reason", "text", lambda r: r.reason),
     Column("source", "Source", "Source line", "text", _line),
-    Column("code", "SourceCode", "Code", "text", lambda r: r.source.code if r.source else ""),
+    Column(
+        "code", "SourceCode", "Code", "text", lambda r: r.source.code.strip() if r.source else ""
+    ),
 )
 """Columns that stand after the metrics."""
 
@@ -142,11 +144,19 @@ def badness(value: float | None) -> tuple[int, float]:
     return (2, 0.0) if math.isinf(value) else (1, value)
 
 
+def shown_status(row: Row) -> str:
+    """Status as the screen says it: a tensor without a partner is ``unmatched``."""
+    return words.UNMATCHED if alone(row) else row.status
+
+
 _SEVERITY = {status: place for place, status in enumerate(reversed(words.STATUSES))}
 
 
 def worst_first(rows: Iterable[Row]) -> list[Row]:
-    """Rows by status, then by error with NaN and Inf on top, then in execution order."""
+    """Pairs by status, then by error with NaN and Inf on top, then in execution order.
+
+    Tensors without a partner come last: nothing was measured of them.
+    """
     kept = sorted(rows, key=lambda row: (row.rank, row.iteration, row.order))
     kept.sort(key=lambda row: (_SEVERITY[row.status], badness(row.error)), reverse=True)
-    return kept
+    return sorted(kept, key=lambda row: bool(alone(row)))

@@ -6,7 +6,7 @@
 
 const ROW = 28; // height of a table row, pixels; the style sheet holds the same figure
 const OVERSCAN = 8;
-const SEVERITY = ["fail", "warn", "uncomparable", "pass", "equal"];
+const SEVERITY = ["fail", "warn", "uncomparable", "unmatched", "pass", "equal"];
 const SEARCHED = ["op_name", "golden", "op_type", "dtype", "golden_dtype", "reason", "rule", "source", "code"];
 const WORDS = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
 const PRINT_LIMIT = 500;
@@ -25,9 +25,10 @@ export function number(value) {
   return `${mantissa}e${Number(exponent)}`;
 }
 
+// Shares whose best value is 1 show three digits of their distance from it; only 1 itself reads 1.
 function figure(column, value) {
-  if (column.kind !== "share" || value === null || !Number.isFinite(value)) return number(value);
-  return value === 0 || value === 1 ? number(value) : value.toFixed(6);
+  if (column.kind !== "share" || !(value >= 0.1 && value < 1)) return number(value);
+  return value.toFixed(Math.min(7, Math.max(3, 2 - Math.floor(Math.log10(1 - value)))));
 }
 
 function times(value, floor) {
@@ -57,6 +58,7 @@ const SHAPES = {
   warn: "M5 .6 9.8 9.4H.2z",
   uncomparable: "M1.2 1.2h7.6v7.6H1.2z",
   pass: "M5 1a4 4 0 1 0 0 8 4 4 0 0 0 0-8z",
+  unmatched: "M.5 3.8h9v2.4h-9z",
   equal: "M5 1a4 4 0 1 0 0 8 4 4 0 0 0 0-8zm0 1.6a2.4 2.4 0 1 1 0 4.8 2.4 2.4 0 0 1 0-4.8z",
 };
 
@@ -77,7 +79,7 @@ const breakable = (title) => title.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, i
 
 function named(name) {
   const cut = name.lastIndexOf("/") + 1;
-  return [h("span", { class: "wb-scope" }, name.slice(0, cut)), h("span", { class: "wb-leaf" }, name.slice(cut))];
+  return [h("span", { class: "wb-scope" }, h("bdi", { dir: "ltr" }, name.slice(0, cut))), h("span", { class: "wb-leaf" }, name.slice(cut))];
 }
 
 // ------------------------------------------------------------------------------------- data
@@ -91,14 +93,38 @@ export async function load(element) {
 }
 
 function decode(raw) {
-  const columns = raw.columns.map((column) => {
-    if (column.kind === "text") return { ...column, get: (i) => column.texts[column.values[i]] };
+  const names = raw.columns.find((column) => column.key === "op_name");
+  const columns = raw.columns.map((packed) => {
+    if (packed.kind === "text") {
+      const column = sharing(packed, names);
+      return { ...column, get: (i) => column.texts[column.values[i]] };
+    }
+    const column = packed.key === "order" ? { ...packed, values: summed(packed.values) } : packed;
     const values = column.values.map((value) => (typeof value === "string" ? WORDS[value] : value));
     return { ...column, values, get: (i) => values[i] };
   });
   columns.sort((a, b) => (b.key === "op_name") - (a.key === "op_name")); // the sticky column leads
   const named = Object.fromEntries(columns.map((column) => [column.key, column]));
-  return { ...raw, columns, named, get: (key, i) => named[key]?.get(i) ?? null };
+  return { ...raw, columns, named, x: summed(raw.x), get: (key, i) => named[key]?.get(i) ?? null };
+}
+
+// Index -1 of a text column stands for the operator's own name.
+function sharing(column, names) {
+  if (!column.values.includes(-1)) return column;
+  const first = column.texts.length, known = new Map();
+  const texts = [...column.texts];
+  const values = column.values.map((value, i) => {
+    if (value >= 0) return value;
+    const name = names.values[i];
+    if (!known.has(name)) { known.set(name, first + known.size); texts.push(names.texts[name]); }
+    return known.get(name);
+  });
+  return { ...column, texts, values };
+}
+
+function summed(steps) {
+  let last = 0;
+  return steps.map((step) => (step === null ? null : (last += step)));
 }
 
 // Not measured, numbers, infinities, NaN: the later the worse, whatever the direction.
@@ -141,9 +167,9 @@ function createStore(data) {
     update(changes) {
       const before = { filter: store.filter, sort: store.sort, selected: store.selected };
       Object.assign(store, changes);
-      const rows = store.filter !== before.filter || store.sort !== before.sort;
-      if (rows) refresh();
-      for (const listener of listeners) listener({ rows, selected: store.selected !== before.selected || rows });
+      const filtered = store.filter !== before.filter, sorted = store.sort !== before.sort;
+      if (filtered || sorted) refresh();
+      for (const listener of listeners) listener({ filtered, sorted, chosen: store.selected !== before.selected });
     },
   };
   function ordered() {
@@ -497,7 +523,7 @@ function drawMarks(context, scale, inks, marks) {
 
 // ------------------------------------------------------------------------------------ table
 
-const WIDTHS = { op_name: 340, order: 62, op_type: 120, tensor: 84, status: 116, shape: 120, golden_shape: 120, golden: 260,
+const WIDTHS = { op_name: 370, order: 62, op_type: 120, tensor: 84, status: 134, shape: 120, golden_shape: 120, golden: 260,
   rule: 110, reason: 260, source: 240, code: 240, dtype: 84, golden_dtype: 110 };
 let serial = 0;
 
@@ -509,7 +535,7 @@ function createTable(store) {
     return h("th", { scope: "col", role: "columnheader", class: column.kind === "text" ? null : "wb-num" }, button);
   });
   const body = h("tbody", { role: "rowgroup" });
-  const widths = data.columns.map((column) => WIDTHS[column.key] ?? (column.help ? 138 : column.kind === "count" ? 96 : 108));
+  const widths = data.columns.map((column) => WIDTHS[column.key] ?? (column.help ? 158 : column.kind === "count" ? 96 : 108));
   const table = h("table", { class: "wbx-table", role: "grid", tabindex: "0", "aria-label": "All tensors of the comparison", "aria-colcount": heads.length },
     h("colgroup", {}, ...widths.map((width) => { const col = h("col"); col.style.width = `${width}px`; return col; })),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row", "aria-rowindex": "1" }, ...heads)), body);
@@ -543,8 +569,20 @@ function createTable(store) {
     });
   }
 
+  // The spacers must have their height before the scroll position can be set.
+  function show(row) {
+    render();
+    reveal(row);
+    render();
+  }
+
+  function rewind() {
+    scroller.scrollTop = 0;
+    render();
+  }
+
   function reveal(row) {
-    const place = store.place[row];
+    const place = row < 0 ? -1 : store.place[row];
     if (place < 0) return;
     const room = scroller.clientHeight - table.tHead.offsetHeight;
     const above = scroller.scrollTop - place * ROW, below = (place + 1) * ROW - room - scroller.scrollTop;
@@ -580,7 +618,7 @@ function createTable(store) {
     waiting = true;
     requestAnimationFrame(() => { waiting = false; render(); });
   });
-  return { element: scroller, table, render, renderHead, reveal };
+  return { element: scroller, table, render, renderHead, show, rewind };
 }
 
 function turned(sort, column) {
@@ -624,8 +662,7 @@ function createDetails(store) {
       h("button", { type: "button", onclick: () => jump(-1) }, "‹ Previous failing"),
       h("button", { type: "button", onclick: () => jump(1) }, "Next failing ›"));
     if (row < 0) {
-      element.replaceChildren(buttons, h("p", { class: "wbx-hint" },
-        "Select a point or a row. Drag across the plot to look at a part of the run; double-click to see all of it again."));
+      element.replaceChildren(buttons, h("p", { class: "wbx-hint" }, "Nothing is selected."));
       return;
     }
     element.replaceChildren(buttons, ...describe(data, row));
@@ -673,7 +710,7 @@ const CHOICES = [["op_type", "All types"], ["iteration", "All iterations"], ["ra
 
 function createBar(store) {
   const { data } = store, status = data.named.status;
-  const input = h("input", { type: "search", class: "wbx-filter", placeholder: "Filter by name, type, dtype, source … ( / )", "aria-label": "Filter rows",
+  const input = h("input", { type: "search", class: "wbx-filter", placeholder: "Filter by name, type, source …", "aria-label": "Filter rows", "aria-keyshortcuts": "/",
     spellcheck: "false", autocomplete: "off", oninput: () => store.update({ filter: { ...store.filter, query: input.value } }) });
   const totals = new Map(status.texts.map((text, number) => [text, status.values.reduce((n, v) => n + (v === number), 0)]));
   const chips = SEVERITY.filter((name) => totals.get(name)).map((name) => h("button",
@@ -775,6 +812,16 @@ function createPrint(store) {
   };
 }
 
+const HINT = "Click a point or a row to select it. Drag across the plot to look at a part of the run; double-click to see all of it again.";
+
+// The best finding's row is selected from the start: its failing output, else anything of it.
+function firstMarked(data) {
+  const place = data.marks[0]?.[0] ?? -1;
+  const rows = [...data.x.keys()].filter((i) => data.x[i] === place);
+  const output = rows.find((i) => data.get("status", i) === "fail" && data.get("tensor", i).startsWith("output"));
+  return output ?? rows[0] ?? -1;
+}
+
 function watchTheme(draw) {
   const media = matchMedia("(prefers-color-scheme: dark)");
   media.addEventListener("change", draw);
@@ -789,13 +836,16 @@ export function mount(root, raw, { hash = false, print = null, onselect = null }
   const store = createStore(decode(raw));
   const plot = createPlot(store), table = createTable(store), details = createDetails(store), bar = createBar(store);
   root.classList.add("wbx");
-  root.replaceChildren(h("div", { class: "wbx-top" }, plot.element, details.element), bar.element, table.element);
+  root.replaceChildren(h("div", { class: "wbx-top" }, plot.element, details.element), h("p", { class: "wbx-hint" }, HINT), bar.element, table.element);
+  store.selected = firstMarked(store.data);
 
-  store.listen(({ rows, selected }) => {
-    if (rows) { bar.render(); table.renderHead(); plot.draw(); }
-    if (selected) { if (store.selected >= 0) table.reveal(store.selected); table.render(); details.render(); plot.drawOver(); }
+  store.listen(({ filtered, sorted, chosen }) => {
+    if (filtered || sorted) { bar.render(); table.renderHead(); }
+    if (filtered) plot.draw();
+    if (chosen) { table.show(store.selected); details.render(); plot.drawOver(); }
+    else if (filtered || sorted) table.rewind(); // whoever sorts or filters wants to see the top
     if (hash) writeHash(store);
-    if (selected && onselect) onselect(store.selected);
+    if (chosen && onselect) onselect(store.selected);
   });
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -817,7 +867,7 @@ export function mount(root, raw, { hash = false, print = null, onselect = null }
   const beforePrint = () => print?.replaceChildren(makePrint());
   if (hash) window.addEventListener("hashchange", follow);
   if (print) window.addEventListener("beforeprint", beforePrint);
-  bar.render(); table.renderHead(); details.render(); table.render();
+  bar.render(); table.renderHead(); details.render(); table.show(store.selected);
   if (hash && location.hash.length > 1) follow();
   root.dataset.ready = "true";
   performance.mark("workbench-ready");

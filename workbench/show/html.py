@@ -38,9 +38,10 @@ def environment() -> Environment:
         leaf=words.leaf,
         meaning=view.finding_meaning,
         finding_link=view.finding_link,
+        lead=words.lead,
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
-    made.globals.update(verdicts=words.VERDICTS, times=words.times)
+    made.globals.update(verdicts=words.VERDICTS, times=words.times, side_counts=view.side_counts)
     return made
 
 
@@ -64,6 +65,7 @@ def repr_html(result: Result) -> str:
             statuses=view.status_counts(result.rows),
             anomalies=view.anomaly_groups(result.anomalies),
             lonely=view.lonely_groups(result.rows),
+            uncomparable=view.uncomparable_groups(result.rows),
         )
     )
 

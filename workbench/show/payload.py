@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compare.metrics import METRICS
 from workbench.show import words
-from workbench.show.columns import screen_columns
+from workbench.show.columns import screen_columns, shown_status
 from workbench.show.series import positions, series
 
 if TYPE_CHECKING:
@@ -21,39 +21,51 @@ if TYPE_CHECKING:
 
 SCHEMA = "workbench.explorer/1"
 
+_ERROR = "RelativeEuclideanDistance"
+
 PLAIN_LIMIT = 200_000
 """Bytes of JSON up to which it stands in the page as text; more is compressed."""
 
 DESCRIPTION_LIMIT = 5_000
 """Rows up to which figures that describe one side (minimum, mean, …) are part of the page."""
 
-DIGITS = 4
-"""Significant digits of the figures in the page; CSV and JSON files hold all of them."""
+
+def digits(result: Result) -> int:
+    """Significant digits of the figures in the page; CSV and JSON files hold all of them.
+
+    Three are as many as tables show, so large results lose nothing on screen by rounding twice.
+    """
+    return 5 if len(result.rows) <= DESCRIPTION_LIMIT else 3
 
 
 def explorer_data(result: Result) -> dict[str, Any]:
     """Return columns, plot positions and marks of a result as JSON values.
 
-    Text columns are a list of distinct texts and indices into it. NaN and the infinities are the
-    strings ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was measured.
+    Text columns are a list of distinct texts and indices into it; -1 stands for the operator's name.
+    ``x`` and ``order`` are steps from the one before. NaN and the infinities are the strings
+    ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was measured.
     """
     picture = series(result)
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),
-        "columns": [_column(column, result.rows) for column in page_columns(result)],
-        "x": positions(result.rows),
+        "columns": [
+            _column(column, result.rows, digits(result)) for column in page_columns(result)
+        ],
+        "x": _steps(positions(result.rows)),
         "width": picture.width,
         "limits": [picture.low, picture.high],
         "segments": [[s.start, s.end, s.label] for s in picture.segments],
         "marks": [[m.x, m.number, m.label] for m in picture.marks],
-        "statuses": words.STATUSES,
+        "statuses": {**words.STATUSES, words.UNMATCHED: "without a partner on the other side"},
     }
 
 
 def page_columns(result: Result) -> tuple[Column, ...]:
     """Columns of the table in the page; large results leave one-sided descriptions to the files."""
     shown = screen_columns(result)
+    if all(repr(row.metrics.get(_ERROR, row.error)) == repr(row.error) for row in result.rows):
+        shown = tuple(c for c in shown if c.title != _ERROR)  # the column Error has it already
     if len(result.rows) <= DESCRIPTION_LIMIT:
         return shown
     return tuple(c for c in shown if not _describes(c))
@@ -62,7 +74,9 @@ def page_columns(result: Result) -> tuple[Column, ...]:
 def left_out(result: Result) -> tuple[str, ...]:
     """Titles of the columns that `page_columns` leaves to the files."""
     kept = {column.title for column in page_columns(result)}
-    return tuple(c.title for c in screen_columns(result) if c.title not in kept)
+    return tuple(
+        c.title for c in screen_columns(result) if c.title not in kept and c.title != _ERROR
+    )
 
 
 def _describes(column: Column) -> bool:
@@ -70,22 +84,40 @@ def _describes(column: Column) -> bool:
     return metric is not None and metric.better == "neither"
 
 
-def _column(column: Column, rows: Sequence[Row]) -> dict[str, Any]:
-    cells = [column.value(row) for row in rows]
+def _column(column: Column, rows: Sequence[Row], places: int) -> dict[str, Any]:
+    value = shown_status if column.key == "status" else column.value
+    cells = [value(row) for row in rows]
     head = {"key": column.key, "heading": column.heading, "kind": column.kind}
     if column.kind == "text":
-        texts = {text: number for number, text in enumerate(dict.fromkeys(cells))}
-        return {**head, "texts": list(texts), "values": [texts[cell] for cell in cells]}
+        same = {
+            n for n, row in enumerate(rows) if column.key == "golden" and cells[n] == row.op_name
+        }
+        texts = dict.fromkeys(cell for n, cell in enumerate(cells) if n not in same)
+        index = {text: number for number, text in enumerate(texts)}
+        values = [-1 if n in same else index[cell] for n, cell in enumerate(cells)]
+        return {**head, "texts": list(texts), "values": values}
+    if column.key == "order":
+        return {**head, "worse": 0, "help": "", "values": _steps([row.order for row in rows])}
     metric = METRICS.get(column.title)
     return {
         **head,
         "worse": column.worse,
         "help": metric.formula if metric else "",
-        "values": [_figure(cell, column.kind) for cell in cells],
+        "values": [_figure(cell, column.kind, places) for cell in cells],
     }
 
 
-def _figure(value: Cell, kind: Kind) -> Cell:
+def _steps(values: Sequence[int | None]) -> list[int | None]:
+    """Differences of neighbors, which compress to almost nothing; ``None`` stays and is skipped."""
+    steps: list[int | None] = []
+    last = 0
+    for value in values:
+        steps.append(None if value is None else value - last)
+        last = last if value is None else value
+    return steps
+
+
+def _figure(value: Cell, kind: Kind, places: int) -> Cell:
     if value is None or isinstance(value, str):
         return value
     if math.isnan(value):
@@ -94,7 +126,9 @@ def _figure(value: Cell, kind: Kind) -> Cell:
         return "Infinity" if value > 0 else "-Infinity"
     if float(value).is_integer() and abs(value) < 2**53:
         return int(value)
-    return round(value, 2 * DIGITS) if kind == "share" else float(f"{value:.{DIGITS}g}")
+    if kind == "share" and 0.1 <= value < 1:  # the distance from 1 keeps three digits
+        return round(value, min(7, max(3, 2 - math.floor(math.log10(1 - value)))))
+    return float(f"{value:.{places}g}")
 
 
 def embed(data: dict[str, Any]) -> tuple[str, str]:

@@ -93,7 +93,8 @@ def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) 
             figure = divergence_figure(result, width=width, height=height)
             out = io.StringIO()
             none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-            figure.savefig(out, format="svg", dpi=160, transparent=True, metadata=none)
+            dpi = 120 if len(result.rows) <= 5_000 else 100
+            figure.savefig(out, format="svg", dpi=dpi, transparent=True, metadata=none)
     return _inline(out.getvalue())
 
 

@@ -72,8 +72,9 @@ def report_html(
             worst=worst_first(result.rows)[:TOP_ROWS],
             anomalies=view.anomaly_groups(result.anomalies),
             lonely=view.lonely_groups(result.rows),
+            uncomparable=view.uncomparable_groups(result.rows),
             definitions=view.definitions(result),
-            digits=payload.DIGITS,
+            digits=payload.digits(result),
             left_out=payload.left_out(result),
             version=_version(),
         )

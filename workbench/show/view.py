@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.compare.metrics import METRICS, ON_DEMAND
 from workbench.compare.result import FINDING_KINDS
 from workbench.show import words
-from workbench.show.columns import alone, metric_titles
+from workbench.show.columns import alone, metric_titles, shown_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LISTED = 200
 """Longest list of one group in the page; what is more is counted, never left out in silence."""
 
-_BETTER = {"higher": "the higher the better", "lower": "the lower the better", "neither": ""}
+_BETTER = {"higher": "higher is better", "lower": "lower is better", "neither": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +86,29 @@ def anomaly_groups(anomalies: Iterable[Anomaly]) -> list[Group]:
     return sorted(groups, key=lambda group: -group.total)
 
 
+def side_counts(anomalies: Iterable[Anomaly], kind: str) -> str:
+    """Say how many anomalies of a kind each side has: ``88 target, 34 golden``."""
+    sides = [anomaly.side for anomaly in anomalies if anomaly.kind == kind]
+    return ", ".join(f"{sides.count(s):,} {s}" for s in ("target", "golden") if s in sides)
+
+
 def lonely_groups(rows: Iterable[Row]) -> list[Group]:
     """Tensors without a partner, by side and reason."""
     lonely = (row for row in rows if alone(row))
     return _groups(lonely, lambda row: f"{alone(row)}: {row.reason or 'no reason given'}")
 
 
+def uncomparable_groups(rows: Iterable[Row]) -> list[Group]:
+    """Pairs that could not be compared, by reason."""
+    pairs = (row for row in rows if row.status == "uncomparable" and not alone(row))
+    return _groups(pairs, lambda row: row.reason or "no reason given")
+
+
 def status_counts(rows: Iterable[Row]) -> dict[str, int]:
-    """Count the rows of every status that occurs, the worst first."""
-    counts = dict.fromkeys(words.STATUSES, 0)
+    """Count the rows of every status that occurs, the worst first, those without a partner last."""
+    counts = dict.fromkeys((*words.STATUSES, words.UNMATCHED), 0)
     for row in rows:
-        counts[row.status] += 1
+        counts[shown_status(row)] += 1
     return {status: count for status, count in counts.items() if count}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ STATUSES: dict[str, str] = {
 }
 """Status of a row → meaning, the worst first."""
 
+UNMATCHED = "unmatched"
+"""What the screen calls a tensor without a partner, to tell it from an uncomparable pair."""
+
 
 def number(value: float | None, digits: int = 3) -> str:
     """Write a figure the way every table does: whole numbers in full, ``NaN`` and ``Inf`` in words.
@@ -50,17 +54,6 @@ def number(value: float | None, digits: int = 3) -> str:
 def _scientific(value: float, digits: int) -> str:
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
-
-
-def share(value: float | None) -> str:
-    """Write a figure whose best value is 1; only an exact 1 reads ``1``.
-
-    >>> share(1.0), share(0.9999999), share(0.25)
-    ('1', '1.000000', '0.250000')
-    """
-    if value is None or not math.isfinite(value) or value in (0.0, 1.0):
-        return number(value)
-    return f"{value:.6f}"
 
 
 def times(value: float | None, floor: float | None) -> str:
@@ -102,6 +95,16 @@ def leaf(name: str) -> str:
     'Conv2D-op12'
     """
     return name.rstrip("/").rpartition("/")[2] or name
+
+
+def lead(sentence: str) -> tuple[str, str]:
+    """Split a sentence after its first clause, so that a page can set the rest smaller.
+
+    >>> lead("It is Conv2D (net.py:7); pad_mode differs."), lead("All agree; nothing to do.")
+    (('It is Conv2D', ' (net.py:7); pad_mode differs.'), ('All agree;', ' nothing to do.'))
+    """
+    cut = re.search(r"(?<=;) | (?=\()", sentence)
+    return (sentence[: cut.start()], sentence[cut.start() :]) if cut else (sentence, "")
 
 
 def shorten(text: str, width: int) -> str:
