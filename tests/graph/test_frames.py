@@ -63,6 +63,18 @@ def test_every_function_gives_its_definition_and_its_line_outermost_first(tmp_pa
     assert [f.library for f in frames] == [False, False, True, True, True, True]
 
 
+def test_a_file_is_named_as_it_was_typed_and_our_own_files_from_the_package(tmp_path, monkeypatch):
+    """So a dump says nothing about the machine that it was simulated on."""
+    net(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    frames = load_graph("net.py:Net").ops[0].frames
+    layers = ["workbench/graph/nn.py"] * 2 + ["workbench/graph/functional.py"] * 2
+    assert [f.file for f in frames] == ["net.py", "net.py", *layers]
+    assert frames[1].code == "        x = self.conv(x)"
+    assert [f.library for f in frames] == [False, False, True, True, True, True]
+    assert load_graph("lenet").ops[0].frame.file == "workbench/graph/models.py"
+
+
 def test_the_line_of_an_operator_is_the_users_own(tmp_path):
     graph, path = net(tmp_path)
     lines = [(op.op_type, op.frame.file, op.frame.line) for op in graph.ops]
@@ -95,6 +107,20 @@ def test_layers_are_library_code_in_a_source_checkout_too():
     other = SourceFrame("C:\\env\\Lib\\site-packages\\numpy\\core.py", 3)
     own = SourceFrame("/home/me/net.py", 3)
     assert [f.library for f in (layer, network, other, own)] == [True, False, True, False]
+
+
+def test_equal_code_in_two_files_keeps_its_own_file(tmp_path):
+    text = "def twice(x):\n    return x + x\n"
+    spaces = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        space = {}
+        exec(compile(text, str(path), "exec"), space)
+        spaces.append(space["twice"])
+    graph = trace(lambda x: spaces[1](spaces[0](x)), np.ones(2, np.float32))
+    assert [op.frame.file.rpartition("/")[2] for op in graph.ops] == ["one.py", "two.py"]
+    assert [op.frames[-2].file for op in graph.ops] == [op.frame.file for op in graph.ops]
 
 
 def test_an_edited_file_shows_its_new_text(tmp_path):

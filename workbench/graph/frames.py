@@ -7,14 +7,19 @@ executed. The workbench's own machinery is left out, its layers stay as library 
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.graph.nodes import SourceFrame
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
+
+_INSTALLED = f"{Path(__file__).parents[2]}{os.sep}"
+"""Folder that the package lies in; its own files are named from there, alike on every machine."""
 
 _MACHINERY = frozenset(f"workbench.graph.{name}" for name in ("frames", "tensor", "cell", "tracer"))
 
@@ -76,14 +81,26 @@ class FrameReader:
         return self._definitions[key]
 
     def _label(self, name: str) -> str:
-        """``cell In[3]`` for a notebook cell, whose own file name is a temporary one."""
+        """Return the file name that is shown; source text is read under its real one."""
         if name not in self._labels:
             linecache.checkcache(name)
-            ipython = sys.modules.get("IPython")
-            shell = ipython.get_ipython() if ipython else None
-            cell = shell.compile.format_code_name(name) if shell else None
-            self._labels[name] = f"{cell[0].lower()} {cell[1]}" if cell else name
+            self._labels[name] = _cell(name) or _packaged(name)
         return self._labels[name]
+
+
+def _cell(name: str) -> str:
+    """``cell In[3]`` for a notebook cell, whose own file name is a temporary one."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    cell = shell.compile.format_code_name(name) if shell else None
+    return f"{cell[0].lower()} {cell[1]}" if cell else ""
+
+
+def _packaged(name: str) -> str:
+    """``workbench/graph/nn.py`` for a file of this package, else the name as it is."""
+    inside = name.removeprefix(_INSTALLED)
+    own = inside != name and inside.startswith(f"workbench{os.sep}")
+    return inside.replace(os.sep, "/") if own else name
 
 
 def _text(file: str, line: int) -> str:

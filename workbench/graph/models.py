@@ -169,15 +169,18 @@ def _load_file(path: Path, name: str, seed: int) -> Graph:
 
 
 def _execute(path: Path) -> ModuleType:
-    """Run the user's file as a module; its folder is on the path meanwhile, as if run by Python."""
+    """Run the user's file as a module; its folder is on the path meanwhile, as if run by Python.
+
+    The code keeps the name as the user typed it, so that source lines show ``net.py``.
+    """
     spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-    if spec is None or spec.loader is None:
+    if spec is None:
         message = f"graph file must be a Python file, got {str(path)!r}"
         raise GraphError(message)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        spec.loader.exec_module(module)
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     except Exception as error:
         message = f"graph file {path} must run without error, got {type(error).__name__}: {error}"
         raise GraphError(message) from error

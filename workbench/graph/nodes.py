@@ -45,7 +45,7 @@ class SourceFrame:
 
         The workbench's example networks count as the user's code wherever they are installed.
         """
-        path = self.file.replace("\\", "/")
+        path = "/" + self.file.replace("\\", "/")
         if path.endswith(_LAYERS):
             return True
         if path.endswith(_NETWORKS):
