@@ -3,13 +3,12 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-OUT    ?= demo_out
 
 .PHONY: demo test check lint types lab clean
 
 demo: $(VENV)/installed
-	rm -rf $(OUT)
-	$(BIN)/workbench demo --out $(OUT)
+	rm -rf demo_out
+	$(BIN)/workbench demo --out demo_out
 
 test: $(VENV)/developed
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -28,7 +27,7 @@ lab: $(VENV)/installed
 	$(BIN)/jupyter lab notebooks
 
 clean:
-	rm -rf $(VENV) $(OUT)
+	rm -rf $(VENV) demo_out
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'

@@ -17,10 +17,12 @@ Rules, each claiming what it can:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
+from workbench.graph.traits import COMMUTATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +61,33 @@ class Alignment:
     params: dict[int, int]
     groups: tuple[Group, ...]
 
+    @cached_property
+    def taken(self) -> frozenset[int]:
+        """Golden operators that have a one-to-one partner."""
+        return frozenset(self.partner.values())
+
+    def mapped(self, origin: Origin) -> Origin | None:
+        """The golden value that a target value stands for; ``None`` if it has no partner."""
+        table = self.partner if origin.kind == "op" else self.params
+        number = table.get(origin.number) if origin.kind in ("op", "param") else None
+        return None if number is None else origin._replace(number=number)
+
+    def input_order(self, number: int) -> dict[int, int]:
+        """Golden slot of every input slot of an aligned operator whose inputs stand in another order."""
+        op = self.target.graph.ops[number]
+        if op.op_type not in COMMUTATIVE:
+            return {}
+        theirs = self.golden.origins(self.partner[number])
+        ours = [self.mapped(origin) for origin in self.target.origins(number)]
+        if ours == theirs or None in ours or sorted(map(str, ours)) != sorted(map(str, theirs)):
+            return {}
+        left = list(range(len(theirs)))
+        order: dict[int, int] = {}
+        for slot, origin in enumerate(ours):
+            order[slot] = next(n for n in left if theirs[n] == origin)
+            left.remove(order[slot])
+        return order
+
     @property
     def only_target(self) -> tuple[int, ...]:
         """Target operators in no one-to-one match, in listing order."""
@@ -67,8 +96,7 @@ class Alignment:
     @property
     def only_golden(self) -> tuple[int, ...]:
         """Golden operators in no one-to-one match, in listing order."""
-        taken = set(self.partner.values())
-        return tuple(n for n in range(len(self.golden.graph.ops)) if n not in taken)
+        return tuple(n for n in range(len(self.golden.graph.ops)) if n not in self.taken)
 
 
 def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None) -> Alignment:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.nodes import Const, Param
-from workbench.graph.traits import argument_name, settings
+from workbench.graph.traits import COMMUTATIVE, argument_name, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,26 @@ def type_differences(op: Op, golden: Op) -> Iterator[Difference]:
         if ours.dtype != theirs.dtype:
             text = f"output.{slot} is {ours.dtype} in the target, {theirs.dtype} in the golden"
             yield Difference("precision", f"output.{slot}", text)
+
+
+def wiring_differences(found: Alignment, number: int) -> Iterator[Difference]:
+    """Inputs that an aligned operator reads from elsewhere than its golden partner does."""
+    partner = found.partner[number]
+    op = found.target.graph.ops[number]
+    ours = [found.mapped(origin) for origin in found.target.origins(number)]
+    theirs = found.golden.origins(partner)
+    if op.op_type in COMMUTATIVE and sorted(map(str, ours)) == sorted(map(str, theirs)):
+        return
+    for slot, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
+        if mine is None or mine == other or other.kind not in ("op", "param"):
+            continue
+        if other.kind == "op" and other.number not in found.taken:
+            continue  # its source has no partner: a group says more about it
+        reads, instead = found.golden.label(mine), found.golden.label(other)
+        text = (
+            f"input.{slot} comes from what is {reads} in the golden, where it comes from {instead}"
+        )
+        yield Difference("structure", f"input.{slot}", text)
 
 
 def group_difference(group: Group, found: Alignment) -> Difference:

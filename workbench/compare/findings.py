@@ -8,7 +8,7 @@ many operators, iterations or turns it reaches.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.compare.cause import Difference, setting_differences, type_differences
@@ -20,9 +20,10 @@ from workbench.dump.names import sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.compare.flow import Cause, Event, Flow
+    from workbench.compare.flow import Flow
     from workbench.compare.pairs import Pairing
     from workbench.compare.result import Row
+    from workbench.compare.states import Event
     from workbench.graph.nodes import Op
 
 _CERTAINTY = {
@@ -32,13 +33,13 @@ _CERTAINTY = {
     "constant": 0.95,
     "structure": 0.9,
     "shape": 0.9,
-    "non-finite": 0.88,
-    "own-error": 0.6,
+    "non-finite": 0.65,
+    "own-error": 0.5,
     "precision": 0.3,
     "info": 0.2,
     "unmatched": 0.1,
 }
-"""Kind → score of a finding with full evidence. An own error gains with its size, up to 0.85."""
+"""Kind → score of a finding with full evidence. An own error gains with its size, up to 0.69."""
 
 _ADVICE = {
     "attribute": "make the setting the same on both sides and run the target again",
@@ -63,33 +64,48 @@ class _Blame:
     kind: str
     subject: str
     texts: tuple[str, ...]
+    trust: float = 1.0
 
 
 def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
     """Return all findings, best first."""
-    defects = _merge(flow, [_decide(event) for event in flow.guilty])
-    if not defects:
-        defects = list(_fallback(flow, rows))
-    facts = [*_precision(flow, rows), *_settings(flow), *_unmatched(flow.pairing)]
-    return sorted(defects, key=lambda f: (_tier(f.kind), f.order)) + facts
+    blames = [_decide(event) for event in flow.guilty]
+    if not blames:
+        # The error came in before anything was compared: what differs by name is the better answer.
+        blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
+        blames += [replace(_decide(event), trust=0.5) for event in flow.before]
+    defects = _merge(flow, blames) or list(_fallback(flow, rows))
+    facts = [*_precision(flow, rows), *_settings(flow), *_version_matters(flow)]
+    facts += _unmatched(flow.pairing)
+    return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
 
 
-def _tier(kind: str) -> int:
-    return 0 if _CERTAINTY[kind] >= 0.9 else 1
+def _version_matters(flow: Flow) -> list[Finding]:
+    """What the two versions of the framework are known to do differently, told once."""
+    text = "the two versions estimate the moving statistics of BatchNorm differently"
+    return _merge(flow, [_Blame(event, "info", text, (text,)) for event in flow.version_matters])
+
+
+NAMED = 0.7
+"""Findings from this score on name a difference; they come before unexplained errors."""
 
 
 def _decide(event: Event) -> _Blame:
     """Choose the kind of a guilty event from its differences, the surest first."""
-    named: list[Difference | Cause] = [d for d in event.differences if d.kind != "precision"]
+    named: list[Difference] = [d for d in event.differences if d.kind != "precision"]
     named.sort(key=lambda d: -_CERTAINTY[d.kind])
     texts = tuple(d.text for d in named)
     if named:
         return _Blame(event, named[0].kind, named[0].subject, texts)
     if event.worst is not None and event.worst.divergence.mismatch:
         return _Blame(event, "non-finite", "", texts)
-    unequal = [m.divergence.reason for m in event.measured.values() if m.pair.io == "output"]
-    if event.worst is None and any(reason.startswith("element counts") for reason in unequal):
-        return _Blame(event, "shape", "", tuple(filter(None, unequal)))
+    unequal = [
+        m.divergence.reason
+        for m in event.measured.values()
+        if m.pair.io == "output" and m.sizes_differ
+    ]
+    if unequal:
+        return _Blame(event, "shape", "", tuple(unequal))
     return _Blame(event, "own-error", "", texts)
 
 
@@ -103,7 +119,7 @@ def _merge(flow: Flow, blames: Iterable[_Blame]) -> list[Finding]:
 
 def _key(flow: Flow, blame: _Blame) -> tuple[object, ...]:
     block = blame.event.block
-    if blame.kind in ("parameter", "input", "constant", "attribute"):
+    if blame.kind in ("parameter", "input", "constant", "attribute", "info"):
         return blame.kind, blame.subject, blame.texts[:1] if blame.kind == "attribute" else ""
     return blame.kind, block.rank, block.graph_id, _name(flow, blame.event)
 
@@ -149,12 +165,12 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
 
 
 def _score(blame: _Blame, error: float | None) -> float:
-    base = _CERTAINTY[blame.kind]
-    if blame.kind != "own-error" or error is None:
+    base = round(_CERTAINTY[blame.kind] * blame.trust, 3)
+    if blame.kind != "own-error" or not error:
         return base
     explained = blame.event.factor * blame.event.explained
     decades = math.log10(error / explained) if explained and math.isfinite(error) else 2.5
-    return round(min(0.85, base + 0.1 * max(0.0, decades)), 3)
+    return round(min(0.69, base + 0.04 * max(0.0, decades)), 3)
 
 
 def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:

@@ -62,6 +62,12 @@ class GraphView:
                     table.setdefault(origin, []).append((number, slot))
         return table
 
+    def label(self, origin: Origin) -> str:
+        """Name of a value for people."""
+        if origin.kind == "param":
+            return self.graph.parameters[origin.number].name
+        return f"{self.graph.ops[origin.number].name}:{origin.slot}"
+
     def readers(self, origin: Origin) -> list[tuple[int, int]]:
         """Kernels that read a value, with their input slot, casts looked through."""
         return self._readers.get(origin, [])

@@ -19,11 +19,12 @@ from workbench.core.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.compare.flow import Event, Flow
+    from workbench.compare.flow import Flow
     from workbench.compare.measuring import Measured
     from workbench.compare.pairs import Lone
     from workbench.compare.profiles import Profile
     from workbench.compare.result import Status
+    from workbench.compare.states import Event
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
 
@@ -136,6 +137,8 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
     factor = event.factor if event is not None and item.pair.io == "output" else PASS_FACTOR
     if item.error <= factor * own:
         return Judged("pass", reason, own, inherited)
+    if event is not None and _heals(flow, item, event):
+        return Judged("warn", "differs here, but all that reads it agrees again", own, inherited)
     wrong = _is_wrong(flow, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)
 
@@ -148,6 +151,16 @@ def _own_floor(flow: Flow, item: Measured, event: Event | None) -> float:
     if event is None:
         return floor(None, coarsest)
     return min(event.own_floor, floor(None, coarsest))
+
+
+def _heals(flow: Flow, item: Measured, event: Event) -> bool:
+    """Whether a difference was found to have no effect."""
+    if event.healed:
+        return True
+    states = flow.input_states.get((event.block, event.op), {})
+    state = states.get(item.pair.slot) if item.pair.io == "input" else None
+    quiet = not event.guilty and not event.tainted
+    return quiet and state is not None and bool(state.causes)
 
 
 def _is_wrong(flow: Flow, item: Measured, event: Event | None) -> bool:

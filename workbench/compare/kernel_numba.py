@@ -13,7 +13,7 @@ this kernel and NumPy's against each other and against exact arithmetic.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numba
@@ -40,6 +40,7 @@ _ONE, _FIVE, _WORST = 12, 13, 14
 _MIN, _MAX, _MEAN, _M2 = range(4)
 _TG, _TT, _GG, _SQUARE, _ABSOLUTE, _ABSOLUTE_MAX = range(8, 14)
 _RELATIVE, _RELATIVE_MAX, _SMALL, _SMALL_MAX = range(14, 18)
+_CROSS = 12
 _SEEN = 15
 """Two counts more than Sums has: finite elements of each side so far."""
 
@@ -58,18 +59,12 @@ def _jit(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-class _Work(NamedTuple):
-    """Scratch of one thread and one width: floats beside views of their bits."""
-
-    keys: Any
-    values: Any
-    cross: Any
-    target: Any
-    golden: Any
-    difference: Any
-    target_bits: Any
-    golden_bits: Any
-    places: Any
+@_jit
+def _least(bits: Any) -> Any:
+    least = bits[0]
+    for i in range(bits.size):
+        least = min(least, bits[i])
+    return least
 
 
 @_jit
@@ -88,16 +83,14 @@ def _extremes(bits: Any, keys: Any) -> Any:
         high = kind(max(high, b))
         low = kind(max(low, kind(b ^ sign)))
         least = kind(min(least, kind(b & ~sign)))
-    low = kind(low ^ sign)
-    if high < 0 or low >= 0:
-        nearest = bits[0]
-        for i in range(bits.size):
-            nearest = kind(min(nearest, bits[i]))
-        high, low = (nearest, low) if high < 0 else (high, nearest)
+    keys[0], keys[1], keys[2] = low ^ sign, high, least
+    if keys[0] >= 0:
+        keys[0] = _least(bits)
+    elif high < 0:
+        keys[1] = _least(bits)
     if least == 0:
         for i in range(bits.size):
             zeros = kind(zeros + kind(kind(bits[i] << kind(1)) == kind(0)))
-    keys[0], keys[1], keys[2] = low, high, least
     return np.int64(zeros)
 
 
@@ -215,91 +208,82 @@ def _sift(x: Any, kept: Any, side: Any, counts: Any) -> Any:
 
 
 @_jit
-def _alone(x: Any, kept: Any, bits: Any, side: Any, work: Any, counts: Any, figures: Any) -> None:
+def _alone(x: Any, side: Any, keys: Any, counts: Any, figures: Any) -> None:
     """Describe one side of a block with elements that are not finite."""
+    kept = np.empty_like(x)
     size = _sift(x, kept, side, counts)
     if size:
-        counts[side * _STEP + _ZERO] += _extremes(bits[:size], work.keys)
+        kept = kept[:size]
+        counts[side * _STEP + _ZERO] += _extremes(kept.view(keys.dtype), keys)
         plain = square = 0.0
         for i in range(size):
             e = np.float64(kept[i])
             plain += e
             square += e * e
-        _describe(kept[:size], work.values, plain, square, side, counts, figures)
+        _describe(kept, keys.view(x.dtype), plain, square, side, counts, figures)
 
 
 @_jit
-def _mixed(t: Any, g: Any, d: Any, work: Any, counts: Any, figures: Any) -> Any:
+def _mixed(t: Any, g: Any, d: Any, keys: Any, counts: Any, figures: Any) -> Any:
     """Add a block with elements that are not finite; return the record's place, or -1."""
-    _alone(t, work.target, work.target_bits, 0, work, counts, figures)
-    _alone(g, work.golden, work.golden_bits, 1, work, counts, figures)
+    _alone(t, 0, keys, counts, figures)
+    _alone(g, 1, keys, counts, figures)
+    a, b, c, out = np.empty_like(t), np.empty_like(g), np.empty(t.size), np.empty(_CROSS)
+    places = np.empty(t.size, np.int64)
     size = 0
     for i in range(t.size):
         if np.isfinite(t[i]) and np.isfinite(g[i]):
-            work.target[size], work.golden[size], work.places[size] = t[i], g[i], i
-            if d is not None:
-                work.difference[size] = d[i]
+            a[size], b[size], places[size] = t[i], g[i], i
+            c[size] = np.float64(t[i]) - np.float64(g[i]) if d is None else d[i]
             size += 1
         else:
             counts[_INFINITE_AGREE] += t[i] == g[i]
             counts[_NAN_BOTH] += np.isnan(t[i]) and np.isnan(g[i])
     if size == 0:
         return -1
-    a, b = work.target[:size], work.golden[:size]
-    if d is None:
-        _cross(a, b, None, work.cross)
-        place = _join(a, b, None, 0.0, work.cross, counts, figures)
-    else:
-        _cross(a, b, work.difference[:size], work.cross)
-        place = _join(a, b, work.difference[:size], 0.0, work.cross, counts, figures)
-    return work.places[place] if place >= 0 else -1
+    a, b, c = a[:size], b[:size], c[:size]
+    _cross(a, b, c, out)
+    place = _join(a, b, c, 0.0, out, counts, figures)
+    return places[place] if place >= 0 else -1
 
 
 @_jit
 def _block(
-    t: Any, g: Any, d: Any, t_bits: Any, g_bits: Any, work: Any, counts: Any, figures: Any
-) -> int:
+    t: Any, g: Any, d: Any, t_bits: Any, g_bits: Any, keys: Any, counts: Any, figures: Any
+) -> Any:
     """Add one block; return the place of its record difference, or -1."""
     counts[_SIZE] += t.size
-    low, high = work.values[0], work.values[1]
-    zeros_t = _extremes(t_bits, work.keys)
-    low, high = work.values[0], work.values[1]
-    zeros_g = _extremes(g_bits, work.keys)
-    if not (low > -np.inf and high < np.inf):
-        return _mixed(t, g, d, work, counts, figures)
-    if not (work.values[0] > -np.inf and work.values[1] < np.inf):
-        return _mixed(t, g, d, work, counts, figures)
-    out = work.cross
+    values = keys.view(t.dtype)
+    zeros_t = _extremes(t_bits, keys)
+    low, high = values[0], values[1]
+    zeros_g = _extremes(g_bits, keys)
+    if not (low > -np.inf and high < np.inf and values[0] > -np.inf and values[1] < np.inf):
+        return _mixed(t, g, d, keys, counts, figures)
+    out = np.empty(_CROSS)
     _cross(t, g, d, out)
     counts[_ZERO] += zeros_t
     counts[_STEP + _ZERO] += zeros_g
-    least = np.float64(work.values[2])
-    _describe(g, work.values, out[11], out[2], 1, counts, figures)
-    work.values[0], work.values[1] = low, high
-    _describe(t, work.values, out[10], out[1], 0, counts, figures)
+    least = np.float64(values[2])
+    _describe(g, values, out[11], out[2], 1, counts, figures)
+    values[0], values[1] = low, high
+    _describe(t, values, out[10], out[1], 0, counts, figures)
     return _join(t, g, d, least, out, counts, figures)
 
 
 @_jit
-def _add(
-    t: Any,
-    g: Any,
-    d: Any,
-    t_bits: Any,
-    g_bits: Any,
-    start: Any,
-    work: Any,
-    counts: Any,
-    figures: Any,
-) -> None:
-    """Add equally long pieces, block by block; ``d`` is their difference or None."""
+def _add(t: Any, g: Any, d: Any, start: Any, keys: Any, counts: Any, figures: Any) -> None:
+    """Add equally long pieces, block by block; ``d`` is their difference or None.
+
+    ``keys`` is room for three integers as wide as the floats of ``t`` and ``g``.
+    """
+    t_bits, g_bits = t.view(keys.dtype), g.view(keys.dtype)
     for at in range(0, t.size, _BLOCK):
         end = min(at + _BLOCK, t.size)
         a, b, a_bits, b_bits = t[at:end], g[at:end], t_bits[at:end], g_bits[at:end]
         if d is None:
-            place = _block(a, b, None, a_bits, b_bits, work, counts, figures)
+            place = _block(a, b, None, a_bits, b_bits, keys, counts, figures)
         else:
-            place = _block(a, b, d[at:end], a_bits, b_bits, work, counts, figures)
+            place = _block(a, b, d[at:end], a_bits, b_bits, keys, counts, figures)
         if place >= 0:
             counts[_WORST] = start + at + place
 
@@ -322,33 +306,18 @@ def _widen_brain(x: Any, out: Any) -> None:
         out[i] = np.uint32(np.uint32(x[i]) << np.uint32(16))
 
 
-def _scratch(floats: type[np.floating[Any]], bits: type[np.signedinteger[Any]]) -> _Work:
-    keys = np.zeros(3, bits)
-    target, golden = np.zeros(_BLOCK, floats), np.zeros(_BLOCK, floats)
-    return _Work(
-        keys,
-        keys.view(floats),
-        np.zeros(12),
-        target,
-        golden,
-        np.zeros(_BLOCK),
-        target.view(bits),
-        golden.view(bits),
-        np.zeros(_BLOCK, np.int64),
-    )
-
-
 class _Thread(threading.local):
     """Buffers of one thread, reused by every chunk."""
 
     def __init__(self) -> None:
-        self.narrow = _scratch(np.float32, np.int32)
-        self.wide = _scratch(np.float64, np.int64)
+        self.keys, self.wide_keys = np.zeros(3, np.int32), np.zeros(3, np.int64)
         self.target, self.golden = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
-        self.triple = tuple(np.empty(_WIDE_CHUNK) for _ in range(3))
+        self.wide = tuple(np.empty(_WIDE_CHUNK) for _ in range(3))
 
 
 _thread = _Thread()
+_NO_COUNTS = np.array([*Sums()[:_SEEN], 0, 0], np.int64)
+_NO_FIGURES = np.array(Sums()[_SEEN:])
 
 
 def _fits_float32(x: NDArray[Any]) -> bool:
@@ -373,11 +342,7 @@ class NumbaKernel:
     """Gathers `Sums` of equally long pieces of target and golden."""
 
     def __init__(self) -> None:
-        self._counts = np.zeros(_SEEN + 2, np.int64)
-        self._figures = np.zeros(_SMALL_MAX + 1)
-        self._counts[_WORST] = -1
-        self._figures[[_MIN, _STEP + _MIN]] = np.inf
-        self._figures[[_MAX, _STEP + _MAX]] = -np.inf
+        self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``."""
@@ -393,15 +358,13 @@ class NumbaKernel:
     def _add_narrow(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         here = _thread
         t, g = _narrow(target, here.target), _narrow(golden, here.golden)
-        bits = t.view(np.int32), g.view(np.int32)
-        _add(t, g, None, *bits, start, here.narrow, self._counts, self._figures)
+        _add(t, g, None, start, here.keys, self._counts, self._figures)
 
     def _add_wide(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         here = _thread
-        t, g, d = (buffer[: target.size] for buffer in here.triple)
+        t, g, d = (buffer[: target.size] for buffer in here.wide)
         widen_pair(target, golden, t, g, d)
-        bits = t.view(np.int64), g.view(np.int64)
-        _add(t, g, d, *bits, start, here.wide, self._counts, self._figures)
+        _add(t, g, d, start, here.wide_keys, self._counts, self._figures)
 
     def sums(self) -> Sums:
         """Everything gathered so far."""

@@ -53,6 +53,13 @@ class Measured:
         return not self.divergence.reason and (not self.reason or self.salvaged)
 
     @property
+    def sizes_differ(self) -> bool:
+        """Whether the tensors are trusted but have different numbers of elements."""
+        return self.divergence.reason.startswith("element counts") and (
+            self.reason == self.divergence.reason
+        )
+
+    @property
     def error(self) -> float:
         """Relative error; infinite where finite and non-finite values meet."""
         return math.inf if self.divergence.mismatch else self.divergence.error

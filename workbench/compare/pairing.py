@@ -53,12 +53,13 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
     found = pairing.alignments.get((block.rank, block.graph_id))
     base = number << 24  # an execution has far fewer operators than this
     for op, run, other, rule, score in _matched_runs(ours, theirs, found, forced):
+        order = found.input_order(op) if found is not None and op in found.partner else {}
         for (io, slot), record in run.tensors.items():
-            partner = other.tensors.get((io, slot))
+            partner = other.tensors.get((io, order.get(slot, slot) if io == "input" else slot))
             if partner is not None:
-                order = base + (op if op >= 0 else -op)
+                place = base + (op if op >= 0 else -op)
                 pairing.pairs.append(
-                    Pair(record, partner, run, other, io, slot, rule, score, run.op_name, order)
+                    Pair(record, partner, run, other, io, slot, rule, score, run.op_name, place)
                 )
     if found is not None:
         _pair_groups(pairing, found, ours, theirs, base)

@@ -12,7 +12,7 @@ from workbench.dump.payload import fingerprint
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.compare.align import Alignment
     from workbench.compare.bind import Block
@@ -36,7 +36,7 @@ def pair_parameters(
         if partner is None or step is None:
             continue
         known = _parameter_names(pairing.alignments.get((block.rank, block.graph_id)))
-        others = _parameter_block(theirs, partner, step, block)
+        others = _parameter_block(theirs, partner, step, _age(pairing.target.parameters, block))
         constant = step == CONSTANT_ITERATION
         same = _same_constants(mine, others) if constant else _same_names(mine, others, known)
         for name, record, found in same:
@@ -78,11 +78,16 @@ def _parameter_block(
     theirs: Mapping[Block, dict[str, TensorRecord]],
     partner: tuple[int, int],
     step: int,
-    block: Block,
+    back: int,
 ) -> dict[str, TensorRecord]:
-    same = [b for b in theirs if (b.rank, b.graph_id, b.iteration) == (*partner, step)]
-    exact = [b for b in same if b.turn == block.turn]
-    return theirs[exact[0]] if exact else {}
+    """Parameter files of the golden, counted from its newest execution backwards."""
+    same = sorted(b for b in theirs if (b.rank, b.graph_id, b.iteration) == (*partner, step))
+    return theirs[same[-1 - back]] if back < len(same) else {}
+
+
+def _age(blocks: Iterable[Block], block: Block) -> int:
+    """How many newer executions of the same step there are."""
+    return sum(1 for b in blocks if b[:4] == block[:4] and b.turn > block.turn)
 
 
 def _parameter_names(found: Alignment | None) -> dict[str, str]:

@@ -232,6 +232,11 @@ CONTRACTIONS = frozenset(
 )  # fmt: skip
 """Types that sum products; they run on the cube unit."""
 
+COMMUTATIVE = frozenset(
+    ("Add", "Mul", "Maximum", "Minimum", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "AddN")
+)
+"""Types whose inputs may stand in any order."""
+
 STEPS = frozenset(
     ("Argmax", "ArgMaxWithValue", "ArgMaxExt", "ArgMinWithValue", "Equal", "NotEqual", "Greater", "GreaterEqual",
      "Less", "LessEqual", "Sign", "Floor", "Ceil", "Round", "FloorDiv", "FloorMod", "OneHot", "TopK", "Sort",

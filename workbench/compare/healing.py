@@ -1,0 +1,78 @@
+"""Differences that heal: two graphs may compute the same in other steps.
+
+Where alignment pairs operators by anything less than their whole ancestry, or where the blame rests on
+structure, the intermediate values need not correspond: the terms of a sum in another order, a
+Transpose before a product instead of a flag on it. If everything that reads such a difference
+agrees again, it was no error. Operators that jump prove nothing: an argmax agrees by luck.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.compare.noise import jumps
+from workbench.graph.nodes import Value
+
+if TYPE_CHECKING:
+    from workbench.compare.flow import Flow
+    from workbench.compare.states import Event
+    from workbench.graph.nodes import Graph
+
+_SURE = ("name", "structure", "map", "file-name")
+
+
+def heal(flow: Flow) -> None:
+    """Acquit every guilty operator whose difference is of structure and has no effect."""
+    for event in list(flow.guilty):
+        graph = flow.pairing.target.graph(event.block)
+        if graph is None or event.op < 0 or not _is_doubtful(event):
+            continue
+        reached = _reached(flow, event, graph)
+        if reached is None:
+            continue
+        flow.guilty.remove(event)
+        for number in (event.op, *reached):
+            member = flow.events[event.block, number]
+            member.guilty = member.tainted = False
+            member.healed = True
+    flow.tainted_named = [event for event in flow.tainted_named if not event.healed]
+
+
+def _is_doubtful(event: Event) -> bool:
+    """Whether the blame may rest on values that do not correspond."""
+    if any(d.kind == "structure" for d in event.differences):
+        return True
+    rules = {m.pair.rule for m in event.measured.values()}
+    return bool(rules) and not rules & set(_SURE)
+
+
+def _reached(flow: Flow, event: Event, graph: Graph) -> set[int] | None:
+    """Operators that the difference reaches; ``None`` if it reaches an end of the graph."""
+    values = flow.values[event.block]
+    results = {output for output in graph.outputs if isinstance(output, Value)}
+    waiting, reached = [event.op], set[int]()
+    while waiting:
+        number = waiting.pop()
+        op = graph.ops[number]
+        for slot in range(max(len(op.outputs), 1)):
+            value = Value(number, slot)
+            state = values.get(value)
+            if state is None or not state.tainted:
+                continue
+            readers = {reader for reader, _ in graph.consumers.get(value, [])}
+            if not readers or value in results:
+                return None
+            if any(_proves_nothing(flow, event, graph, reader) for reader in readers):
+                return None
+            waiting += readers - reached
+            reached |= readers
+    return reached
+
+
+def _proves_nothing(flow: Flow, event: Event, graph: Graph, reader: int) -> bool:
+    """Whether agreement of a reader's outputs would say nothing, or they do not agree for good."""
+    found = flow.events.get((event.block, reader))
+    if jumps(graph.ops[reader]) or found is None or found.worst is None:
+        return found is None or jumps(graph.ops[reader])
+    rewritten = found.worst.rewritten
+    return rewritten and found.worst.error > found.factor * found.explained

@@ -1,0 +1,59 @@
+"""What the walk through the data flow knows of a value, and of one execution of an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.compare.noise import PASS_FACTOR
+
+if TYPE_CHECKING:
+    from workbench.compare.bind import Block
+    from workbench.compare.cause import Difference
+    from workbench.compare.measuring import Measured
+
+GAIN = 2.0
+"""Growth of relative error through one well-conditioned operator that still counts as inherited."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of a value: its relative error, and whether a named defect explains it.
+
+    ``causes`` are differences in something that no operator produced, on their way to the first
+    operator that computes with it; ``via`` operators since the last measured value that were not
+    dumped.
+    """
+
+    error: float = 0.0
+    measured: bool = False
+    tainted: bool = False
+    causes: tuple[Difference, ...] = ()
+    via: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Event:
+    """One execution of one operator, judged.
+
+    ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
+    magnified as its data magnify it; it is guilty beyond ``factor`` times that. ``blamed`` is the
+    operator to name, another one if the error began where nothing was dumped. ``healed`` says that
+    whatever reads the difference agrees again.
+    """
+
+    block: Block
+    op: int
+    own_floor: float
+    inherited: float
+    tainted: bool
+    order: int
+    measured: dict[tuple[str, int], Measured] = field(default_factory=dict)
+    factor: float = PASS_FACTOR
+    explained: float = 0.0
+    differences: tuple[Difference, ...] = ()
+    guilty: bool = False
+    healed: bool = False
+    worst: Measured | None = None
+    blamed: int = -1
+    unseen: int = 0

@@ -1,0 +1,362 @@
+"""The walk through one execution of one graph (see `workbench.compare.flow`)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.compare.cause import (
+    Difference,
+    group_difference,
+    input_subject,
+    setting_differences,
+    wiring_differences,
+)
+from workbench.compare.conditioning import STEADY_FACTOR, conditioning
+from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor, jumps
+from workbench.compare.oddities import rewritten_slots
+from workbench.compare.states import GAIN, Event, State
+from workbench.graph.nodes import Param, Value
+from workbench.graph.traits import IDENTITY, MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.compare.align import Alignment
+    from workbench.compare.bind import Block
+    from workbench.compare.flow import Flow
+    from workbench.compare.measuring import Measured
+    from workbench.graph.nodes import Graph, Op, Operand
+
+GIVEN = frozenset(("attribute", "parameter", "input", "constant"))
+"""Kinds of differences in what no operator produced; moving operators hand them on."""
+
+
+class Visit:
+    """One execution of one graph."""
+
+    def __init__(
+        self, flow: Flow, block: Block, graph: Graph, found: Alignment | None, number: int
+    ) -> None:
+        self.flow = flow
+        self.block = block
+        self.graph = graph
+        self.found = found
+        self.base = number << 24
+        self.first = number == 0
+        self.context = flow.context(block, graph, found)
+        self.values = flow.values.setdefault(block, {})
+        self.proxies = self._proxies()
+        self.earlier = bool(flow.guilty or flow.before)
+
+    def run(self) -> None:
+        """Visit every operator in listing order."""
+        for number, op in enumerate(self.graph.ops):
+            self._visit(number, op)
+
+    def _measured(self, number: int) -> dict[tuple[str, int], Measured]:
+        return self.flow.index.get((self.block, number), {})
+
+    def _proxies(self) -> dict[Value, Measured]:
+        """Values that were dumped only as the input of an operator that reads the same thing."""
+        table: dict[Value, Measured] = {}
+        for number, op in enumerate(self.graph.ops):
+            mine = self._measured(number)
+            for slot, operand in enumerate(op.flat_inputs()):
+                item = mine.get(("input", slot))
+                if not isinstance(operand, Value) or item is None or not item.usable:
+                    continue
+                own = self._measured(operand.op).get(("output", operand.slot))
+                if (own is None or not own.usable) and self._reads_the_same(number, slot, operand):
+                    table.setdefault(operand, item)
+        return table
+
+    def _reads_the_same(self, number: int, slot: int, operand: Value) -> bool:
+        """Whether the golden's reader gets its input from the partner of the target's producer."""
+        if self.found is None or number not in self.found.partner:
+            return True
+        producer = self.found.partner.get(operand.op)
+        others = self.found.golden.origins(self.found.partner[number])
+        return producer is None or slot >= len(others) or others[slot].number == producer
+
+    def _visit(self, number: int, op: Op) -> None:
+        states = self._input_states(number, op)
+        self.flow.input_states[self.block, number] = states
+        tainted = any(state.tainted for state in states.values())
+        noise = [s.error for s in states.values() if not s.causes and math.isfinite(s.error)]
+        event = Event(
+            self.block, number, floor(op, self.context[number]), max(noise, default=0.0), tainted,
+            self.base + number, self._measured(number),
+        )  # fmt: skip
+        self.flow.events[self.block, number] = event
+        outputs = self._outputs(number, op)
+        event.worst = max(outputs.values(), key=lambda m: m.error, default=None)
+        self._explain(event, op, outputs)
+        causes = tuple(dict.fromkeys(c for s in states.values() for c in s.causes))
+        given = tuple(c for c in causes if c.kind in GIVEN)
+        if op.op_type in MOVEMENT and given and not tainted:
+            self._hand_on(number, op, outputs, given, event)
+            return
+        if tainted:
+            self._note_named(event, op, given)
+        else:
+            self._judge(event, op, states, causes)
+        self._leave(number, op, outputs, event, states)
+
+    def _explain(self, event: Event, op: Op, outputs: Mapping[int, Measured]) -> None:
+        """Error that the inputs and the formats explain, magnified as the data magnify it."""
+        inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
+        kappa = conditioning(op, inputs, outputs)
+        event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
+        event.explained = (kappa or 1.0) * (event.own_floor + GAIN * event.inherited)
+
+    def _outputs(self, number: int, op: Op) -> dict[int, Measured]:
+        """Usable measured outputs by slot; rewritten inputs count under negative slots."""
+        mine = self._measured(number)
+        found = {}
+        for slot in range(max(len(op.outputs), 1)):
+            item = mine.get(("output", slot))
+            if item is None or not item.usable:
+                item = self.proxies.get(Value(number, slot))
+            if item is not None:
+                found[slot] = item
+        for slot in rewritten_slots(op):
+            item = mine.get(("input", slot))
+            if item is not None and item.usable:
+                found[-1 - slot] = item
+        return found
+
+    def _input_states(self, number: int, op: Op) -> dict[int, State]:
+        mine = self._measured(number)
+        skip = rewritten_slots(op)
+        return {
+            slot: self._input_state(number, op, slot, operand, mine.get(("input", slot)))
+            for slot, operand in enumerate(op.flat_inputs())
+            if slot not in skip or self._is_tainted_param(operand)
+        }
+
+    def _is_tainted_param(self, operand: Operand) -> bool:
+        if not isinstance(operand, Param):
+            return False
+        name = self.graph.parameters[operand.index].name
+        return (self.block.rank, name) in self.flow.tainted_params
+
+    def _input_state(
+        self, number: int, op: Op, slot: int, operand: Operand, item: Measured | None
+    ) -> State:
+        usable = item is not None and item.usable
+        error = item.error if usable and item is not None else 0.0
+        if isinstance(operand, Value):
+            before = self.values.get(operand, State())
+            if not usable:
+                return before
+            if before.tainted or before.causes:
+                return State(error, True, before.tainted, before.causes)
+            return self._produced(number, slot, before, error)
+        return self._given(number, op, slot, operand, error if usable else None)
+
+    def _produced(self, number: int, slot: int, before: State, error: float) -> State:
+        """State of a measured input whose producer is not known to be wrong."""
+        limit = PASS_FACTOR * (floor(None, self.context[number]) + GAIN * before.error)
+        if error <= limit or not before.measured:
+            return State(error, True, via=before.via)
+        return State(error, True, causes=self._wiring(number) or (_overwritten(slot),))
+
+    def _wiring(self, number: int) -> tuple[Difference, ...]:
+        """Structural reasons why an operator reads something else than its golden partner."""
+        if self.found is None:
+            return ()
+        group = next((g for g in self.found.groups if number in g.readers), None)
+        if group is not None:
+            return (group_difference(group, self.found),)
+        return tuple(wiring_differences(self.found, number))
+
+    def _given(
+        self, number: int, op: Op, slot: int, operand: Operand, error: float | None
+    ) -> State:
+        """State of a parameter, feed or constant; unmeasured feeds of later graphs may be wrong."""
+        name = self.graph.parameters[operand.index].name if isinstance(operand, Param) else ""
+        if self._is_tainted_param(operand):
+            return State(error or 0.0, error is not None, tainted=True)
+        feed = isinstance(operand, Param) and not self.graph.parameters[operand.index].is_weight
+        if error is None:
+            return State(0.0, tainted=feed and self.earlier)
+        if error <= PASS_FACTOR * floor(None, self.context[number]):
+            return State(error, measured=True)
+        if (feed or name in self.flow.updated) and not self.first:
+            return State(error, True, tainted=self.earlier)
+        cause = self._cause(number, op, slot, error)
+        if name in self.flow.updated and self.block.iteration > 0:
+            self._began_before(number, name, cause)
+            return State(error, True, tainted=True)
+        return State(error, True, causes=(cause,) if cause is not None else ())
+
+    def _began_before(self, number: int, name: str, cause: Difference | None) -> None:
+        """A parameter that the run updates differs already: earlier iterations were not compared."""
+        self.flow.tainted_params.add((self.block.rank, name))
+        self.earlier = True
+        event = Event(self.block, number, floor(None, self.context[number]), 0.0, True,
+                      self.base + number, self._measured(number), blamed=number)  # fmt: skip
+        text = (
+            f"{name} differs when iteration {self.block.iteration} begins, the first in both dumps"
+        )
+        event.differences = (Difference("parameter", name, text),)
+        if cause is not None:
+            event.differences += (cause,)
+        self.flow.before.append(event)
+
+    def _cause(self, number: int, op: Op, slot: int, error: float) -> Difference | None:
+        subject = input_subject(op, self.graph, slot)
+        if subject is None:
+            return None
+        item = self._measured(number)[("input", slot)]
+        metrics = item.divergence.metrics
+        shown = f"relative difference {error:.3g}"
+        if item.divergence.size == 1 and "TargetMax" in metrics:
+            shown = _values(metrics["TargetMax"], metrics["GoldenMax"])
+        return Difference(*subject, f"input.{slot} ({subject[1]}) differs: {shown}")
+
+    def _hand_on(
+        self,
+        number: int,
+        op: Op,
+        outputs: Mapping[int, Measured],
+        causes: tuple[Difference, ...],
+        event: Event,
+    ) -> None:
+        """Let a moving operator pass a cause to the first operator that computes."""
+        event.tainted = True
+        for slot in range(max(len(op.outputs), 1)):
+            item = outputs.get(slot)
+            error = item.error if item is not None else math.inf
+            self.values[Value(number, slot)] = State(error, item is not None, causes=causes)
+
+    def _note_named(self, event: Event, op: Op, given: tuple[Difference, ...]) -> None:
+        """Remember a named difference behind another defect; it may be a cause of its own."""
+        differences = (*given, *self._settings(event.op, op))
+        if differences:
+            event.differences = differences
+            event.blamed = event.op
+            self.flow.tainted_named.append(event)
+
+    def _judge(
+        self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]
+    ) -> None:
+        """Decide whether the operator is where an error begins, and by which difference."""
+        differences = self._differences(event.op, op)
+        worst = event.worst.error if event.worst is not None else math.inf
+        if causes and worst > event.own_floor:
+            self._blame(event, event.op, (*causes, *differences))
+            return
+        unequal = self._unequal_counts(event)
+        if not unequal and (event.worst is None or worst <= HINTED_FACTOR * event.explained):
+            return
+        beyond = worst > event.factor * event.explained
+        if jumps(op) and event.inherited > 0 and math.isfinite(worst):
+            beyond = False
+        blamed, found = self._stretch(event, states, differences)
+        if beyond and not found:
+            blamed, found = self._mover(event.op)
+        if not found and self._is_version_matter(op, event):
+            event.healed, event.blamed = True, event.op
+            self.flow.version_matters.append(event)
+            return
+        if unequal or beyond or found:
+            event.unseen = len({n for s in states.values() for n in s.via})
+            self._blame(event, blamed, found)
+
+    def _is_version_matter(self, op: Op, event: Event) -> bool:
+        """Whether two versions of the framework are known to differ here and nothing reads it.
+
+        MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
+        """
+        worst = event.worst
+        state = op.op_type == "BatchNorm" and worst is not None and worst.rewritten
+        return state and self.flow.two_versions
+
+    def _unequal_counts(self, event: Event) -> bool:
+        return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())
+
+    def _stretch(
+        self, event: Event, states: Mapping[int, State], own: tuple[Difference, ...]
+    ) -> tuple[int, tuple[Difference, ...]]:
+        """The operator to name: the first with a difference among those nobody has seen."""
+        for number in sorted({n for state in states.values() for n in state.via}):
+            found = self._differences(number, self.graph.ops[number])
+            if found:
+                return number, found
+        return event.op, own
+
+    def _mover(self, number: int) -> tuple[int, tuple[Difference, ...]]:
+        """A mover before a guilty operator that moves otherwise than in the golden.
+
+        A Reshape to other dimensions gives the same elements in the same order, and is wrong.
+        """
+        for operand in self.graph.ops[number].flat_inputs():
+            if isinstance(operand, Value) and self.graph.ops[operand.op].op_type in MOVEMENT:
+                found = self._settings(operand.op, self.graph.ops[operand.op])
+                if found:
+                    return operand.op, found
+        return number, ()
+
+    def _settings(self, number: int, op: Op) -> tuple[Difference, ...]:
+        partner = self.found.partner.get(number) if self.found is not None else None
+        if self.found is None or partner is None:
+            return ()
+        golden = self.found.golden.graph.ops[partner]
+        return tuple(setting_differences(op, golden, PASS_FACTOR * self.context[number]))
+
+    def _differences(self, number: int, op: Op) -> tuple[Difference, ...]:
+        """Everything that the two graphs say differently about an operator."""
+        if self.found is None:
+            return ()
+        if number in self.found.partner:
+            return (*self._settings(number, op), *wiring_differences(self.found, number))
+        if op.op_type in IDENTITY:
+            return ()
+        for group in self.found.groups:
+            if number in group.target:
+                return (group_difference(group, self.found),)
+        return ()
+
+    def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
+        event.guilty = True
+        event.blamed = number
+        event.differences = differences
+        self.flow.guilty.append(event)
+
+    def _leave(
+        self,
+        number: int,
+        op: Op,
+        outputs: Mapping[int, Measured],
+        event: Event,
+        states: Mapping[int, State],
+    ) -> None:
+        """Record what the operator's outputs carry."""
+        wrong = event.guilty or event.tainted
+        via = tuple(dict.fromkeys(n for state in states.values() for n in state.via))
+        for slot in range(max(len(op.outputs), 1)):
+            item = outputs.get(slot)
+            if item is None:
+                state = State(event.inherited, tainted=wrong, via=(*via[-64:], number))
+            else:
+                beyond = item.error > event.factor * event.own_floor
+                state = State(item.error, True, wrong and beyond)
+            self.values[Value(number, slot)] = state
+        if wrong:
+            for slot, operand in enumerate(op.flat_inputs()):
+                if slot in rewritten_slots(op) and isinstance(operand, Param):
+                    name = self.graph.parameters[operand.index].name
+                    self.flow.tainted_params.add((self.block.rank, name))
+
+
+def _overwritten(slot: int) -> Difference:
+    text = f"input.{slot} is not what its producer wrote: overwritten between the two operators"
+    return Difference("own-error", f"input.{slot}", text)
+
+
+def _values(target: float, golden: float) -> str:
+    """Two scalars with as few digits as tell them apart."""
+    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
+    return f"{target:.{digits}g} in the target, {golden:.{digits}g} in the golden"
