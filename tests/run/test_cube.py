@@ -92,15 +92,33 @@ def test_wide_results_are_computed_in_tiles_with_the_same_numbers():
         np.testing.assert_allclose(whole[:, start : start + 50], narrow, rtol=2 * gamma(19))
 
 
-def test_tall_images_are_convolved_in_strips_with_the_same_result():
+def test_a_block_holds_sixteen_products():
+    """Sums of 16 ones reach 32768 in float16; there its spacing is 32, and 16 more are lost."""
+    ones = np.ones((1, 40000), np.float32)
+    assert CUBE["MatMul"]([ones, ones.T], PLAIN, round_float16)[0, 0] == 32768
+
+
+@pytest.mark.parametrize(("channels", "want"), [(1, 2052), (5, 2048)])
+def test_a_block_holds_four_kernel_elements_of_few_channels_and_one_of_many(channels, want):
+    """2048 + 1 is lost in float16, unless four ones come in one block."""
+    x = np.zeros((1, channels, 1, 8), np.float32)
+    x[0, 0] = 1
+    w = np.zeros((1, channels, 1, 8), np.float32)
+    w[0, 0, 0] = [2048, 0, 0, 0, 1, 1, 1, 1]
+    settings = {"group": 1, "stride": 1, "dilation": 1, "pad_mode": "valid"}
+    assert CUBE["Conv2D"]([x, w], settings, round_float16).item() == want
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_tall_images_are_convolved_in_strips_with_the_same_result(stride):
     rng = np.random.default_rng(2)
-    x = rng.standard_normal((1, 3, 90, 40)).astype(np.float32)
+    x = rng.standard_normal((1, 3, 90 * stride, 40)).astype(np.float32)
     w = rng.standard_normal((64, 3, 3, 3)).astype(np.float32)
-    settings = {"group": 1, "stride": 1, "dilation": 1, "pad_mode": "same"}
+    settings = {"group": 1, "stride": (stride, 1), "dilation": 1, "pad_mode": "pad", "pad": 1}
     got = CUBE["Conv2D"]([x, w], settings, None)
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     for row in (0, 24, 25, 26, 51, 89):
-        padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
-        part = padded[0, :, row : row + 3, 7:10]
+        part = padded[0, :, row * stride : row * stride + 3, 7:10]
         want = (w.astype(np.float64) * part).sum((1, 2, 3))
         np.testing.assert_allclose(got[0, :, row, 7], want, rtol=1e-4, atol=1e-5)
 

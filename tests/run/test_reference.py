@@ -1,6 +1,7 @@
 """The reference executor: which records it yields, in which dtypes, and how they hang together."""
 
 import math
+import weakref
 from dataclasses import replace
 
 import ml_dtypes
@@ -205,6 +206,17 @@ def test_what_cannot_run_is_refused(graph, feeds, words):
     with pytest.raises(GraphError) as error:
         list(run_reference(graph, feeds))
     assert words in str(error.value)
+
+
+def test_a_value_is_dropped_after_its_last_use():
+    graph = trace(lambda a: F.tanh(F.sqrt(F.exp(a))), X)
+    alive = {}
+    for record in run_reference(graph):
+        if record.key.io == "output" and record.key.op_type != "Parameter":
+            alive[record.key.op_type] = weakref.ref(record.source.array())
+        if record.key.op_type == "Tanh":
+            assert alive["Exp"]() is None
+    assert list(alive) == ["Exp", "Sqrt", "Tanh"]
 
 
 def test_records_come_while_the_graph_runs():
