@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
-from pathlib import Path
 
 import pytest
 
-DATA = Path(__file__).parent / "data"
-PAIRS = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "real").glob("*.tar.xz"))
-
-
-class RealPair:
-    """One unpacked pair of real dumps and what is known about it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.name = folder.name
-        self.folder = folder
-        self.golden = folder / "dump_a"
-        self.target = folder / "dump_b"
-        self.truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+from real_data import DATA, PAIRS, RealPair
 
 
 @pytest.fixture(scope="session")

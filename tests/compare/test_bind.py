@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import PAIRS
+from real_data import PAIRS
 from workbench.compare.bind import bind
 from workbench.dump.names import sanitize, short_name
 from workbench.dump.reader import load

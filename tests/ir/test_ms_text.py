@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import PAIRS
+from real_data import PAIRS
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Param, Value
