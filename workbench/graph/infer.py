@@ -177,10 +177,8 @@ def reshape(call: Call) -> tuple[TensorSpec, ...]:
     known = prod(dim for dim in wanted if dim != -1)
     if wanted.count(-1) > 1 or any(dim < -1 for dim in wanted):
         refuse("shape", "sizes with at most one -1", wanted)
-    if -1 in wanted and known:
-        filled = tuple(prod(shape) // known if dim == -1 else dim for dim in wanted)
-    else:
-        filled = wanted
+    rest = prod(shape) // known if known else 0
+    filled = tuple(rest if dim == -1 else dim for dim in wanted)
     if prod(filled) != prod(shape):
         refuse("shape", f"of {prod(shape)} elements like {shape}", wanted)
     return _like(call, filled)

@@ -180,10 +180,7 @@ def bind(op: Op) -> Bound:
     """
     row = op_def(op.op_type)
     operands = list(enumerate(op.flat_inputs()))
-    if row.tensors < 0:
-        count = _leading_tensors(op, [operand for _, operand in operands])
-    else:
-        count = row.tensors
+    count = row.tensors if row.tensors >= 0 else _leading_tensors(op)
     if len(operands) < count:
         message = f"inputs of {op.name} ({op.op_type}) must be {count} tensors, got {len(operands)}"
         raise GraphError(message)
@@ -194,12 +191,13 @@ def bind(op: Op) -> Bound:
     return Bound(tensors, slots, settings)
 
 
-def _leading_tensors(op: Op, operands: list[Operand]) -> int:
+def _leading_tensors(op: Op) -> int:
     """How many operands of a variadic operator are its tensors."""
     first = op.inputs[0] if op.inputs else None
     if isinstance(first, Bundle):
         return len(first.items)
     constants = 0
+    operands = list(op.flat_inputs())
     for operand in reversed(operands):
         if not isinstance(operand, Const) or constants == len(OPS[op.op_type].settings):
             break
