@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.align import Alignment, align
 from workbench.dump.tree import Note, Skipped
+from workbench.dump.turns import RUN_GAP_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.compare.bind import Binding, Block
     from workbench.compare.pairs import Pairing, Selection
-
-RUN_GAP_US = 1_000_000
-"""Repetitions further apart than this are separate runs of the program, not turns of a loop."""
 
 LIKENESS = 0.5
 """Share of operators two graphs must have in common to be compared under different ids."""

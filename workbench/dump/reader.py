@@ -19,6 +19,7 @@ from workbench.dump.names import is_mapped, parse_name
 from workbench.dump.npy import NpySource
 from workbench.dump.statistic import read_statistics
 from workbench.dump.tree import Dump, Note, Skipped
+from workbench.dump.turns import number_turns
 from workbench.ir.ms_text import read_ms_text
 
 if TYPE_CHECKING:
@@ -80,15 +81,14 @@ class _Tree:
         for name in names:
             if name.endswith(_KNOWN_EXTRAS):
                 continue
-            parts = parse_name(name)
-            if parts is None and is_mapped(name):
-                parts = parse_name(mapping.get(name, ""))
+            full = mapping.get(name, "") if is_mapped(name) else name
+            parts = parse_name(full)
             if parts is None:
                 self._unknown(leaf, name, mapping)
                 continue
             seen.add((parts.op_type, parts.op_name, parts.io, parts.slot))
             if parts.dtype and "writer" not in self.info:
-                word = name.rsplit(".", 2)[-2]  # only the CPU writer capitalises it
+                word = full.rsplit(".", 2)[-2]  # only the CPU writer capitalises it
                 self.info["writer"] = "cpu" if word[0].isupper() else "ascend"
             self.records.append(_record(parts, leaf, f"{leaf.path}/{name}"))
         if "statistic.csv" in names:
@@ -206,28 +206,3 @@ def _record(parts: NameParts, leaf: Leaf, path: str) -> TensorRecord:
         stream_id=parts.stream_id,
         path=path,
     )
-
-
-def number_turns(records: list[TensorRecord]) -> list[TensorRecord]:
-    """Number the repetitions of an operator inside one folder, in order of time.
-
-    An operator's inputs and outputs of one turn are written together, so a new turn begins when a
-    slot repeats. Sources of repetition: loops, and a graph that ran twice under one iteration.
-    """
-    groups: dict[TensorKey, list[TensorRecord]] = {}
-    counts: dict[TensorKey, int] = {}
-    for record in records:
-        group = record.key._replace(io="output", slot=0)
-        groups.setdefault(group, []).append(record)
-        counts[record.key] = counts.get(record.key, 0) + 1
-    repeated = {key._replace(io="output", slot=0) for key, count in counts.items() if count > 1}
-    for group in repeated:
-        turn, seen = 0, set[tuple[str, int]]()
-        for record in sorted(groups[group], key=lambda record: record.timestamp_us):
-            slot = (record.key.io, record.key.slot)
-            if slot in seen:
-                turn += 1
-                seen.clear()
-            seen.add(slot)
-            record.key = record.key._replace(turn=turn)
-    return records

@@ -1,0 +1,198 @@
+"""Small dumps whose every byte is known: networks of a few operators, run by ten lines of NumPy.
+
+Independent of the package's own kernels, writer and namer: a test asserts facts that it has
+constructed itself. A `Shot` is one tensor; a list of shots becomes a dump in memory or on disk.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.dump.tree import Dump
+from workbench.dump.turns import number_turns
+from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
+from workbench.ir.ms_text_writer import write_ms_text
+
+START = 1_700_000_000_000_000
+CPU = {"device_target": "CPU", "ms_version": "2.10.0"}
+
+RUN = {
+    "MatMul": lambda a, b: a @ b,
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "ReLU": lambda a: np.maximum(a, 0),
+    "Tanh": np.tanh,
+    "Exp": np.exp,
+    "Sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "Sign": np.sign,
+    "Reshape": lambda a, shape=None: a,
+    "Transpose": lambda a, axes=None: a.T,
+    "Cast": lambda a, dtype=None: a,
+    "Softmax": lambda a, axis=None: np.exp(a) / np.exp(a).sum(-1, keepdims=True),
+    "LayerNorm": lambda a, *rest: (a - a.mean(-1, keepdims=True)) / a.std(-1, keepdims=True),
+    "AssignAdd": lambda a, b: a + b,
+    "Neg": lambda a: -a,
+    "Pair": lambda a: (a + 1, a + 2),
+}
+"""What each operator type computes."""
+
+
+class Shot(NamedTuple):
+    """One tensor of a run, under the name its file carries."""
+
+    op_type: str
+    name: str
+    io: str
+    slot: int
+    data: Any
+    graph_id: int = 0
+    iteration: int = 0
+    rank: int = 0
+    time: int = START
+    net_name: str = "Net"
+
+
+@dataclass
+class Net:
+    """A network under construction; operators are float32 unless told otherwise."""
+
+    parameters: list[Parameter] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+
+    def feed(self, name: str, shape=(4, 4), dtype="float32") -> Param:
+        self.parameters.append(Parameter(name, TensorSpec(dtype, shape)))
+        return Param(len(self.parameters) - 1)
+
+    def weight(self, name: str, shape=(4, 4)) -> Param:
+        self.parameters.append(Parameter(name, TensorSpec("float32", shape), True, name))
+        return Param(len(self.parameters) - 1)
+
+    def op(self, op_type: str, *inputs, name="", shape=(4, 4), dtype="float32", outputs=1, line=0,
+           attrs=None, **changes) -> Value:  # fmt: skip
+        """Append an operator; return its first output."""
+        count = sum(op.op_type == op_type for op in self.ops)
+        spec = TensorSpec(dtype, shape)
+        frames = (SourceFrame("/home/user/net.py", line, f"x = call_{line}(x)"),) if line else ()
+        specs = tuple(self._spec(operand) for operand in inputs)
+        self.ops.append(
+            Op(name or f"Default/{op_type}-op{count}", op_type, inputs, attrs or {},
+               (spec,) * outputs, specs, frames=frames, **changes)
+        )  # fmt: skip
+        return Value(len(self.ops) - 1)
+
+    def _spec(self, operand) -> TensorSpec | None:
+        if isinstance(operand, Value):
+            return self.ops[operand.op].outputs[operand.slot]
+        if isinstance(operand, Param):
+            return self.parameters[operand.index].spec
+        return TensorSpec(operand.dtype, ()) if isinstance(operand, Const) else None
+
+    def graph(self, *results, graph_id: int = 0) -> Graph:
+        ends = results or (Value(len(self.ops) - 1),)
+        name = f"kernel_graph{graph_id}"
+        return Graph(name, tuple(self.parameters), tuple(self.ops), ends, graph_id)
+
+
+def file_name(name: str) -> str:
+    """Name of an operator or parameter as files carry it."""
+    return name.replace("/", "_").replace(".", "_")
+
+
+def given(graph: Graph, seed: int = 0) -> dict[str, Any]:
+    """Random feeds and weights by name."""
+    rng = np.random.default_rng(seed)
+    return {
+        p.name: rng.standard_normal(p.spec.shape).astype(p.spec.dtype) for p in graph.parameters
+    }
+
+
+def shoot(graph: Graph, values: dict[str, Any], *, alter=None, iteration=0, rank=0, start=START,
+          step=10, net_name="Net", parameters=True) -> list[Shot]:  # fmt: skip
+    """Run a graph; ``alter`` maps operator names to functions that spoil their output."""
+    results: dict[int, tuple] = {}
+    shots: list[Shot] = []
+    place = (graph.graph_id, iteration, rank)
+    for number, op in enumerate(graph.ops):
+        inputs = []
+        for operand in op.flat_inputs():
+            if isinstance(operand, Value):
+                inputs.append(results[operand.op][operand.slot])
+            elif isinstance(operand, Param):
+                inputs.append(values[graph.parameters[operand.index].name])
+            else:
+                inputs.append(np.asarray(operand.value))
+        out = RUN[op.op_type](*inputs)
+        out = out if isinstance(out, tuple) else (out,)
+        out = tuple(np.asarray(o).astype(s.dtype) for o, s in zip(out, op.outputs, strict=True))
+        if alter and op.name in alter:
+            out = tuple(np.asarray(alter[op.name](o)).astype(o.dtype) for o in out)
+        results[number] = out
+        time = start + step * number
+        for io, tensors in (("input", inputs), ("output", out)):
+            shots += [
+                Shot(op.op_type, file_name(op.name), io, slot, data, *place, time, net_name)
+                for slot, data in enumerate(tensors)
+            ]
+    end = start + step * len(graph.ops)
+    shots += [
+        Shot("Parameter", file_name(p.name), "output", 0, values[p.name], *place, end, net_name)
+        for p in graph.parameters
+        if p.is_weight and parameters
+    ]
+    return shots
+
+
+def in_memory(shots: list[Shot], *graphs: Graph, info=CPU, rank: int = 0) -> Dump:
+    """A dump whose data lie in memory."""
+    records = [
+        TensorRecord(
+            TensorKey(s.op_type, s.name, s.io, s.slot, s.graph_id, s.iteration, s.rank, s.net_name),
+            TensorSpec(s.data.dtype.name, None),
+            ArraySource(s.data),
+            timestamp_us=s.time,
+        )
+        for s in shots
+    ]
+    table = {(rank, graph.graph_id): graph for graph in graphs}
+    return Dump("memory", "mindspore", tuple(number_turns(records)), table, info=dict(info))
+
+
+def on_disk(root: Path, shots: list[Shot], *graphs: Graph, info=CPU, rank: int = 0) -> Path:
+    """The same as MindSpore's CPU tree."""
+    for s in shots:
+        folder = root / f"rank_{s.rank}" / s.net_name / str(s.graph_id) / str(s.iteration)
+        folder.mkdir(parents=True, exist_ok=True)
+        word = s.data.dtype.name.capitalize().replace("Bool_", "Bool")
+        middle = f"{s.op_type}.{s.name}.0.0.{s.time}.{s.io}.{s.slot}"
+        np.save(folder / f"{middle}.DefaultFormat.{word}.npy", s.data)
+    base = root / f"rank_{rank}"
+    for graph in graphs:
+        write_ir(base / f"graphs/ms_output_trace_code_graph_{graph.graph_id}.ir", graph)
+    if info:
+        (base / ".dump_metadata").mkdir(parents=True, exist_ok=True)
+        (base / ".dump_metadata/config.json").write_text(json.dumps(info))
+    return root
+
+
+def write_ir(path: Path, graph: Graph) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(write_ms_text(graph), encoding="utf-8")
+
+
+def chain(*types: str, **changes) -> Graph:
+    """A feed ``x`` through operators in a row; every MatMul reads a weight of its own."""
+    net = Net()
+    value: Any = net.feed("x")
+    for number, op_type in enumerate(types):
+        inputs = (value,)
+        if op_type == "MatMul":
+            inputs = (value, net.weight(f"fc{number}.weight"))
+        value = net.op(op_type, *inputs, line=100 + number, **changes.get(f"at_{number}", {}))
+    return net.graph()
