@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from sample_results import make_finding, make_result, make_row, network_result
 
 import workbench.show
+from sample_results import make_finding, make_result, make_row, network_result
 from workbench.show.plots import STYLES, divergence_figure, divergence_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -92,3 +92,19 @@ def test_the_figure_takes_the_title_and_size_it_is_given():
     figure = divergence_figure(make_result(), title="cost $5", width=6, height=3)
     assert figure.axes[0].get_title(loc="left") == "cost $5"
     assert tuple(figure.get_size_inches()) == (6, 3)
+
+
+def test_a_figure_shows_itself_in_both_formats_of_a_notebook():
+    result = network_result(120, 2)
+    svg, png = divergence_figure(result)._repr_svg_(), divergence_figure(result)._repr_png_()
+    ET.fromstring(svg)
+    assert "DejaVu" not in svg  # not every reader's machine has that font
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert divergence_figure(result)._repr_svg_() == svg
+    assert divergence_figure(result)._repr_png_() == png
+
+
+def test_what_is_shown_is_the_figure_as_it_is_now():
+    figure = divergence_figure(network_result(120, 2))
+    figure.axes[0].set_title("mine", loc="left")
+    assert "mine" in texts(figure._repr_svg_())

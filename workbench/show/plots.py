@@ -1,7 +1,8 @@
 """The divergence plot as a matplotlib `Figure` or as deterministic SVG; never through pyplot.
 
 pyplot keeps figures in a global registry that notebook handlers on other threads corrupt; a
-`Figure` of one's own and one lock around drawing do not have that problem.
+`Figure` of one's own and one lock around drawing do not have that problem. Import this module only
+where something is drawn: it loads matplotlib.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
 from workbench.show import words
 from workbench.show.series import series
 
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from workbench.compare.result import Result
     from workbench.show.series import Lane, Mark, Point, Segment, Series
@@ -53,30 +56,48 @@ _SETTINGS: dict[Any, Any] = {
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+_SILENT = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+"""Metadata of an SVG that would differ from run to run, or say nothing."""
+
+
+class ShownFigure(Figure):
+    """A Figure that a notebook displays by itself; matplotlib's own is shown by pyplot only.
+
+    Both images go into the notebook: SVG stays sharp and is preferred, but JupyterLab shows PNG
+    alone as long as a notebook is not trusted.
+    """
+
+    def _repr_svg_(self) -> str:
+        with _LOCK, mpl.rc_context(_SETTINGS):
+            return _svg(self, dpi=144)
+
+    def _repr_png_(self) -> bytes:
+        with _LOCK, mpl.rc_context(_SETTINGS):
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=100, metadata={"Software": None})
+        return out.getvalue()
+
+
 def divergence_figure(
     result: Result, *, title: str = "", width: float = 11.0, height: float = 4.2
-) -> Figure:
+) -> ShownFigure:
     """Draw error against execution order.
 
     Errors are relative and dimensionless, on a log scale; NaN and Inf lie in a lane above it, exact
     zeros and rows without a measured error in lanes below. The shaded band is the noise floor.
     ``width`` and ``height`` are in inches. Tensors without a partner have no error and no place.
     """
-    with _LOCK:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
-        with mpl.rc_context(_SETTINGS):
-            figure = Figure(figsize=(width, height), facecolor="white", layout="constrained")
-            axes = figure.add_subplot()
-            picture = series(result)
-            lanes = _lanes(picture)
-            _draw_frame(axes, picture, lanes)
-            _draw_segments(axes, picture.segments)
-            _draw_floor(axes, picture)
-            _draw_points(axes, picture, lanes)
-            rows = _draw_marks(axes, picture.marks, picture.width)
-            _draw_title(axes, title or _headline(picture), rows)
+    with _LOCK, mpl.rc_context(_SETTINGS):
+        figure = ShownFigure(figsize=(width, height), facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        picture = series(result)
+        lanes = _lanes(picture)
+        _draw_frame(axes, picture, lanes)
+        _draw_segments(axes, picture.segments)
+        _draw_floor(axes, picture)
+        _draw_points(axes, picture, lanes)
+        rows = _draw_marks(axes, picture.marks, picture.width)
+        _draw_title(axes, title or _headline(picture), rows)
     return figure
 
 
@@ -86,25 +107,26 @@ def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) 
     Points are an embedded image, so 20,000 of them stay small. Text and axes take ``currentColor``
     and the background is empty, so that the drawing follows the theme of the page around it.
     """
-    with _LOCK:
-        import matplotlib as mpl
-
-        with mpl.rc_context(_SETTINGS):
-            figure = divergence_figure(result, width=width, height=height)
-            out = io.StringIO()
-            none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-            dpi = 120 if len(result.rows) <= 5_000 else 100
-            figure.savefig(out, format="svg", dpi=dpi, transparent=True, metadata=none)
-    return _inline(out.getvalue())
+    with _LOCK, mpl.rc_context(_SETTINGS):
+        figure = divergence_figure(result, width=width, height=height)
+        dpi = 120 if len(result.rows) <= 5_000 else 100
+        return _inline(_svg(figure, dpi, transparent=True))
 
 
-def _inline(text: str) -> str:
-    """Drop the XML prolog and the size in points, take the page's font and its ink."""
-    body = text[text.index("<svg") :]
-    body = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", body)
+def _svg(figure: Figure, dpi: int, *, transparent: bool = False) -> str:
+    """Return a figure as an ``<svg>`` element in the font of the place where it is shown."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", dpi=dpi, transparent=transparent, metadata=_SILENT)
+    text = out.getvalue()
+    body = text[text.index("<svg") :].strip()
+    return re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", body)
+
+
+def _inline(body: str) -> str:
+    """Drop the size in points, and take the ink of the page."""
     body = re.sub(r"(<svg [^>]*?)width=\"[^\"]*pt\" height=\"[^\"]*pt\"", r"\1", body, count=1)
     label = 'role="img" aria-label="Relative error of every matched tensor in execution order"'
-    return body.replace(_INK, "currentColor").replace("<svg ", f"<svg {label} ", 1).strip()
+    return body.replace(_INK, "currentColor").replace("<svg ", f"<svg {label} ", 1)
 
 
 def _lanes(picture: Series) -> dict[Lane, float]:
