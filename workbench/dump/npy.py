@@ -12,7 +12,7 @@ import math
 import os
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 import ml_dtypes
@@ -294,22 +294,27 @@ class _Local(threading.local):
 _local = _Local()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NpySource:
     """The tensor in one npy file; nothing is read before it is asked for."""
 
     path: str
+    _spec: TensorSpec | None = field(default=None, init=False, repr=False, compare=False)
 
     def payload(self, buffer: Buffer) -> Payload:
         """Open the file for reading in blocks; raises FormatError if it is not what it claims."""
-        return Payload(self.path, buffer)
+        payload = Payload(self.path, buffer)
+        self._spec = TensorSpec(payload.header.name, payload.header.shape)
+        return payload
 
     def spec(self) -> TensorSpec:
-        with Payload(self.path, _local.buffer) as payload:
-            return TensorSpec(payload.header.name, payload.header.shape)
+        if self._spec is None:  # whoever has measured the file has seen its header already
+            self.payload(_local.buffer).close()
+        assert self._spec is not None
+        return self._spec
 
     def array(self) -> NDArray[Any]:
-        with Payload(self.path, _local.buffer) as payload:
+        with self.payload(_local.buffer) as payload:
             header = payload.header
             flat = np.empty(header.size, DTYPES[header.name].storage)
             at = 0
