@@ -23,7 +23,7 @@ from workbench.core.errors import FormatError
 from workbench.graph.nodes import SourceFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 SCHEMA = "workbench.comparison/1"
 
@@ -115,9 +115,15 @@ def _row(row: Row) -> dict[str, Any]:
         "match": {"rule": row.match_rule, "score": _number(row.match_score)},
         "status": row.status,
         "reason": row.reason,
-        "metrics": {title: _number(value) for title, value in row.metrics.items()},
+        "metrics": _metrics(row.metrics),
         "source": _source(row.source),
     }
+
+
+def _metrics(metrics: Mapping[str, float]) -> dict[str, Any]:
+    if all(map(math.isfinite, metrics.values())):  # nearly always, and 28 times a row
+        return dict(metrics)
+    return {title: _number(value) for title, value in metrics.items()}
 
 
 def _source(frame: SourceFrame | None) -> dict[str, Any] | None:
