@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from sample_results import NASTY, network_result
 
+from sample_results import NASTY, network_result
 from workbench.show.report import write_report
 
 pytestmark = pytest.mark.browser
@@ -108,6 +108,12 @@ def column(page, heading):
     place = page.locator(".wbx-table thead th").all_inner_texts()
     index = [text.strip(" ▲▼\n") for text in place].index(heading)
     return page.eval_on_selector_all(ROWS, f"rows => rows.map(r => r.cells[{index}].textContent)")
+
+
+def largest_mark(page):
+    """Width in pixels of the largest status symbol that can be seen."""
+    boxes = [mark.bounding_box() for mark in page.locator(".wb-mark").all() if mark.is_visible()]
+    return max(box["width"] for box in boxes)
 
 
 def sort(page, heading):
@@ -340,6 +346,7 @@ def test_without_javascript_the_essentials_can_be_read(visit, reports):
     assert page.locator(".wb-static svg").first.is_visible()
     assert page.locator(".wb-worst tbody tr").count() == 20
     assert page.locator(".wb-finding").count() == len(result.findings)
+    assert largest_mark(page) < 20
     page.locator("summary", has_text="mislabelled").click()
     assert page.get_by_text("half of a float32 buffer stored as float16").first.is_visible()
 
@@ -395,6 +402,7 @@ def test_print_shows_the_drawing_and_all_failing_rows(visit, reports):
     assert page.locator("#print tbody tr").count() == bad
     assert f"{bad} of {bad} failing and warning rows" in page.locator("#print caption").inner_text()
     assert page.locator(".wb-worst").is_hidden()
+    assert largest_mark(page) < 20
     assert page.evaluate(CONTRAST) == []
     assert len(page.pdf()) > 20_000
 

@@ -5,8 +5,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from sample_results import NASTY, make_finding, make_result, make_row, network_result
 
+from sample_results import NASTY, make_finding, make_result, make_row, network_result
 from workbench.compare.result import Anomaly, Coverage, SideInfo
 from workbench.show.html import TOP_ROWS, repr_html
 

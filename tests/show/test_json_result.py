@@ -6,8 +6,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_results import make_finding, make_result, make_row, network_result
 
+from sample_results import make_finding, make_result, make_row, network_result
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import SourceFrame
 from workbench.show.json_result import dumps, from_json, to_json

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_results import make_result, make_row, network_result
 
+from sample_results import make_result, make_row, network_result
 from workbench.show import payload
 from workbench.show.payload import embed, explorer_data, left_out
 

@@ -8,9 +8,9 @@ import json
 import re
 
 import pytest
-from sample_results import NASTY, make_result, network_result
 from test_html import Reader
 
+from sample_results import NASTY, make_result, network_result
 from workbench.core.errors import WorkbenchError
 from workbench.show.report import SECTIONS, report_html, write_report
 

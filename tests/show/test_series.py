@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_results import make_finding, make_result, make_row
 
+from sample_results import make_finding, make_result, make_row
 from workbench.show.series import MAX_DECADES, positions, series
 
 

@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 import pytest
-from sample_results import make_result, make_row, network_result
 
+from sample_results import make_result, make_row, network_result
 from workbench.show.tables import csv_text, frame, write_csv
 
 

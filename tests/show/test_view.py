@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_results import make_result, make_row, network_result
 
+from sample_results import make_result, make_row, network_result
 from workbench.compare.metrics import METRICS
 from workbench.compare.result import Anomaly, Coverage, SideInfo
 from workbench.show import view
@@ -87,10 +87,10 @@ def test_anomalies_are_counted_per_side():
 @pytest.mark.parametrize("title", METRICS)
 def test_every_metric_of_the_code_is_defined_in_the_report(title):
     result = make_result(rows=(make_row(metrics={title: 1.0}),))
-    [(name, formula, _)] = view.definitions(result)
-    assert (name, formula) == (title, METRICS[title].formula)
+    [definition] = [entry for _, group in view.definitions(result) for entry in group]
+    assert (definition.title, definition.formula) == (title, METRICS[title].formula)
 
 
 def test_a_metric_nobody_defined_is_still_listed():
     result = make_result(rows=(make_row(metrics={"Homemade": 1.0}),))
-    assert view.definitions(result) == [("Homemade", "no definition known", "")]
+    assert view.definitions(result)[0][1] == [("Homemade", "no definition known", "")]

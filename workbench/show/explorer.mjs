@@ -523,7 +523,7 @@ function drawMarks(context, scale, inks, marks) {
 
 // ------------------------------------------------------------------------------------ table
 
-const WIDTHS = { op_name: 370, order: 62, op_type: 120, tensor: 84, status: 134, shape: 120, golden_shape: 120, golden: 260,
+const WIDTHS = { op_name: 370, order: 62, op_type: 150, tensor: 84, status: 134, shape: 120, golden_shape: 120, golden: 260,
   rule: 110, reason: 260, source: 240, code: 240, dtype: 84, golden_dtype: 110 };
 let serial = 0;
 
@@ -722,7 +722,7 @@ function createBar(store) {
   const range = h("button", { type: "button", class: "wbx-chip wbx-range", hidden: true, onclick: () => store.update({ filter: { ...store.filter, range: null } }) });
   const reset = h("button", { type: "button", class: "wbx-reset", onclick: () => store.update({ filter: EMPTY, sort: { key: "", down: false } }) }, "Reset");
   const element = h("div", { class: "wbx-bar", role: "group", "aria-label": "Filters" }, input,
-    h("span", { class: "wbx-chips" }, ...chips, range), h("span", { class: "wbx-chips wbx-rest" }, ...selects, shown, reset));
+    h("span", { class: "wbx-chips" }, ...chips, range), h("span", { class: "wbx-chips wbx-rest" }, ...selects, h("span", { class: "wbx-result" }, shown, reset)));
 
   function toggle(name) {
     const old = store.filter.statuses;

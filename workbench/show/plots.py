@@ -98,6 +98,8 @@ def divergence_figure(
         _draw_points(axes, picture, lanes)
         rows = _draw_marks(axes, picture.marks, picture.width)
         _draw_title(axes, title or _headline(picture), rows)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out anew, every drawing would differ a little
     return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.compare.metrics import METRICS, ON_DEMAND
+from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
 from workbench.compare.result import FINDING_KINDS
 from workbench.show import words
 from workbench.show.columns import alone, metric_titles, shown_status
@@ -112,14 +112,25 @@ def status_counts(rows: Iterable[Row]) -> dict[str, int]:
     return {status: count for status, count in counts.items() if count}
 
 
-def definitions(result: Result) -> list[tuple[str, str, str]]:
-    """Title, formula and direction of every metric that the rows hold."""
-    table = {**METRICS, **ON_DEMAND}
+class Definition(NamedTuple):
+    """What a metric means, and which way is better (empty: neither)."""
+
+    title: str
+    formula: str
+    better: str
+
+
+def definitions(result: Result) -> list[tuple[str, list[Definition]]]:
+    """Definitions of the metrics that the rows hold: those of the pair, then those of one side."""
+    known = {**METRICS, **ON_DEMAND}
+    groups: dict[bool, list[Definition]] = {False: [], True: []}
+    for title in metric_titles(result.rows):
+        metric = known.get(title, Metric("no definition known", "neither"))
+        entry = Definition(title, metric.formula, _BETTER[metric.better])
+        groups[title.startswith(("Target", "Golden"))].append(entry)
     return [
-        (title, table[title].formula, _BETTER[table[title].better])
-        if title in table
-        else (title, "no definition known", "")
-        for title in metric_titles(result.rows)
+        ("Metrics of a pair (t target, g golden, d = t − g)", groups[False]),
+        ("Figures of one side", groups[True]),
     ]
 
 
