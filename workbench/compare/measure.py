@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
-from workbench.compare.kernel_numpy import NumpyKernel
+from workbench.compare.kernel_numpy import CHUNK, NumpyKernel, widen
 from workbench.compare.metrics import Divergence, Sums, finish, unmeasured
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
@@ -22,7 +22,7 @@ from workbench.core.tensors import ArraySource
 from workbench.dump.npy import Buffer, NpySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,7 @@ _JIT_BYTES = 500_000_000
 _JIT_PAIRS = 11_000
 _STORAGES = frozenset(row.storage for row in DTYPES.values())
 _HUGE, _MINUTE = 2.0**480, 2.0**-480
+_EPSILON = 2.0**-23
 
 
 class Kernel(Protocol):
@@ -117,8 +118,10 @@ def choose_kernel(total_bytes: int, pairs: int) -> KernelName:
 def _kernel(name: str | None) -> Kernel:
     """Return a new kernel; ``None`` takes the compiled one if the process has loaded it already."""
     if name == "numba" or (name is None and "workbench.compare.kernel_numba" in sys.modules):
-        from workbench.compare.kernel_numba import NumbaKernel
-
+        try:
+            from workbench.compare.kernel_numba import NumbaKernel
+        except ImportError:  # numba refuses NumPy versions newer than itself
+            return NumpyKernel()
         return NumbaKernel()
     return NumpyKernel()
 
@@ -160,8 +163,9 @@ def measure(
         sums = _gather(pair, _kernel(kernel), cancelled)
     scale = 1.0
     if sums and _leaves_float64(sums):
-        scale = 2.0 ** math.frexp(sums.largest)[1]
-        sums = _rescale(target, golden, sums, kernel, cancelled)
+        exponent = math.frexp(sums.largest)[1] - 1
+        scale = 2.0**exponent
+        sums = _rescale(target, golden, sums, kernel, cancelled, exponent)
     if sums is None:
         return unmeasured("cancelled", sizes[0])
     return finish(sums, nan_agrees=nan_agrees, reshaped=reshaped, parts=parts, scale=scale)
@@ -213,25 +217,33 @@ def _open(source: Source, buffer: Buffer) -> Elements:
     return _Array(source.array())
 
 
+def _pieces(pair: _Pair) -> Iterator[tuple[NDArray[Any], NDArray[Any], int]]:
+    """Yield equally long real pieces of both sides, and the flat index of their first number."""
+    target, golden = pair.target, pair.golden
+    at, size = 0, target.size
+    while at < size:
+        count = min(target.ready(), golden.ready())
+        t, g = target.take(count), golden.take(count)
+        if pair.complex:
+            yield _parts(t), _parts(g), 2 * at
+        else:
+            yield t, g, at
+        at += count
+
+
 def _gather(
     pair: _Pair, kernel: Kernel, cancelled: Cancelled | None, exponent: int = 0
 ) -> Sums | None:
     """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
-    target, golden = pair.target, pair.golden
     with np.errstate(all="ignore"):
-        at, size = 0, target.size
-        while at < size:
+        for t, g, start in _pieces(pair):
             if cancelled is not None and cancelled():
                 return None
-            count = min(target.ready(), golden.ready())
-            t, g, start = target.take(count), golden.take(count), at
-            if pair.complex:
-                t, g, start = _parts(t), _parts(g), 2 * at
             if exponent:
-                t, g = _scaled(t, exponent), _scaled(g, exponent)
-            kernel.add(t, g, start)
-            at += count
-        return kernel.sums()
+                kernel.add(_scaled(t, exponent), _scaled(g, exponent), start)
+            else:
+                kernel.add(t, g, start)
+    return kernel.sums()
 
 
 def _parts(x: NDArray[Any]) -> NDArray[Any]:
@@ -256,10 +268,11 @@ def _rescale(
     sums: Sums,
     kernel: KernelName | None,
     cancelled: Cancelled | None,
+    exponent: int,
 ) -> Sums | None:
-    """Gather again from data divided by a power of two; only sums that can leave float64 change."""
+    """Gather again from data divided by 2^exponent; only sums that can leave float64 change."""
     with _Pair(target, golden) as pair:
-        again = _gather(pair, _kernel(kernel), cancelled, math.frexp(sums.largest)[1])
+        again = _gather(pair, _kernel(kernel), cancelled, exponent)
     if again is None:
         return None
     return sums._replace(**{name: getattr(again, name) for name in _SCALED})
@@ -276,3 +289,53 @@ _SCALED = (
     "square",
     "absolute",
 )
+
+
+def measure_kl(target: Source, golden: Source) -> float:
+    """Return the Kullback-Leibler divergence of METRICS' table of figures on demand.
+
+    Reads both sides twice. Only jointly finite elements count; a constant side is a uniform
+    distribution; NaN if no element is left or the element counts differ.
+    """
+    with _Pair(target, golden) as pair:
+        if pair.target.size != pair.golden.size:
+            return math.nan
+        ranges = _ranges(pair)
+    if ranges is None:
+        return math.nan
+    total_p = total_q = total = 0.0
+    with _Pair(target, golden) as pair:
+        for t, g in _finite_pieces(pair):
+            p, q = _shares(t, *ranges[0]), _shares(g, *ranges[1])
+            total_p += float(p.sum())
+            total_q += float(q.sum())
+            total += float((p * np.log(p / q)).sum())
+    return max(0.0, total / total_p - math.log(total_p / total_q))
+
+
+def _finite_pieces(pair: _Pair) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    for target, golden, _ in _pieces(pair):
+        for at in range(0, target.size, CHUNK):
+            t, g = np.empty((2, min(CHUNK, target.size - at)))
+            widen(target[at : at + CHUNK], t)
+            widen(golden[at : at + CHUNK], g)
+            finite = np.isfinite(t) & np.isfinite(g)
+            if finite.any():
+                yield t[finite], g[finite]
+
+
+def _ranges(pair: _Pair) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return minimum and maximum of both sides over jointly finite elements."""
+    low_t = low_g = math.inf
+    high_t = high_g = -math.inf
+    for t, g in _finite_pieces(pair):
+        low_t, high_t = min(low_t, float(t.min())), max(high_t, float(t.max()))
+        low_g, high_g = min(low_g, float(g.min())), max(high_g, float(g.max()))
+    return ((low_t, high_t), (low_g, high_g)) if high_t >= low_t else None
+
+
+def _shares(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Scale to [0, 1] and raise to float32's epsilon; halves keep the range inside float64."""
+    width = high / 2 - low / 2
+    scaled = (x / 2 - low / 2) / width if width else np.zeros_like(x)
+    return np.maximum(scaled, _EPSILON)
