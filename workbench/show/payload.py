@@ -63,20 +63,22 @@ def explorer_data(result: Result) -> dict[str, Any]:
 
 def page_columns(result: Result) -> tuple[Column, ...]:
     """Columns of the table in the page; large results leave one-sided descriptions to the files."""
+    return _kept(screen_columns(result), result)
+
+
+def left_out(result: Result) -> tuple[str, ...]:
+    """Titles of the columns that `page_columns` leaves to the files."""
     shown = screen_columns(result)
+    kept = {column.title for column in _kept(shown, result)}
+    return tuple(c.title for c in shown if c.title not in kept and c.title != _ERROR)
+
+
+def _kept(shown: tuple[Column, ...], result: Result) -> tuple[Column, ...]:
     if all(repr(row.metrics.get(_ERROR, row.error)) == repr(row.error) for row in result.rows):
         shown = tuple(c for c in shown if c.title != _ERROR)  # the column Error has it already
     if len(result.rows) <= DESCRIPTION_LIMIT:
         return shown
     return tuple(c for c in shown if not _describes(c))
-
-
-def left_out(result: Result) -> tuple[str, ...]:
-    """Titles of the columns that `page_columns` leaves to the files."""
-    kept = {column.title for column in page_columns(result)}
-    return tuple(
-        c.title for c in screen_columns(result) if c.title not in kept and c.title != _ERROR
-    )
 
 
 def _describes(column: Column) -> bool:

@@ -88,18 +88,23 @@ def divergence_figure(
     ``width`` and ``height`` are in inches. Tensors without a partner have no error and no place.
     """
     with _LOCK, mpl.rc_context(_SETTINGS):
-        figure = ShownFigure(figsize=(width, height), facecolor="white", layout="constrained")
-        axes = figure.add_subplot()
-        picture = series(result)
-        lanes = _lanes(picture)
-        _draw_frame(axes, picture, lanes)
-        _draw_segments(axes, picture.segments)
-        _draw_floor(axes, picture)
-        _draw_points(axes, picture, lanes)
-        rows = _draw_marks(axes, picture.marks, picture.width)
-        _draw_title(axes, title or _headline(picture), rows)
+        figure = _drawn(result, title, width, height)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # laid out anew, every drawing would differ a little
+    return figure
+
+
+def _drawn(result: Result, title: str, width: float, height: float) -> ShownFigure:
+    figure = ShownFigure(figsize=(width, height), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    picture = series(result)
+    lanes = _lanes(picture)
+    _draw_frame(axes, picture, lanes)
+    _draw_segments(axes, picture.segments)
+    _draw_floor(axes, picture)
+    _draw_points(axes, picture, lanes)
+    rows = _draw_marks(axes, picture.marks, picture.width)
+    _draw_title(axes, title or _headline(picture), rows)
     return figure
 
 
@@ -110,7 +115,7 @@ def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) 
     and the background is empty, so that the drawing follows the theme of the page around it.
     """
     with _LOCK, mpl.rc_context(_SETTINGS):
-        figure = divergence_figure(result, width=width, height=height)
+        figure = _drawn(result, "", width, height)
         dpi = 120 if len(result.rows) <= 5_000 else 100
         return _inline(_svg(figure, dpi, transparent=True))
 
