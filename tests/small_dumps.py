@@ -24,6 +24,7 @@ CPU = {"device_target": "CPU", "ms_version": "2.10.0"}
 
 RUN = {
     "MatMul": lambda a, b: a @ b,
+    "MatMulRelu": lambda a, b: np.maximum(a @ b, 0),
     "Add": lambda a, b: a + b,
     "Sub": lambda a, b: a - b,
     "Mul": lambda a, b: a * b,

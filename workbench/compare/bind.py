@@ -142,6 +142,7 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
         mine = sorted(
             (g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id
         )
+        mine = _fitting(mine, records, rank, binding)
         names = _choose(mine, records, binding) if mine else {}
         _assign(records, names, binding)
     find_oddities(binding)
@@ -155,22 +156,43 @@ def _file_op(key: TensorKey) -> FileOp:
 def _choose(graphs: list[Graph], records: Iterable[TensorRecord], binding: Binding) -> Names:
     """Pick the rule that names most files; among equals the one whose links hold."""
     files: dict[FileOp, dict[tuple[str, int], TensorRecord]] = {}
+    ids = {graph.graph_id for graph in graphs}
     for record in records:
-        if record.key.op_type != "Parameter":
+        if record.key.op_type != "Parameter" and record.key.graph_id in ids:
             files.setdefault(_file_op(record.key), {}).setdefault(
                 (record.key.io, record.key.slot), record
             )
     tables = {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
     hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
     best = max(hits.values(), default=0)
-    if files and best * 2 < len(files):
-        detail = f"the IR names {best} of {len(files)} dumped operators; it is of another run and is not used"
-        binding.notes.append(Note("graph-mismatch", "", detail))
-        return {}
     rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
     winner = _by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]
     _note_renumbered(winner, tables, files, graphs, binding)
     return tables[winner]
+
+
+def _fitting(
+    graphs: list[Graph], records: Sequence[TensorRecord], rank: int, binding: Binding
+) -> list[Graph]:
+    """Graphs that name at least half of their dumped operators; the others are put aside."""
+    dumped: dict[int, set[FileOp]] = {graph.graph_id: set() for graph in graphs}
+    for record in records:
+        if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
+            dumped[record.key.graph_id].add(_file_op(record.key))
+    named = [{file for file, _ in make(graphs)} for make in BIND_RULES.values()]
+    fitting = []
+    for graph in graphs:
+        files = dumped[graph.graph_id]
+        best = max(len(files & names) for names in named)
+        if best * 2 >= len(files):
+            fitting.append(graph)
+            continue
+        detail = f"the IR names {best} of {len(files)} dumped operators; it is of another run and is not used"
+        binding.notes.append(Note("graph-mismatch", graph.name, detail))
+        binding.graphs = {
+            key: g for key, g in binding.graphs.items() if key != (rank, graph.graph_id)
+        }
+    return fitting
 
 
 def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
@@ -258,19 +280,21 @@ def _note_renumbered(
 def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> None:
     """Put every record of one rank into its operator's run."""
     strange: dict[tuple[str, str], int] = {}
-    for record in records:
+    for record in sorted(records, key=lambda record: record.timestamp_us):
         key = record.key
         block = Block(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
         if key.op_type == "Parameter":
-            binding.parameters.setdefault(block, {})[key.op_name] = record
+            plain = (key.io, key.slot) == ("output", 0)
+            name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
+            binding.parameters.setdefault(block, {})[name] = record
             continue
         numbers = names.get(_file_op(key))
-        if numbers is None and names:
+        if numbers is None and binding.graph(block) is not None:
             detail = "the graph has no such operator: left from another run, or not of this graph"
             binding.skipped.append(Skipped(key.op_name, "not-in-graph", detail))
             continue
         if numbers is None:
-            # without a graph every file-side operator gets a number of its own, the same everywhere
+            # without a graph every file-side operator gets a number in order of time
             number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
         else:
             number = numbers[key.turn % len(numbers)]

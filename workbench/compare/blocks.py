@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 LIKENESS = 0.5
 """Share of operators two graphs must have in common to be compared under different ids."""
 
+SURE = 0.95
+"""Share from which on no other graph is tried: training and evaluation share half and more."""
+
 
 def pair_graphs(
     target: Binding, golden: Binding, selection: Selection, pairing: Pairing
@@ -75,7 +78,7 @@ def _best_graph(
         share = _likeness(found)
         if best is None or share > best[0]:
             best = (share, graph_id, found)
-        if share >= LIKENESS and graph_id == key[1]:
+        if share >= SURE:
             break
     if best is None:
         return key[1] if key[1] in left else None
@@ -174,3 +177,4 @@ def _skip_blocks(binding: Binding, blocks: list[Block], skipped: list[Skipped]) 
     for block in blocks:
         for run in binding.runs.pop(block, {}).values():
             skipped += [Skipped(run.op_name, "older-run") for _ in run.tensors]
+        skipped += [Skipped(name, "older-run") for name in binding.parameters.pop(block, {})]

@@ -74,10 +74,28 @@ def compare_dumps(
 
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
-    """Bind both dumps; a side without graphs borrows those of the other."""
-    ours = bind(target, None if target.graphs or not golden.graphs else golden.graphs)
-    theirs = bind(golden, None if golden.graphs or not target.graphs else target.graphs)
-    return ours, theirs
+    """Bind both dumps; where a side has no graph that fits, it borrows the other's."""
+    ours, theirs = bind(target), bind(golden)
+    return _complete(ours, theirs), _complete(theirs, ours)
+
+
+def _complete(binding: Binding, other: Binding) -> Binding:
+    """Bind again with graphs of the other side where there are none."""
+    dumped = {(record.key.rank, record.key.graph_id) for record in binding.dump.records}
+    ranks = {rank for rank, _ in dumped}
+    others = {record.key.rank for record in other.dump.records}
+    swap = dict(zip(ranks, others, strict=True)) if len(ranks) == len(others) == 1 else {}
+    borrowed = {
+        (rank, graph_id): other.graphs[swap.get(rank, rank), graph_id]
+        for rank, graph_id in dumped - binding.graphs.keys()
+        if (swap.get(rank, rank), graph_id) in other.graphs
+    }
+    if not borrowed:
+        return binding
+    again = bind(binding.dump, {**binding.graphs, **borrowed})
+    mismatches = [note for note in binding.notes if note.kind == "graph-mismatch"]
+    again.notes[:0] = [note for note in mismatches if note not in again.notes]
+    return again
 
 
 def is_npu(dump: Dump) -> bool:

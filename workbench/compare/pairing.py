@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from workbench.compare.blocks import pair_blocks, pair_graphs
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
-from workbench.dump.tree import Skipped
+from workbench.dump.names import sanitize
+from workbench.dump.tree import Note, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYTHING) -> Pairing:
     """Pair two bound dumps."""
     pairing = Pairing(target, golden)
+    _note_unknown_names(pairing, selection.overrides)
     _ignore(pairing, selection.overrides)
     graphs = pair_graphs(target, golden, selection, pairing)
     pair_blocks(pairing, graphs, selection)
@@ -33,6 +35,24 @@ def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYT
     pair_parameters(pairing, graphs, selection)
     _leftovers(pairing, selection)
     return pairing
+
+
+def _note_unknown_names(pairing: Pairing, overrides: Overrides) -> None:
+    """Tell names of the map file that no operator has: a misspelt one must not go unseen."""
+    if not overrides.pairs and not overrides.ignore:
+        return
+    ours, theirs = _names(pairing.target), _names(pairing.golden)
+    unknown = [("target", name) for name in overrides.pairs if name not in ours]
+    unknown += [("golden", name) for name in overrides.pairs.values() if name not in theirs]
+    unknown += [("target", name) for name in sorted(overrides.ignore - ours - theirs)]
+    detail = "the map file names an operator that this dump does not have"
+    pairing.notes += [(side, Note("map-file", name, detail)) for side, name in unknown]
+
+
+def _names(binding: Binding) -> set[str]:
+    """Names of all operators, dumped or not."""
+    dumped = {run.op_name for runs in binding.runs.values() for run in runs.values()}
+    return dumped | {op.name for graph in binding.graphs.values() for op in graph.ops}
 
 
 def _ignore(pairing: Pairing, overrides: Overrides) -> None:
@@ -58,7 +78,7 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
             partner = other.tensors.get((io, order.get(slot, slot) if io == "input" else slot))
             if partner is not None:
                 place = base + (op if op >= 0 else -op)
-                pairing.pairs.append(
+                pairing.add(
                     Pair(record, partner, run, other, io, slot, rule, score, run.op_name, place)
                 )
     if found is not None:
@@ -71,34 +91,47 @@ def _matched_runs(
     found: Alignment | None,
     forced: Mapping[str, str],
 ) -> Iterator[tuple[int, OpRun, OpRun, str, float]]:
-    if found is not None:
-        for match in found.matches:
-            if match.rule == "group":
-                continue
-            run, other = ours.get(match.target[0]), theirs.get(match.golden[0])
-            if run is not None and other is not None:
-                yield match.target[0], run, other, match.rule, match.score
+    """Executions that belong together: operator number, both runs, rule and score."""
+    if found is None:
+        yield from _by_file_name(ours, theirs, forced)
         return
-    names = {(run.op_type, run.op_name): run for run in theirs.values()}
+    for match in found.matches:
+        if match.rule == "group":
+            continue
+        run, other = ours.get(match.target[0]), theirs.get(match.golden[0])
+        if run is not None and other is not None:
+            yield match.target[0], run, other, match.rule, match.score
+
+
+def _by_file_name(
+    ours: Mapping[int, OpRun], theirs: Mapping[int, OpRun], forced: Mapping[str, str]
+) -> Iterator[tuple[int, OpRun, OpRun, str, float]]:
+    """Match where a side has no graph: the user's pairs, equal names, equal last parts of names."""
     by_name = {run.op_name: run for run in theirs.values()}
-    lasts = _unique_lasts(theirs.values())
-    mine = _unique_lasts(ours.values())
+    left = {_file_key(run): run for run in theirs.values()}
+    waiting = []
     for number, run in ours.items():
         by_hand = by_name.get(forced.get(run.op_name, ""))
-        if by_hand is not None:
+        if by_hand is not None and left.pop(_file_key(by_hand), None) is not None:
             yield number, run, by_hand, "map", 1.0
-            continue
-        exact = names.get((run.op_type, run.op_name))
+        else:
+            waiting.append((number, run))
+    lasts, mine = _unique_lasts(left.values()), _unique_lasts(run for _, run in waiting)
+    for number, run in waiting:
+        exact = left.get(_file_key(run))
+        last = (run.op_type, _last(run.op_name))
         if exact is not None:
             yield number, run, exact, "file-name", 1.0
-            continue
-        last = (run.op_type, _last(run.op_name))
-        if last in lasts and last in mine:
+        elif last in lasts and last in mine:
             yield number, run, lasts[last], "short-name", 0.7
 
 
+def _file_key(run: OpRun) -> tuple[str, str]:
+    return run.op_type, sanitize(run.op_name)
+
+
 def _last(name: str) -> str:
-    return name.replace("/", "_").rpartition("_")[2]
+    return sanitize(name).rpartition("_")[2]
 
 
 def _unique_lasts(runs: Iterable[OpRun]) -> dict[tuple[str, str], OpRun]:
@@ -124,47 +157,29 @@ def _pair_groups(
             run, other = ours.get(a.number), theirs.get(b.number)
             if a.kind == b.kind == "op" and run is not None and other is not None:
                 _pair_edge(pairing, run, other, a, b, base)
-        _skip_inside(pairing, found, group.target, ours, pairing.skipped_target, "target")
-        _skip_inside(pairing, found, group.golden, theirs, pairing.skipped_golden, "golden")
+        _skip_inside(pairing, "target", group.target, ours)
+        _skip_inside(pairing, "golden", group.golden, theirs)
 
 
 def _pair_edge(pairing: Pairing, run: OpRun, other: OpRun, a: Origin, b: Origin, base: int) -> None:
     record, partner = run.tensors.get(("output", a.slot)), other.tensors.get(("output", b.slot))
-    taken = any(p.target is record or p.golden is partner for p in pairing.pairs[-4096:])
-    if record is not None and partner is not None and not taken:
-        pair = Pair(
-            record,
-            partner,
-            run,
-            other,
-            "output",
-            a.slot,
-            "group",
-            0.6,
-            run.op_name,
-            base + a.number,
+    if record is not None and partner is not None:
+        place = base + a.number
+        pairing.add(
+            Pair(record, partner, run, other, "output", a.slot, "group", 0.6, run.op_name, place)
         )
-        pairing.pairs.append(pair)
 
 
 def _skip_inside(
-    pairing: Pairing,
-    found: Alignment,
-    members: tuple[int, ...],
-    runs: Mapping[int, OpRun],
-    skipped: list[Skipped],
-    side: str,
+    pairing: Pairing, side: str, members: tuple[int, ...], runs: Mapping[int, OpRun]
 ) -> None:
-    matched = {id(getattr(pair, side)) for pair in pairing.pairs}
-    for number in members:
-        run = runs.get(number)
-        for record in run.tensors.values() if run is not None else ():
-            if id(record) not in matched:
-                _claim(record, skipped, run.op_name if run else "", "inside-group")
-
-
-def _claim(record: TensorRecord, skipped: list[Skipped], name: str, reason: str) -> None:
-    skipped.append(Skipped(name, reason, str(id(record))))
+    """Skip what is left of the operators of a group."""
+    skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
+    claimed = pairing.claimed[side]
+    for run in (runs[number] for number in members if number in runs):
+        left = [record for record in run.tensors.values() if id(record) not in claimed]
+        skipped += [Skipped(run.op_name, "inside-group") for _ in left]
+        claimed.update(map(id, left))
 
 
 def _leftovers(pairing: Pairing, selection: Selection) -> None:
@@ -173,10 +188,8 @@ def _leftovers(pairing: Pairing, selection: Selection) -> None:
         binding: Binding = getattr(pairing, side)
         skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
         lone: list[Lone] = getattr(pairing, f"only_{side}")
-        matched = {id(getattr(pair, side)) for pair in pairing.pairs}
-        matched |= {int(s.detail) for s in skipped if s.reason == "inside-group"}
         for record, run, name in _all_records(binding):
-            if id(record) in matched:
+            if id(record) in pairing.claimed[side]:
                 continue
             if _left_out(record, side, selection):
                 skipped.append(Skipped(name, "not-selected"))

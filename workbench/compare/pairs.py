@@ -44,7 +44,10 @@ class Lone:
 
 @dataclass
 class Pairing:
-    """Everything about two dumps that is matched, and everything that is not."""
+    """Everything about two dumps that is matched, and everything that is not.
+
+    ``claimed`` holds the records of each side (by identity) whose place in the ledger is decided.
+    """
 
     target: Binding
     golden: Binding
@@ -57,6 +60,17 @@ class Pairing:
     alignments: dict[tuple[int, int], Alignment] = field(default_factory=dict)
     blocks: dict[Block, Block] = field(default_factory=dict)
     block_order: list[Block] = field(default_factory=list)
+    claimed: dict[str, set[int]] = field(
+        default_factory=lambda: {"target": set[int](), "golden": set[int]()}
+    )
+
+    def add(self, pair: Pair) -> None:
+        """Take a pair, unless one of its records is spoken for already."""
+        ours, theirs = self.claimed["target"], self.claimed["golden"]
+        if id(pair.target) not in ours and id(pair.golden) not in theirs:
+            ours.add(id(pair.target))
+            theirs.add(id(pair.golden))
+            self.pairs.append(pair)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,7 @@ def pair_parameters(
         constant = step == CONSTANT_ITERATION
         same = _same_constants(mine, others) if constant else _same_names(mine, others, known)
         for name, record, found in same:
-            pairing.pairs.append(
-                Pair(record, found, None, None, "output", 0, "name", 1.0, name, LAST)
-            )
+            pairing.add(Pair(record, found, None, None, "output", 0, "name", 1.0, name, LAST))
 
 
 def _same_names(
