@@ -21,11 +21,13 @@ from workbench.core.errors import (
 )
 
 if TYPE_CHECKING:
+    from workbench.config.mindspore import load_config
     from workbench.dump.reader import load
     from workbench.graph import models, nn
     from workbench.graph.tracer import trace
     from workbench.ir.ms_text import read_ms_text as read_ir
     from workbench.pipeline.compare import Comparison, compare
+    from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.simulate import simulate
 
 __all__ = [
@@ -36,7 +38,9 @@ __all__ = [
     "GraphError",
     "WorkbenchError",
     "compare",
+    "inspect",
     "load",
+    "load_config",
     "models",
     "nn",
     "read_ir",
@@ -49,7 +53,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
+    "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.reader", "load"),
+    "load_config": ("workbench.config.mindspore", "load_config"),
     "models": ("workbench.graph.models", ""),
     "nn": ("workbench.graph.nn", ""),
     "read_ir": ("workbench.ir.ms_text", "read_ms_text"),

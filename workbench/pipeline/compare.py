@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Verdict
+    from workbench.show.tables import Order
 
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
@@ -106,11 +107,14 @@ class Comparison:
 
         return Comparison(replace(self.result, rows=tuple(filter(fits, self.rows))))
 
-    def frame(self) -> pd.DataFrame:
-        """Return the rows as a DataFrame with the field's column titles."""
+    def frame(self, *, order: Order = "execution") -> pd.DataFrame:
+        """Return the rows as a DataFrame with the field's column titles.
+
+        ``order="worst"`` puts what fails first, NaN and Inf before any number.
+        """
         from workbench.show.tables import frame
 
-        return frame(self.result)
+        return frame(self.result, order=order)
 
     def plot(self) -> Figure:
         """Return the divergence of every operator in execution order as a matplotlib Figure."""
