@@ -16,9 +16,10 @@ from workbench.compare.statistics import measure_statistics
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
 from workbench.dump.payload import payload_as
+from workbench.dump.statistic import TITLES, statistics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -136,26 +137,26 @@ def _measure(
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
         return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
+    sizes = _size(target), _size(golden)
+    if None not in sizes and sizes[0] != sizes[1]:
+        return unmeasured(f"element counts differ: {sizes[0]} against {sizes[1]}", sizes[0] or 0)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
-    return measure_statistics(ours, theirs, target.label.size or 0)
+    return measure_statistics(ours, theirs, sizes[0] or 0)
 
 
-def _statistics(record: TensorRecord, other: TensorRecord) -> dict[str, float | str]:
+def _size(record: TensorRecord) -> int | None:
+    spec = record.label if record.source is None else record.source.spec()
+    return spec.size
+
+
+def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:
     """Statistics of a record; those of a full tensor are computed if the other side has only them."""
     if record.statistics is not None:
-        return dict(record.statistics)
+        return record.statistics
     if record.source is None or other.statistics is None:
         return {}
-    x = record.source.array()
-    if x.dtype.kind == "c" or not x.size:
-        return {}
-    x = x.astype(np.float64)
-    return {
-        "Max Value": float(x.max()),
-        "Min Value": float(x.min()),
-        "Avg Value": float(x.mean()),
-        "L2Norm Value": float(np.sqrt(np.square(x).sum())),
-    }
+    wanted = [name for name, title in TITLES.items() if title in other.statistics]
+    return statistics_of(record.source.array(), wanted)
 
 
 def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
@@ -176,7 +177,13 @@ def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
     if record.source is None:
         return np.empty(0, np.float32)
     stated = record.source.spec()
-    if kind != MISLABELLED or not record.path:
+    if kind != MISLABELLED:
         return record.source.array().ravel()
-    wide = dtype("float64" if dtype(stated.dtype).storage.itemsize == 4 else "float32").storage
-    return payload_as(record.path, wide)[: stated.size]
+    wide = _WIDER.get(stated.dtype)
+    if wide is None or not record.path:
+        return np.empty(0, np.float32)
+    return payload_as(record.path, dtype(wide).storage)[: stated.size]
+
+
+_WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
+"""What CPU kernels write behind a header for a narrower type; of integers it is not known."""

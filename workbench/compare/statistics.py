@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 DIGESTS = ("MD5", "MD5 Value", "SHA1")
 NUMBERS = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
+PRINTED = 6
+"""Significant digits of figures in a statistic.csv; one unit of the last digit is no difference."""
+
 COUNTS = ("NaN Count", "Negative Inf Count", "Positive Inf Count")
 
 
@@ -25,39 +28,54 @@ def measure_statistics(
     """Return what two rows of statistics say about the distance of their tensors.
 
     ``error`` is the largest of |Δmax|, |Δmin|, |Δavg| over the golden's largest magnitude, and
-    |Δl2norm| over the golden's norm: a lower bound of the true relative error.
+    |Δl2norm| over the golden's norm: a lower bound of the true relative error, because figures are
+    printed with six digits (`PRINTED`) and say nothing about single elements.
     """
-    same = [target[k] == golden[k] for k in DIGESTS if k in target and k in golden]
-    if same and all(same):
-        return Divergence(size, True, 0.0, 0.0, 0, {}, "")
     figures = {
         k: (_number(target[k]), _number(golden[k])) for k in NUMBERS if k in target and k in golden
     }
-    if not figures:
+    mismatch = _mismatch(target, golden, figures)
+    same = [target[k] == golden[k] for k in DIGESTS if k in target and k in golden]
+    if same and all(same) and not mismatch:
+        return Divergence(size, True, 0.0, 0.0, 0, {}, "")
+    if not figures and not mismatch:
         if same:
             return Divergence(
                 size, False, math.inf, math.inf, 0, {}, "digests differ, no other statistic"
             )
         return unmeasured("the two sides have no statistic in common", size)
-    scale = max(
-        (abs(g) for k, (_, g) in figures.items() if math.isfinite(g) and k != "L2Norm Value"),
-        default=0.0,
-    )
-    errors, mismatch = [], 0
-    for title, (t, g) in figures.items():
-        base = abs(g) if title == "L2Norm Value" or not scale else scale
-        if math.isfinite(t) and math.isfinite(g):
-            errors.append(_relative(abs(t - g), base))
-        elif t != g:
-            mismatch += 1
-    for title in COUNTS:
-        if title in target and title in golden and target[title] != golden[title]:
-            mismatch += 1
-    error = max(errors, default=math.inf)
+    error = _error(figures)
     metrics = {f"Target{k.replace(' ', '')}": t for k, (t, _) in figures.items()}
     metrics |= {f"Golden{k.replace(' ', '')}": g for k, (_, g) in figures.items()}
     # Equal figures prove nothing about order; only a digest can call two tensors equal.
     return Divergence(size, False, error, error, mismatch, metrics, "")
+
+
+def _mismatch(
+    target: Mapping[str, float | str],
+    golden: Mapping[str, float | str],
+    figures: Mapping[str, tuple[float, float]],
+) -> int:
+    """Statistics that differ in NaN or infinity, or have NaN at all: NaN is never agreement."""
+    odd = sum(t != g for t, g in figures.values() if not (math.isfinite(t) and math.isfinite(g)))
+    for title in COUNTS:
+        if title in target and title in golden:
+            both_nan = title == "NaN Count" and bool(target[title])
+            odd += both_nan or target[title] != golden[title]
+    return odd
+
+
+def _error(figures: Mapping[str, tuple[float, float]]) -> float:
+    """Largest relative difference of the finite figures; 0 if there are none."""
+    finite = {k: v for k, v in figures.items() if all(map(math.isfinite, v))}
+    scale = max((abs(g) for k, (_, g) in finite.items() if k != "L2Norm Value"), default=0.0)
+    return max(
+        (
+            _relative(t, g, abs(g) if k == "L2Norm Value" or not scale else scale)
+            for k, (t, g) in finite.items()
+        ),
+        default=0.0,
+    )
 
 
 def _number(value: float | str) -> float:
@@ -67,7 +85,10 @@ def _number(value: float | str) -> float:
         return math.nan
 
 
-def _relative(difference: float, base: float) -> float:
-    if difference == 0.0:
+def _relative(target: float, golden: float, base: float) -> float:
+    """|Δ| over ``base``, without what printing may have added."""
+    largest = max(abs(target), abs(golden))
+    apart = abs(target - golden)
+    if not largest or apart <= 10.0 ** (math.floor(math.log10(largest)) + 1 - PRINTED) * (1 + 1e-9):
         return 0.0
-    return difference / base if base else math.inf
+    return apart / base if base else math.inf
