@@ -16,6 +16,7 @@ Rules, each claiming what it can:
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 LEAST = 1.4
 """Weight of evidence below which two operators are not called the same."""
-
-MARGIN = 0.2
-"""Lead over the runner-up that makes a match unambiguous; ties go by listing order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,37 +155,47 @@ class _Work:
                     self.claim(t, g, "structure", 1.0)
 
     def by_evidence(self) -> None:
-        """Grow the matches along edges, names and source lines until nothing is sure any more."""
-        for least in (LEAST + 1.0, LEAST):
-            while True:
-                found = self._round(least)
-                if not found:
-                    break
-                for score, t, g in found:
-                    self.claim(t, g, "topology", min(0.99, score / 5))
+        """Grow the matches along edges, names and source lines, the surest pair first.
 
-    def _round(self, least: float) -> list[tuple[float, int, int]]:
-        """Best pairs of one round, none of them contested."""
-        scored: list[tuple[float, int, int]] = []
+        A claim changes the weight of its neighbours only, so those alone are weighed again; a pair
+        whose weight has fallen since it was queued goes back to its place.
+        """
+        queue: list[tuple[float, int, int]] = []
+        known: dict[tuple[int, int], float] = {}
         for t in self.target.kernels:
-            if t not in self.partner:
-                scored += [
-                    (s, t, g) for g in self._candidates(t) if (s := self.weigh(t, g)) >= least
-                ]
-        scored.sort(key=lambda item: (-item[0], item[1], item[2]))
-        best_t: dict[int, float] = {}
-        best_g: dict[int, float] = {}
-        accepted: list[tuple[float, int, int]] = []
-        for score, t, g in scored:
-            first = t not in best_t and g not in best_g
-            best_t.setdefault(t, score)
-            best_g.setdefault(g, score)
-            if first:
-                accepted.append((score, t, g))
-        if not accepted:
-            return []
-        top = accepted[0][0]  # weaker pairs wait: a claim may change their weight
-        return [item for item in accepted if item[0] >= top - MARGIN]
+            self._queue(t, queue, known)
+        while queue:
+            weight, t, g = heapq.heappop(queue)
+            if t in self.partner or g in self.taken:
+                continue
+            now = self.weigh(t, g)
+            if now < -weight:
+                known[t, g] = now
+                if now >= LEAST:
+                    heapq.heappush(queue, (-now, t, g))
+                continue
+            self.claim(t, g, "topology", min(0.99, now / 5))
+            for near in self._around(t):
+                self._queue(near, queue, known)
+
+    def _queue(
+        self, t: int, queue: list[tuple[float, int, int]], known: dict[tuple[int, int], float]
+    ) -> None:
+        """Queue the possible partners of a target operator that weigh more than when last seen."""
+        if t in self.partner:
+            return
+        for g in self._candidates(t):
+            weight = self.weigh(t, g)
+            if weight >= LEAST and weight > known.get((t, g), 0.0):
+                known[t, g] = weight
+                heapq.heappush(queue, (-weight, t, g))
+
+    def _around(self, t: int) -> Iterator[int]:
+        """Kernels next to a target operator: those that read it, and those it reads."""
+        yield from (reader for reader, _ in self.target.readers_of(t))
+        for origin in self.target.origins(t):
+            if origin.kind == "op":
+                yield origin.number
 
     def _candidates(self, t: int) -> Iterator[int]:
         """Golden operators of the same type that share an anchor with a target operator."""

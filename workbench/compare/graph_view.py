@@ -22,6 +22,10 @@ class Origin(NamedTuple):
     slot: int = 0
 
 
+COMMON = 64
+"""Operators of one type from which on a common line or scope is no hint."""
+
+
 class GraphView:
     """Read-only index over a graph. *Kernels* are operators that are no identities."""
 
@@ -125,9 +129,14 @@ class GraphView:
         return table
 
     def alike(self, op: Op) -> Iterator[int]:
-        """Kernels with the same name, or from the same source line, as an operator of another graph."""
+        """Kernels with the name, source line or scope of an operator of another graph.
+
+        A line or scope that too many share (the body of a loop over layers) tells nothing.
+        """
         for key in _alike_keys(op):
-            yield from self._alike.get(key, ())
+            found = self._alike.get(key, ())
+            if len(found) <= COMMON:
+                yield from found
 
 
 def _alike_keys(op: Op) -> Iterator[object]:
