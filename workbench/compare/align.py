@@ -276,7 +276,7 @@ class _Work:
 
     def _carried(self, view: GraphView, number: int, *, translate: bool) -> tuple[object, ...]:
         origin: Origin | None = view.source(number)
-        if translate and origin is not None:
+        if translate and origin is not None and origin.kind in ("op", "param"):
             origin = self.mapped(origin) or Origin("none", -1, -1)
         op = view.graph.ops[number]
         return origin, op.op_type, op.outputs[0].dtype if op.outputs else ""

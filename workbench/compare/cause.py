@@ -77,9 +77,13 @@ def type_differences(op: Op, golden: Op) -> Iterator[Difference]:
             yield Difference("precision", f"output.{slot}", text)
 
 
-def wiring_differences(found: Alignment, number: int) -> Iterator[Difference]:
-    """Inputs that an aligned operator reads from elsewhere than its golden partner does."""
-    partner = found.partner[number]
+def wiring_differences(
+    found: Alignment, number: int, only: int | None = None
+) -> Iterator[Difference]:
+    """Inputs (or the ``only`` one) that an aligned operator reads from elsewhere than its partner."""
+    partner = found.partner.get(number)
+    if partner is None:
+        return
     op = found.target.graph.ops[number]
     ours = [found.mapped(origin) for origin in found.target.origins(number)]
     theirs = found.golden.origins(partner)
@@ -88,12 +92,13 @@ def wiring_differences(found: Alignment, number: int) -> Iterator[Difference]:
     for slot, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
         if mine is None or mine == other or other.kind not in ("op", "param"):
             continue
-        if other.kind == "op" and other.number not in found.taken:
+        if only is not None and slot != only:
+            continue
+        known = found.taken if other.kind == "op" else found.params.values()
+        if other.number not in known:
             continue  # its source has no partner: a group says more about it
         reads, instead = found.golden.label(mine), found.golden.label(other)
-        text = (
-            f"input.{slot} comes from what is {reads} in the golden, where it comes from {instead}"
-        )
+        text = f"input.{slot} reads {reads} in the target, {instead} in the golden"
         yield Difference("structure", f"input.{slot}", text)
 
 

@@ -5,6 +5,7 @@ Sums that cancel magnify. With ‖·‖ the Euclidean norm over the golden's dat
     product   κ = ‖a‖·‖b‖ / (√K·‖c‖)     1 for independent random factors (K summands)
     sum       κ = (‖a‖ + ‖b‖) / ‖c‖       at least 1; large where the terms cancel
     reduction κ = ‖x‖ / ‖y‖               1 for random signs (for a mean, times its length)
+    logarithm κ = √n / ‖log x‖            the relative error of x becomes an absolute one
     centring  κ = rms(x) / std(x)         LayerNorm, BatchNorm: the mean is subtracted
 
 An operator that is none of these, or whose data were not dumped, has no estimate.
@@ -48,6 +49,8 @@ def conditioning(
         return 1.0
     norms = [n for slot in sorted(inputs) if (n := golden_norm(inputs[slot])) is not None]
     result = golden_norm(outputs[0]) if 0 in outputs else None
+    if op.op_type == "Log" and result:
+        return _bounded(math.sqrt(outputs[0].divergence.size) / result)
     if not norms or result is None:
         return None
     if op.op_type in _CENTRED:

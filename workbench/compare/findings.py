@@ -43,7 +43,7 @@ _CERTAINTY = {
 
 _ADVICE = {
     "attribute": "make the setting the same on both sides and run the target again",
-    "parameter": "load the same checkpoint on both sides and compare again",
+    "parameter": "give both sides the same checkpoint and hyper-parameters and compare again",
     "input": "feed both runs the same data and compare again",
     "constant": "compare how the two programs build this constant",
     "structure": "compare the two programs at this source line",

@@ -57,6 +57,8 @@ class Flow:
         versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
         self.two_versions = len(versions) > 1
         self.tainted_params: set[tuple[int, str]] = set()
+        self.last_update: dict[tuple[int, str], float] = {}
+        self.walked: list[Block] = []
         self.updated = {
             graph.parameters[operand.index].name
             for graph in pairing.target.graphs.values()
@@ -78,6 +80,7 @@ class Flow:
                 self._visit_without_graph(block, number)
             else:
                 Visit(self, block, graph, found, number).run()
+            self.walked.append(block)
         heal(self)
         return self
 

@@ -1,9 +1,10 @@
 """Differences that heal: two graphs may compute the same in other steps.
 
-Where alignment pairs operators by anything less than their whole ancestry, or where the blame rests on
-structure, the intermediate values need not correspond: the terms of a sum in another order, a
-Transpose before a product instead of a flag on it. If everything that reads such a difference
-agrees again, it was no error. Operators that jump prove nothing: an argmax agrees by luck.
+Where alignment pairs operators by anything less than their whole ancestry, or where the blame rests
+on a named difference, the intermediate values need not correspond: the terms of a sum in another
+order, a Transpose before a product instead of a flag on it, a loss scale that is divided out again.
+If everything that such a difference reaches agrees in the end, it was no error. Operators that jump
+prove nothing: an argmax agrees by luck.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ def heal(flow: Flow) -> None:
 
 
 def _is_doubtful(event: Event) -> bool:
-    """Whether the blame may rest on values that do not correspond."""
-    if any(d.kind == "structure" for d in event.differences):
+    """Whether the blame may rest on values that do not correspond, or that are meant to differ.
+
+    A named difference may be undone on purpose: a loss scale is divided out before the optimizer.
+    """
+    if event.differences:
         return True
     rules = {m.pair.rule for m in event.measured.values()}
     return bool(rules) and not rules & set(_SURE)
@@ -72,7 +76,11 @@ def _reached(flow: Flow, event: Event, graph: Graph) -> set[int] | None:
 def _proves_nothing(flow: Flow, event: Event, graph: Graph, reader: int) -> bool:
     """Whether agreement of a reader's outputs would say nothing, or they do not agree for good."""
     found = flow.events.get((event.block, reader))
-    if jumps(graph.ops[reader]) or found is None or found.worst is None:
-        return found is None or jumps(graph.ops[reader])
-    rewritten = found.worst.rewritten
-    return rewritten and found.worst.error > found.factor * found.explained
+    if found is None:
+        return True
+    if jumps(graph.ops[reader]):
+        state = flow.values[event.block].get(Value(reader, 0))
+        return state is None or not state.tainted
+    if found.worst is None or not found.worst.rewritten:
+        return False
+    return found.worst.error > found.factor * found.own_floor

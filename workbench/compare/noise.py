@@ -3,11 +3,12 @@
 A value that has once been rounded to a format carries at least that format's relative error, so the
 coarsest format among a value's ancestors counts, on either side. The floor of an operator is then
 
-    own = u · (2 + √K · r)
+    own = u · (2 + √K · r) + a
 
 with u the unit roundoff of that format (2^-11 for float16), K the length of the sums the operator
 forms and r the ratio of the accumulator's roundoff to u (cube units accumulate in float32; random
-rounding errors grow with √K: Higham & Mary 2019). What came in through the inputs is added to it.
+rounding errors grow with √K: Higham & Mary 2019); a is what approximations of exp, tanh and the
+like add. What came in through the inputs is added to it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.oddities import rewritten_slots
 from workbench.core.dtypes import DTYPES
 from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import CONTRACTIONS, STEPS
+from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,10 @@ HINTED_FACTOR = 2.0
 FLOAT32 = DTYPES["float32"].roundoff
 CUBE_INPUT = 2.0**-11
 """Roundoff of cube inputs on an NPU whatever the graph says: float16 or HF32 (2^-12)."""
+
+
+APPROXIMATION = 12 * FLOAT32
+"""Error of a library's approximation of a transcendental function in float32."""
 
 
 def spec_roundoff(spec: TensorSpec | None) -> float:
@@ -98,7 +103,8 @@ def floor(op: Op | None, context: float) -> float:
         return 2.0 * max(context, FLOAT32)
     unit = max(context, FLOAT32)
     accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
-    return 2.0 * unit + math.sqrt(sum_length(op)) * accumulator
+    approximation = APPROXIMATION if op.op_type in APPROXIMATED else 0.0
+    return 2.0 * unit + math.sqrt(sum_length(op)) * accumulator + approximation
 
 
 def jumps(op: Op | None) -> bool:

@@ -75,9 +75,9 @@ class Visit:
         """Whether the golden's reader gets its input from the partner of the target's producer."""
         if self.found is None or number not in self.found.partner:
             return True
-        producer = self.found.partner.get(operand.op)
+        producer = self.found.mapped(self.found.target.origin(operand))
         others = self.found.golden.origins(self.found.partner[number])
-        return producer is None or slot >= len(others) or others[slot].number == producer
+        return producer is None or slot >= len(others) or others[slot] == producer
 
     def _visit(self, number: int, op: Op) -> None:
         states = self._input_states(number, op)
@@ -108,7 +108,19 @@ class Visit:
         inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
         kappa = conditioning(op, inputs, outputs)
         event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
+        event.own_floor += self._rest_of_group(event.op)
         event.explained = (kappa or 1.0) * (event.own_floor + GAIN * event.inherited)
+
+    def _rest_of_group(self, number: int) -> float:
+        """Rounding of the other operators that a group was measured together with."""
+        if self.found is None or number in self.found.partner:
+            return 0.0
+        group = next((g for g in self.found.groups if number in g.target and g.golden), None)
+        if group is None:
+            return 0.0
+        ops = self.graph.ops
+        others = [n for n in group.target if n < number and ops[n].op_type not in MOVEMENT]
+        return sum(floor(ops[n], self.context[n]) for n in others)
 
     def _outputs(self, number: int, op: Op) -> dict[int, Measured]:
         """Usable measured outputs by slot; rewritten inputs count under negative slots."""
@@ -144,6 +156,8 @@ class Visit:
     def _input_state(
         self, number: int, op: Op, slot: int, operand: Operand, item: Measured | None
     ) -> State:
+        if item is None and op.op_type in IDENTITY and not isinstance(operand, Value):
+            item = self.proxies.get(Value(number, 0))  # a cast on one side only has no pair itself
         usable = item is not None and item.usable
         error = item.error if usable and item is not None else 0.0
         if isinstance(operand, Value):
@@ -158,7 +172,8 @@ class Visit:
     def _produced(self, number: int, slot: int, before: State, error: float) -> State:
         """State of a measured input whose producer is not known to be wrong."""
         limit = PASS_FACTOR * (floor(None, self.context[number]) + GAIN * before.error)
-        if error <= limit or not before.measured:
+        seen = before.measured or all(self.graph.ops[n].op_type in IDENTITY for n in before.via)
+        if error <= limit or not seen:
             return State(error, True, via=before.via)
         return State(error, True, causes=self._wiring(number) or (_overwritten(slot),))
 
@@ -183,13 +198,28 @@ class Visit:
             return State(0.0, tainted=feed and self.earlier)
         if error <= PASS_FACTOR * floor(None, self.context[number]):
             return State(error, measured=True)
-        if (feed or name in self.flow.updated) and not self.first:
+        wired = tuple(wiring_differences(self.found, number, slot)) if self.found else ()
+        if wired:
+            return State(error, True, causes=wired)
+        if not self.first and self._may_carry(number, name, error, feed=feed):
             return State(error, True, tainted=self.earlier)
         cause = self._cause(number, op, slot, error)
-        if name in self.flow.updated and self.block.iteration > 0:
+        if self.first and name in self.flow.updated and self.block.iteration > 0:
             self._began_before(number, name, cause)
             return State(error, True, tainted=True)
         return State(error, True, causes=(cause,) if cause is not None else ())
+
+    def _may_carry(self, number: int, name: str, error: float, *, feed: bool) -> bool:
+        """Whether a difference may come from what ran before: another graph, or an earlier update."""
+        if feed:
+            return any(
+                b.iteration == self.block.iteration and b.graph_id != self.block.graph_id
+                for b in self.flow.walked
+            )
+        last = self.flow.last_update.get((self.block.rank, name))
+        if last is None:
+            return name in self.flow.updated
+        return error <= PASS_FACTOR * (floor(None, self.context[number]) + GAIN * last)
 
     def _began_before(self, number: int, name: str, cause: Difference | None) -> None:
         """A parameter that the run updates differs already: earlier iterations were not compared."""
@@ -209,7 +239,7 @@ class Visit:
         subject = input_subject(op, self.graph, slot)
         if subject is None:
             return None
-        item = self._measured(number)[("input", slot)]
+        item = self._measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
         metrics = item.divergence.metrics
         shown = f"relative difference {error:.3g}"
         if item.divergence.size == 1 and "TargetMax" in metrics:
@@ -255,6 +285,8 @@ class Visit:
         if jumps(op) and event.inherited > 0 and math.isfinite(worst):
             beyond = False
         blamed, found = self._stretch(event, states, differences)
+        if not beyond and all(d.kind == "structure" for d in found):
+            found = ()  # other operators for the same thing round otherwise; that is no hint
         if beyond and not found:
             blamed, found = self._mover(event.op)
         if not found and self._is_version_matter(op, event):
@@ -271,8 +303,13 @@ class Visit:
         MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
         """
         worst = event.worst
-        state = op.op_type == "BatchNorm" and worst is not None and worst.rewritten
-        return state and self.flow.two_versions
+        if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
+            return False
+        sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
+        if len(sizes) < 2 or not sizes[0] or not sizes[1]:
+            return False
+        values = sizes[0] / sizes[1]  # n: values a channel
+        return self.flow.two_versions and worst.error <= 1.5 / max(values - 1.0, 1.0)
 
     def _unequal_counts(self, event: Event) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())
@@ -322,7 +359,7 @@ class Visit:
     def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
         event.guilty = True
         event.blamed = number
-        event.differences = differences
+        event.differences = tuple(dict.fromkeys(differences))
         self.flow.guilty.append(event)
 
     def _leave(
@@ -334,6 +371,7 @@ class Visit:
         states: Mapping[int, State],
     ) -> None:
         """Record what the operator's outputs carry."""
+        self._remember_updates(number, op)
         wrong = event.guilty or event.tainted
         via = tuple(dict.fromkeys(n for state in states.values() for n in state.via))
         for slot in range(max(len(op.outputs), 1)):
@@ -349,6 +387,16 @@ class Visit:
                 if slot in rewritten_slots(op) and isinstance(operand, Param):
                     name = self.graph.parameters[operand.index].name
                     self.flow.tainted_params.add((self.block.rank, name))
+
+    def _remember_updates(self, number: int, op: Op) -> None:
+        """Note how far apart the two sides left the parameters that an operator updates."""
+        for slot, operand in enumerate(op.flat_inputs()):
+            if slot in rewritten_slots(op) and isinstance(operand, Param):
+                key = (self.block.rank, self.graph.parameters[operand.index].name)
+                item = self._measured(number).get(("input", slot))
+                self.flow.last_update.pop(key, None)
+                if item is not None and item.usable:
+                    self.flow.last_update[key] = item.error
 
 
 def _overwritten(slot: int) -> Difference:

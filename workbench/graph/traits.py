@@ -237,6 +237,12 @@ COMMUTATIVE = frozenset(
 )
 """Types whose inputs may stand in any order."""
 
+APPROXIMATED = frozenset(
+    ("Exp", "Log", "Tanh", "Sigmoid", "GeLU", "Softmax", "LogSoftmax", "Erf", "Pow", "Sin", "Cos", "SiLU", "Softplus",
+     "LSTM", "TanhGrad", "GeLUGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Rsqrt")
+)  # fmt: skip
+"""Types that libraries compute by approximations good to about ten units in the last place."""
+
 STEPS = frozenset(
     ("Argmax", "ArgMaxWithValue", "ArgMaxExt", "ArgMinWithValue", "Equal", "NotEqual", "Greater", "GreaterEqual",
      "Less", "LessEqual", "Sign", "Floor", "Ceil", "Round", "FloorDiv", "FloorMod", "OneHot", "TopK", "Sort",
