@@ -42,6 +42,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
             for n in (*dump.notes, *binding.notes)
         ],
     }
+    info["operators"] = list(_operators(binding))
     if place is not None:
         info["at"] = {"file": place[0], "line": place[1], "operators": list(_at(binding, *place))}
     return info
@@ -90,15 +91,31 @@ def _at(binding: Binding, file: str, line: int) -> Iterator[dict[str, Any]]:
     """Operators of a source line, with their files in order."""
     for key, graph in sorted(binding.graphs.items()):
         for number, op in enumerate(graph.ops):
-            if not comes_from(op, file, line):
-                continue
-            files = [
-                record.path
-                for block, runs in sorted(binding.runs.items())
-                if (block.rank, block.graph_id) == key and number in runs
-                for _, record in sorted(runs[number].tensors.items())
-            ]
-            yield {
-                "op_name": op.name, "op_type": op.op_type, "graph_id": key[1], "rank": key[0],
-                "code": op.frame.code.strip() if op.frame else "", "files": files,
-            }  # fmt: skip
+            if comes_from(op, file, line):
+                yield _operator(binding, key, number, op)
+
+
+def _operators(binding: Binding) -> Iterator[dict[str, Any]]:
+    """Every operator of the graphs with the files that are bound to it."""
+    for key, graph in sorted(binding.graphs.items()):
+        for number, op in enumerate(graph.ops):
+            yield _operator(binding, key, number, op)
+
+
+def _operator(binding: Binding, key: tuple[int, int], number: int, op: Op) -> dict[str, Any]:
+    files = [
+        record.path
+        for block, runs in sorted(binding.runs.items())
+        if (block.rank, block.graph_id) == key and number in runs
+        for _, record in sorted(runs[number].tensors.items())
+    ]
+    frame = op.frame
+    return {
+        "op_name": op.name,
+        "op_type": op.op_type,
+        "graph_id": key[1],
+        "rank": key[0],
+        "source": f"{frame.file}:{frame.line}" if frame is not None else "",
+        "code": frame.code.strip() if frame is not None else "",
+        "files": files,
+    }
