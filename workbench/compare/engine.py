@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.compare.bind import Binding, bind
-from workbench.compare.findings import find
+from workbench.compare.findings import find, first_failure
 from workbench.compare.flow import Flow
 from workbench.compare.judge import judge_rows
 from workbench.compare.measuring import CANCELLED, measure_pairs
@@ -55,6 +55,8 @@ def compare_dumps(
     findings = find(flow, pairs)
     if chosen.limits:
         findings = [_under_profile(finding, pairs) for finding in findings]
+        if not any(finding.defect for finding in findings):
+            findings = [*first_failure(flow, pairs), *findings]
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(

@@ -74,7 +74,7 @@ def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
         # The error came in before anything was compared: what differs by name is the better answer.
         blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
         blames += [replace(_decide(event), trust=0.5) for event in flow.before]
-    defects = _merge(flow, blames) or list(_fallback(flow, rows))
+    defects = _merge(flow, blames) or list(first_failure(flow, rows))
     facts = [*_precision(flow, rows), *_settings(flow), *_version_matters(flow)]
     facts += _unmatched(flow.pairing)
     return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
@@ -206,7 +206,7 @@ def _extremes(metrics: object) -> str:
     return "; ".join(parts)
 
 
-def _fallback(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
+def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     """Failing tensors nobody was blamed for: name the first, so that no failure goes unnamed."""
     row = next((r for r in rows if r.status == "fail"), None)
     if row is None:

@@ -68,13 +68,7 @@ def _lone_row(flow: Flow, lone: Lone, side: str) -> Row:
 def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
     pair = item.pair
     event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
-    judged = judge(flow, item, event)
-    if profile.limits and judged.status in ("pass", "warn", "fail"):
-        broken = [
-            str(limit) for limit in profile.limits if not limit.holds(item.divergence.metrics)
-        ]
-        reason = f"breaks {', '.join(broken)}" if broken else judged.reason
-        judged = judged._replace(status="fail" if broken else "pass", reason=reason)
+    judged = _by_profile(judge(flow, item, event), item, profile)
     key = pair.target.key
     d = item.divergence
     return Row(
@@ -102,6 +96,21 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         target_path=pair.target.path,
         golden_path=pair.golden.path,
     )
+
+
+def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:
+    """What the thresholds of a profile make of a tensor; NaN and infinity they cannot excuse."""
+    measured = judged.status in ("pass", "warn", "fail") and not item.divergence.mismatch
+    if not profile.limits or not measured:
+        return judged
+    metrics = item.divergence.metrics
+    missing = next((limit.metric for limit in profile.limits if limit.metric not in metrics), None)
+    if missing is not None:
+        reason = f"statistics give no {missing}, which {profile.name} needs"
+        return judged._replace(status="uncomparable", reason=reason)
+    broken = [str(limit) for limit in profile.limits if not limit.holds(metrics)]
+    reason = f"breaks {', '.join(broken)}" if broken else judged.reason
+    return judged._replace(status="fail" if broken else "pass", reason=reason)
 
 
 def _source(flow: Flow, item: Measured) -> SourceFrame | None:
