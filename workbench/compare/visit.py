@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.compare.measuring import Measured
     from workbench.graph.nodes import Graph, Op, Operand
 
-GIVEN = frozenset(("attribute", "parameter", "input", "constant"))
+GIVEN = frozenset(("attribute", "parameter", "input", "constant", "non-finite"))
 """Kinds of differences in what no operator produced; moving operators hand them on."""
 
 
@@ -241,6 +241,10 @@ class Visit:
             return None
         item = self._measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
         metrics = item.divergence.metrics
+        shared = metrics.get("TargetNaN", 0)
+        if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
+            text = f"input.{slot} ({subject[1]}) holds NaN on both sides: {int(shared)} elements"
+            return Difference("non-finite", subject[1], text)
         shown = f"relative difference {error:.3g}"
         if item.divergence.size == 1 and "TargetMax" in metrics:
             shown = _values(metrics["TargetMax"], metrics["GoldenMax"])

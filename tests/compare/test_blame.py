@@ -1,0 +1,451 @@
+"""Where an error begins and why: one planted difference at a time, the cause known beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import small_dumps as small
+from small_dumps import START, Net, chain, in_memory, shoot
+from workbench.compare.engine import compare_dumps
+from workbench.graph.nodes import Const
+
+GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
+VALUES = small.given(GRAPH)
+SHOTS = shoot(GRAPH, VALUES)
+GOLDEN = in_memory(SHOTS, GRAPH)
+
+
+def compared(target, golden=GOLDEN, **options):
+    return compare_dumps(target, golden, **options).result
+
+
+def top(result):
+    """The finding that a user acts on: kind, operator, iteration."""
+    finding = result.findings[0]
+    return finding.kind, finding.op_name, finding.iteration
+
+
+def defects(result):
+    return [f for f in result.findings if f.defect]
+
+
+def statuses(result):
+    return {row.status for row in result.rows}
+
+
+def spoiled(graph, values, name, change, **more):
+    return in_memory(shoot(graph, values, alter={name: change}, **more), graph)
+
+
+def several(count, values=VALUES, graph=GRAPH, change=None, alter=None):
+    """``count`` iterations; ``change`` maps an iteration to other values, ``alter`` to faults."""
+    shots = []
+    for n in range(count):
+        now = (change or {}).get(n, values)
+        fault = (alter or {}).get(n)
+        shots += shoot(graph, now, iteration=n, start=START + 1000 * n, alter=fault)
+    return in_memory(shots, graph)
+
+
+# --- no cause --------------------------------------------------------------------------------
+
+
+def test_a_dump_agrees_with_itself():
+    result = compared(GOLDEN)
+    assert (result.verdict, result.findings, statuses(result)) == ("pass", (), {"equal"})
+
+
+@pytest.mark.parametrize("graphs", [(GRAPH,), ()])
+def test_rounding_of_every_output_is_no_cause(graphs):
+    noise = np.float32(1 + 2**-23)
+    alter = {op.name: lambda x: x * noise for op in GRAPH.ops}
+    result = compared(in_memory(shoot(GRAPH, VALUES, alter=alter), *graphs))
+    assert not defects(result)
+    assert statuses(result) <= {"equal", "pass", "warn"}
+
+
+# --- own error -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", GRAPH.ops, ids=lambda op: op.name)
+@pytest.mark.parametrize("graphs", [(GRAPH,), ()], ids=["graph", "names"])
+def test_the_spoiled_operator_is_named_and_only_it(op, graphs):
+    shots = shoot(GRAPH, VALUES, alter={op.name: lambda x: x + np.float32(0.01)})
+    result = compared(in_memory(shots, *graphs), in_memory(SHOTS, *graphs))
+    name = op.name if graphs else op.name.replace("/", "_")
+    assert result.verdict == "fail"
+    assert top(result) == ("own-error", name, 0)
+    assert len(defects(result)) == 1
+
+
+def test_what_lies_behind_the_culprit_fails_and_what_lies_before_is_equal():
+    result = compared(spoiled(GRAPH, VALUES, "Default/MatMul-op1", lambda x: x * 1.01))
+    fails = {row.op_name for row in result.rows if row.status == "fail"}
+    assert fails == {"Default/MatMul-op1", "Default/Tanh-op0", "Default/Softmax-op0"}
+    assert "2 later operators only inherit it" in result.sentence
+
+
+def test_the_source_line_of_the_culprit_is_told():
+    result = compared(spoiled(GRAPH, VALUES, "Default/MatMul-op1", lambda x: x * 1.01))
+    assert result.findings[0].source.line == 102
+    assert "net.py:102" in result.sentence
+
+
+def test_two_independent_culprits_are_both_found_in_order():
+    net = Net()
+    x, y = net.feed("x"), net.feed("y")
+    net.op("Add", net.op("Tanh", x), net.op("Exp", y))
+    graph = net.graph()
+    values = small.given(graph)
+    alter = {f"Default/{kind}-op0": lambda a: a * 1.1 for kind in ("Tanh", "Exp")}
+    result = compared(
+        in_memory(shoot(graph, values, alter=alter), graph), in_memory(shoot(graph, values), graph)
+    )
+    assert [f.op_name for f in defects(result)] == ["Default/Tanh-op0", "Default/Exp-op0"]
+
+
+def test_an_error_begins_in_the_iteration_where_it_begins():
+    alter = {1: {"Default/Tanh-op0": lambda x: x * 1.1}, 2: {"Default/Tanh-op0": lambda x: x * 1.1}}
+    result = compared(several(3, alter=alter), several(3))
+    assert top(result) == ("own-error", "Default/Tanh-op0", 1)
+    assert len(defects(result)) == 1
+
+
+def test_a_jumping_operator_may_jump_where_its_input_is_noisy():
+    graph = chain("Tanh", "Sign")
+    values = small.given(graph)
+    values["x"][0, 0] = 1e-9
+
+    def nudge(x):
+        x = x.copy()
+        x[0, 0] = -1e-9
+        return x
+
+    golden = in_memory(shoot(graph, values), graph)
+    noisy = compared(spoiled(graph, values, "Default/Tanh-op0", nudge), golden)
+    assert not defects(noisy)
+    clean = compared(spoiled(graph, values, "Default/Sign-op0", nudge), golden)
+    assert top(clean) == ("own-error", "Default/Sign-op0", 0)
+
+
+# --- what was not dumped ---------------------------------------------------------------------
+
+
+def test_the_blame_falls_behind_a_gap_that_was_not_dumped():
+    """MatMul-op1 is spoiled, but neither it nor its neighbour was dumped: Softmax is reached first."""
+    hidden = ("Default_MatMul-op1", "Default_Tanh-op0")
+    shots = shoot(GRAPH, VALUES, alter={"Default/MatMul-op1": lambda x: x * 1.1})
+    partial = in_memory([s for s in shots if s.name not in hidden], GRAPH)
+    result = compared(partial)
+    kind, name, _ = top(result)
+    assert kind == "own-error"
+    assert name in ("Default/Tanh-op0", "Default/Softmax-op0")
+    assert any("not dumped on both sides" in text for text in result.findings[0].evidence)
+
+
+def test_an_equal_setting_in_a_gap_does_not_hide_a_different_one():
+    """The setting that differs belongs to an operator of the gap; it is the better answer."""
+
+    def graph(axis):
+        net = Net()
+        value = net.op("ReLU", net.feed("x"))
+        value = net.op("Softmax", value, attrs={"axis": axis})
+        net.op("Tanh", value)
+        return net.graph()
+
+    values = small.given(graph(1))
+    spoilt = shoot(graph(0), values, alter={"Default/Softmax-op0": lambda x: x.T})
+    hidden = [s for s in spoilt if "Softmax" not in s.name]
+    result = compared(in_memory(hidden, graph(0)), in_memory(shoot(graph(1), values), graph(1)))
+    assert top(result)[:2] == ("attribute", "Default/Softmax-op0")
+
+
+def test_outputs_alone_are_enough():
+    shots = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda x: x * 1.1})
+    outputs = in_memory([s for s in shots if s.io == "output"], GRAPH)
+    assert top(compared(outputs)) == ("own-error", "Default/Tanh-op0", 0)
+
+
+def test_inputs_alone_are_enough():
+    shots = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda x: x * 1.1})
+    inputs = in_memory([s for s in shots if s.io == "input"], GRAPH)
+    assert top(compared(inputs)) == ("own-error", "Default/Tanh-op0", 0)
+
+
+# --- given values ----------------------------------------------------------------------------
+
+
+def changed(name, change):
+    values = dict(VALUES)
+    values[name] = change(values[name]).astype(np.float32)
+    return values
+
+
+@pytest.mark.parametrize("name", ["fc0.weight", "fc2.weight"])
+def test_another_weight_is_a_parameter_reported_on_its_reader(name):
+    values = changed(name, lambda w: w * 1.1)
+    result = compared(in_memory(shoot(GRAPH, values), GRAPH))
+    reader = "Default/MatMul-op0" if name == "fc0.weight" else "Default/MatMul-op1"
+    assert top(result) == ("parameter", reader, 0)
+    assert name in result.findings[0].evidence[0]
+    assert len(defects(result)) == 1
+
+
+def test_another_feed_is_an_input():
+    result = compared(in_memory(shoot(GRAPH, changed("x", lambda x: x + 1)), GRAPH))
+    assert top(result) == ("input", "Default/MatMul-op0", 0)
+    assert len(defects(result)) == 1
+
+
+def test_another_feed_in_a_later_iteration_is_an_input_too():
+    """Batches in another order from iteration 1 on: nothing that was compared can explain them."""
+    other = changed("x", lambda x: x + 1)
+    result = compared(several(2, change={1: other}), several(2))
+    assert result.verdict == "fail"
+    assert top(result) == ("input", "Default/MatMul-op0", 1)
+
+
+def test_a_weight_that_two_operators_read_is_told_once():
+    net = Net()
+    x, w = net.feed("x"), net.weight("shared")
+    net.op("MatMul", net.op("MatMul", x, w), w)
+    graph = net.graph()
+    values = small.given(graph)
+    other = values | {"shared": values["shared"] * np.float32(1.1)}
+    result = compared(in_memory(shoot(graph, other), graph), in_memory(shoot(graph, values), graph))
+    assert top(result) == ("parameter", "Default/MatMul-op0", 0)
+    assert len(defects(result)) == 1
+
+
+def test_a_cause_behind_a_moving_operator_goes_to_the_first_that_computes():
+    graph = chain("Reshape", "Cast", "Tanh")
+    values = small.given(graph)
+    other = {"x": values["x"] * np.float32(1.1)}
+    result = compared(in_memory(shoot(graph, other), graph), in_memory(shoot(graph, values), graph))
+    assert top(result) == ("input", "Default/Tanh-op0", 0)
+
+
+def layer_norm(epsilon):
+    net = Net()
+    net.op("LayerNorm", net.feed("x"), Const(1, "int64"), Const(epsilon, "float32"),
+           attrs={"input_names": ("input_x", "begin", "epsilon")})  # fmt: skip
+    return net.graph()
+
+
+def test_a_constant_argument_is_an_attribute_by_its_name_and_both_values():
+    graphs = layer_norm(1e-2), layer_norm(1e-5)
+    values = small.given(graphs[0])
+    shots = shoot(graphs[0], values, alter={"Default/LayerNorm-op0": lambda x: x * 0.99})
+    result = compared(in_memory(shots, graphs[0]), in_memory(shoot(graphs[1], values), graphs[1]))
+    assert top(result) == ("attribute", "Default/LayerNorm-op0", 0)
+    text = " ".join(result.findings[0].evidence)
+    assert "epsilon" in text
+    assert "0.01 in the target, 1e-05 in the golden" in text
+
+
+def test_an_attribute_that_changes_nothing_is_worth_knowing_only():
+    def graph(mode):
+        net = Net()
+        net.op("Tanh", net.feed("x"), attrs={"mode": mode})
+        return net.graph()
+
+    values = small.given(graph("a"))
+    ours, theirs = (in_memory(shoot(graph(m), values), graph(m)) for m in "ab")
+    result = compared(ours, theirs)
+    assert result.verdict == "pass"
+    assert [(f.kind, f.op_name) for f in result.findings] == [("info", "Default/Tanh-op0")]
+
+
+# --- structure -------------------------------------------------------------------------------
+
+
+def test_an_inserted_operator_is_structure():
+    longer = chain("MatMul", "ReLU", "Neg", "MatMul", "Tanh", "Softmax")
+    values = {
+        "x": VALUES["x"],
+        "fc0.weight": VALUES["fc0.weight"],
+        "fc3.weight": VALUES["fc2.weight"],
+    }
+    shots = shoot(longer, values)
+    renamed = replace(
+        longer,
+        parameters=tuple(
+            replace(p, name="fc2.weight") if p.name == "fc3.weight" else p
+            for p in longer.parameters
+        ),
+    )
+    shots = [s._replace(name=s.name.replace("fc3", "fc2")) for s in shots]
+    result = compared(in_memory(shots, renamed))
+    assert top(result)[:2] == ("structure", "Default/Neg-op0")
+    assert "only the target has" in result.findings[0].evidence[0]
+
+
+def test_a_removed_operator_is_structure_at_its_reader():
+    shorter = chain("MatMul", "MatMul", "Tanh", "Softmax")
+    names = {"fc1.weight": "fc2.weight"}
+    renamed = replace(
+        shorter,
+        parameters=tuple(replace(p, name=names.get(p.name, p.name)) for p in shorter.parameters),
+    )
+    result = compared(in_memory(shoot(renamed, VALUES), renamed))
+    assert top(result)[0] == "structure"
+    assert "the golden has ReLU" in result.findings[0].evidence[0]
+
+
+def test_a_replaced_operator_is_structure():
+    other = chain("MatMul", "Sigmoid", "MatMul", "Tanh", "Softmax")
+    result = compared(in_memory(shoot(other, VALUES), other))
+    assert top(result)[:2] == ("structure", "Default/Sigmoid-op0")
+    assert "ReLU" in result.findings[0].evidence[0]
+
+
+def test_another_shape_is_a_shape():
+    net = Net()
+    net.op("Neg", net.op("Tanh", net.feed("x")))
+    graph = net.graph()
+    values = small.given(graph)
+    result = compared(
+        spoiled(graph, values, "Default/Tanh-op0", lambda x: x[:2]),
+        in_memory(shoot(graph, values), graph),
+    )
+    assert top(result) == ("shape", "Default/Tanh-op0", 0)
+    assert result.verdict == "fail"
+
+
+# --- not finite ------------------------------------------------------------------------------
+
+
+def poked(value):
+    def change(x):
+        x = x.copy()
+        x.flat[3] = value
+        return x
+
+    return change
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_non_finite_number_is_named_where_it_appears_first(value):
+    result = compared(spoiled(GRAPH, VALUES, "Default/ReLU-op0", poked(value)))
+    assert top(result) == ("non-finite", "Default/ReLU-op0", 0)
+    assert result.verdict == "fail"
+
+
+def test_nan_on_both_sides_is_no_agreement():
+    dump = spoiled(GRAPH, VALUES, "Default/ReLU-op0", poked(np.nan))
+    result = compared(dump, dump)
+    assert top(result) == ("non-finite", "Default/ReLU-op0", 0)
+    assert result.verdict == "fail"
+
+
+def test_the_same_infinity_on_both_sides_agrees():
+    net = Net()
+    net.op("Neg", net.op("Tanh", net.feed("x")))
+    dump = spoiled(net.graph(), small.given(net.graph()), "Default/Tanh-op0", poked(np.inf))
+    assert compared(dump, dump).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", ["x", "fc0.weight"])
+def test_nan_in_what_both_runs_were_given_is_not_called_a_difference(name):
+    values = changed(name, poked(np.nan))
+    dump = in_memory(shoot(GRAPH, values), GRAPH)
+    result = compared(dump, dump)
+    assert top(result) == ("non-finite", "Default/MatMul-op0", 0)
+    assert f"input.{0 if name == 'x' else 1} ({name}) holds NaN" in result.findings[0].evidence[0]
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+
+def test_a_value_overwritten_between_producer_and_consumer_is_told():
+    shots = [
+        s._replace(data=s.data + np.float32(0.5))
+        if (s.name, s.io) == ("Default_Tanh-op0", "input")
+        else s
+        for s in shoot(GRAPH, VALUES)
+    ]
+    after = shoot(GRAPH, VALUES, alter={"Default/MatMul-op1": lambda x: x + np.float32(0.5)})
+    late = [s for s in after if "Tanh" in s.name or "Softmax" in s.name]
+    early = [s for s in shots if "Tanh" not in s.name and "Softmax" not in s.name]
+    result = compared(in_memory(early + late, GRAPH))
+    assert top(result) == ("own-error", "Default/Tanh-op0", 0)
+    assert "overwritten" in result.findings[0].evidence[0]
+
+
+def training():
+    """w += Tanh(x @ w): state in place, seen after its update."""
+    net = Net()
+    x, w = net.feed("x"), net.weight("w")
+    step = net.op("Tanh", net.op("MatMul", x, w))
+    net.op("AssignAdd", w, step)
+    return net.graph()
+
+
+def train(alter_at=None, iterations=3, grown=1.0):
+    graph = training()
+    values = small.given(graph)
+    shots = []
+    for n in range(iterations):
+        alter = {"Default/Tanh-op0": lambda a: a * 1.1} if n == alter_at else None
+        run = shoot(graph, values, iteration=n, start=START + 1000 * n, alter=alter)
+        after = next(
+            s.data for s in run if (s.op_type, s.io) == ("AssignAdd", "output")
+        ) * np.float32(grown)
+        run = [
+            s._replace(data=after)
+            if s.op_type == "Parameter" or (s.op_type, s.io, s.slot) == ("AssignAdd", "input", 0)
+            else s
+            for s in run
+        ]
+        shots += run
+        values = values | {"w": after}
+    return in_memory(shots, graph)
+
+
+def test_state_rewritten_in_place_agrees_with_itself():
+    result = compared(train(), train())
+    assert result.verdict == "pass"
+    assert {a.kind for a in result.anomalies} == {"rewritten-in-place"}
+
+
+def test_a_wrong_step_spoils_the_state_of_later_iterations_and_only_the_step_is_blamed():
+    result = compared(train(alter_at=1), train())
+    assert top(result) == ("own-error", "Default/Tanh-op0", 1)
+    assert len(defects(result)) == 1
+    parameters = {r.iteration: r.status for r in result.rows if r.op_type == "Parameter"}
+    assert parameters == {0: "equal", 1: "fail", 2: "fail"}
+
+
+def test_a_state_that_its_own_operator_updates_wrongly_is_that_operators_error():
+    result = compared(train(grown=1.01), train())
+    assert top(result) == ("own-error", "Default/AssignAdd-op0", 0)
+
+
+# --- number formats --------------------------------------------------------------------------
+
+
+def half(x):
+    return x.astype(np.float16).astype(np.float32)
+
+
+def test_a_run_in_another_number_format_is_precision_and_no_defect():
+    ops = tuple(replace(op, outputs=(op.outputs[0]._replace(dtype="float16"),)) for op in GRAPH.ops)
+    low = replace(GRAPH, ops=ops)
+    result = compared(in_memory(shoot(low, VALUES), low))
+    assert result.verdict in ("pass", "warn")
+    assert [f.kind for f in result.findings] == ["precision"]
+
+
+def test_a_defect_in_another_number_format_is_still_found():
+    ops = tuple(replace(op, outputs=(op.outputs[0]._replace(dtype="float16"),)) for op in GRAPH.ops)
+    low = replace(GRAPH, ops=ops)
+    result = compared(spoiled(low, VALUES, "Default/Tanh-op0", lambda x: x + np.float16(0.3)))
+    assert top(result) == ("own-error", "Default/Tanh-op0", 0)
+
+
+def test_float16_noise_in_a_float32_run_is_an_own_error():
+    result = compared(spoiled(GRAPH, VALUES, "Default/ReLU-op0", half))
+    assert top(result) == ("own-error", "Default/ReLU-op0", 0)
