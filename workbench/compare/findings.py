@@ -73,11 +73,25 @@ def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
     if not blames:
         # The error came in before anything was compared: what differs by name is the better answer.
         blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
-        blames += [replace(_decide(event), trust=0.5) for event in flow.before]
+        blames += _began_before(flow, alone=not blames)
     defects = _merge(flow, blames) or list(first_failure(flow, rows))
     facts = [*_precision(flow, rows), *_settings(flow), *_version_matters(flow)]
     facts += _unmatched(flow.pairing)
     return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
+
+
+def _began_before(flow: Flow, *, alone: bool) -> list[_Blame]:
+    """Parameters that differed when the first compared iteration began, as one cause.
+
+    The largest difference speaks for all; if something is named besides, it is what they follow from.
+    """
+    events = sorted(flow.before, key=lambda e: -(e.worst.error if e.worst is not None else 0.0))
+    if not events or not alone:
+        return []
+    first = _decide(events[0])
+    texts = tuple(text for event in events for text in _decide(event).texts[:1])
+    shown = (*first.texts, *texts[1:4])
+    return [replace(first, trust=0.5, texts=shown)]
 
 
 def _version_matters(flow: Flow) -> list[Finding]:
@@ -121,6 +135,10 @@ def _key(flow: Flow, blame: _Blame) -> tuple[object, ...]:
     block = blame.event.block
     if blame.kind in ("parameter", "input", "constant", "attribute", "info"):
         return blame.kind, blame.subject, blame.texts[:1] if blame.kind == "attribute" else ""
+    if blame.kind == "structure":
+        # the same replacement everywhere is one cause; wiring is told operator by operator
+        wiring = blame.subject.startswith("input.")
+        return blame.kind, blame.texts[:1] if wiring else blame.subject
     return blame.kind, block.rank, block.graph_id, _name(flow, blame.event)
 
 

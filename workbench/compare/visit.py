@@ -69,6 +69,12 @@ class Visit:
                 own = self._measured(operand.op).get(("output", operand.slot))
                 if (own is None or not own.usable) and self._reads_the_same(number, slot, operand):
                     table.setdefault(operand, item)
+        for number in reversed(range(len(self.graph.ops))):  # casts of casts carry one value
+            op = self.graph.ops[number]
+            item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
+            operand = next(op.flat_inputs(), None)
+            if item is not None and isinstance(operand, Value):
+                table.setdefault(operand, item)
         return table
 
     def _reads_the_same(self, number: int, slot: int, operand: Value) -> bool:
@@ -205,7 +211,7 @@ class Visit:
             return State(error, True, tainted=self.earlier)
         cause = self._cause(number, op, slot, error)
         if self.first and name in self.flow.updated and self.block.iteration > 0:
-            self._began_before(number, name, cause)
+            self._began_before(number, slot, name, cause)
             return State(error, True, tainted=True)
         return State(error, True, causes=(cause,) if cause is not None else ())
 
@@ -221,12 +227,13 @@ class Visit:
             return name in self.flow.updated
         return error <= PASS_FACTOR * (floor(None, self.context[number]) + GAIN * last)
 
-    def _began_before(self, number: int, name: str, cause: Difference | None) -> None:
+    def _began_before(self, number: int, slot: int, name: str, cause: Difference | None) -> None:
         """A parameter that the run updates differs already: earlier iterations were not compared."""
         self.flow.tainted_params.add((self.block.rank, name))
         self.earlier = True
         event = Event(self.block, number, floor(None, self.context[number]), 0.0, True,
                       self.base + number, self._measured(number), blamed=number)  # fmt: skip
+        event.worst = event.measured.get(("input", slot))
         text = (
             f"{name} differs when iteration {self.block.iteration} begins, the first in both dumps"
         )
