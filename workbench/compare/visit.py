@@ -72,9 +72,9 @@ class Visit:
         for number in reversed(range(len(self.graph.ops))):  # casts of casts carry one value
             op = self.graph.ops[number]
             item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
-            operand = next(op.flat_inputs(), None)
-            if item is not None and isinstance(operand, Value):
-                table.setdefault(operand, item)
+            source = next(op.flat_inputs(), None)
+            if item is not None and isinstance(source, Value):
+                table.setdefault(source, item)
         return table
 
     def _reads_the_same(self, number: int, slot: int, operand: Value) -> bool:
@@ -255,7 +255,9 @@ class Visit:
         shown = f"relative difference {error:.3g}"
         if item.divergence.size == 1 and "TargetMax" in metrics:
             shown = _values(metrics["TargetMax"], metrics["GoldenMax"])
-        return Difference(*subject, f"input.{slot} ({subject[1]}) differs: {shown}")
+        kind, name = subject
+        what = f"input.{slot} ({name})" if kind == "attribute" else name
+        return Difference(kind, name, f"{what} differs: {shown}")
 
     def _hand_on(
         self,
