@@ -1,0 +1,190 @@
+"""The notebooks: they run from top to bottom in a copy of the tree, and their answers are right."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+import workbench as wb
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ALLOWED = {"workbench", "numpy", "pandas", "matplotlib"}
+LINES, SECONDS = 12, 60
+
+# notebook → what its outputs must say, in order
+ANSWERS = {
+    "01_compare_two_dumps": [
+        "Default/conv3-Conv2d/Conv2D-op0 (script.py:41  x = self.conv3(x))",
+        "pad_mode differs: 'pad' in the target, 'same' in the golden",
+        "74 tensors = 74 matched",
+        "image/svg+xml",
+        "script.py:41  x = self.conv3(x)",
+        "| 0 | Default/conv3-Conv2d/Conv2D-op0 | output:0 | fail |",
+        "| 1 | Default/conv2-Conv2d/Conv2D-op0 | equal | 0.000000 | 0.000000 |",
+        "| 2 | Default/conv3-Conv2d/Conv2D-op0 | fail |",
+        "dump_b/rank_0/AlexNet/0/0/Conv2D.Default_conv3-Conv2d_Conv2D-op0.0.0.1795198324263757",
+        "input:1 differs by at most 0.0",
+        "output:0 differs by at most 1.90",
+    ],
+    "02_simulate_and_compare": [
+        "Default/fc-Dense/MatMul-op0         cell In[2]:11  return self.fc(self.flatten(x))",
+        "0 problems",
+        "<Comparison warn: No operator adds error of its own",
+        "<Comparison fail: The first operator that adds error is MatMul Default/fc-Dense/MatMul-op0"
+        " (cell In[2]:11",
+        "image/svg+xml",
+        "typical factor: 1.020",
+    ],
+}
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(path: Path) -> list[nbformat.NotebookNode]:
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def nodes(path: Path):
+    """Every node of every cell's syntax tree; magics would not parse."""
+    for cell in code_cells(path):
+        yield from ast.walk(ast.parse(cell.source))
+
+
+def texts(cell: nbformat.NotebookNode):
+    """What a cell put out, as text: streams, plain and HTML, and the names of the formats."""
+    for output in cell.outputs:
+        yield output.get("text", "")
+        for kind, value in output.get("data", {}).items():
+            yield kind
+            if isinstance(value, str):
+                yield re.sub(r"(\s*<[^>]*>\s*)+", " | ", value) if kind == "text/html" else value
+
+
+def names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def run(path: Path, tree: Path) -> nbformat.NotebookNode:
+    """Execute a notebook as if it lay in ``tree``, without the user's own IPython settings."""
+    book = read(path)
+    place = {"metadata": {"path": str(tree / "notebooks")}}
+    client = nbclient.NotebookClient(book, timeout=SECONDS, kernel_name="python3", resources=place)
+    client.execute(env=os.environ | {"IPYTHONDIR": str(tree.with_name(f"{tree.name}-ipython"))})
+    return book
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """Run a notebook once in a copy of the tree; give its cells, the copy and the seconds."""
+    done = {}
+
+    def execute(path: Path):
+        if path not in done:
+            copy = tmp_path_factory.mktemp(path.stem)
+            shutil.copytree(ROOT / "sample_dumps", copy / "sample_dumps")
+            (copy / "notebooks").mkdir()
+            shutil.copy(path, copy / "notebooks")
+            before, start = names(copy), time.monotonic()
+            book = run(path, copy)
+            done[path] = book, copy, names(copy) - before, time.monotonic() - start
+        return done[path]
+
+    return execute
+
+
+def test_every_notebook_has_its_answers():
+    assert {path.stem for path in NOTEBOOKS} == ANSWERS.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_gives_its_answers_in_order(executed, path):
+    book, _, _, seconds = executed(path)
+    said = "\n".join(text for cell in book.cells if "outputs" in cell for text in texts(cell))
+    place = 0
+    for answer in ANSWERS[path.stem]:
+        assert answer in said[place:], answer
+        place = said.index(answer, place)
+    assert seconds < SECONDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_ends_with_the_report_and_writes_nowhere_else(executed, path):
+    book, copy, new, _ = executed(path)
+    report = f"build/{path.stem}.html"
+    assert book.cells[-1].source == f'comparison.to_html("{report}")'
+    text = (copy / "notebooks" / report).read_text(encoding="utf-8")
+    assert "Content-Security-Policy" in text
+    assert "The first operator that adds error" in text
+    assert {name for name in new if not name.startswith("notebooks/build/")} == set()
+    assert "build/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.slow
+def test_a_notebook_can_run_twice(executed):
+    """In the same tree; its dumps must not meet those of the run before."""
+    path = ROOT / "notebooks" / "02_simulate_and_compare.ipynb"
+    _, copy, _, _ = executed(path)
+    time.sleep(1)  # folders of dumps are named by the second
+    run(path, copy)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_stripped_and_cells_short(path):
+    for cell in code_cells(path):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        assert len(cell.source.splitlines()) <= LINES
+    assert read(path).metadata.keys() == {"kernelspec", "language_info"}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_only_the_public_face_and_the_usual_packages_are_used(path):
+    imported, used = set(), set()
+    for node in nodes(path):
+        if isinstance(node, ast.ImportFrom):
+            imported.add(node.module)
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "wb":
+            used.add(node.attr)
+    assert {name.partition(".")[0] for name in imported} <= ALLOWED
+    assert not [name for name in imported if name.startswith("workbench.")]
+    assert used
+    assert used <= set(wb.__all__)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_path_is_absolute(path):
+    for cell in code_cells(path):
+        assert re.findall(r"""["'](?:/|~|[A-Za-z]:[\\/])""", cell.source) == []
+    links = re.findall(r"\]\(([^)]*)\)", "\n".join(cell.source for cell in read(path).cells))
+    for link in links:
+        assert not link.startswith(("/", "http", "file:"))
+        made = link == f"build/{path.stem}.html"
+        assert made or (path.parent / link).is_file()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_first_cell_says_what_will_be_seen_and_the_story_has_three_to_six_steps(path):
+    cells = read(path).cells
+    assert cells[0].cell_type == "markdown"
+    assert cells[0].source.startswith("# ")
+    assert "**You will see**" in cells[0].source
+    headings = re.findall(r"^## (.*)$", "\n".join(cell.source for cell in cells), re.M)
+    *steps, answer = headings
+    assert [step.partition(".")[0] for step in steps] == [str(n + 1) for n in range(len(steps))]
+    assert 3 <= len(steps) <= 6
+    assert answer == "The answer"
