@@ -118,6 +118,19 @@ def test_structural_nodes_disappear_and_their_values_point_through():
     assert graph.outputs == (Value(1),)
 
 
+def test_results_in_tuples_of_tuples_are_all_outputs():
+    """A training step returns ``(loss, (gradients, …))``; none of them is unused."""
+    graph = graph_of(
+        "  %0(a) = ReLU(%para1_x)",
+        "  %1(b) = Tanh(%0)",
+        "  %2(c) = Exp(%0)",
+        "  %3(d) = MakeTuple(%1, %2)",
+        "  %4(e) = MakeTuple(%0, %3)",
+        "  Return(%4)",
+    )
+    assert graph.outputs == (Value(0), Value(1), Value(2))
+
+
 def test_parameters_without_a_name_are_found_by_their_number():
     params = "%para1_: <Tensor[Int32], ()>  :  <Int32xDefaultFormat[const vector]{}>  :  IsWeight: false\n"
     graph = graph_of("  %0(a) = Add(%para1_фi, %para1_Parameter_76)", params=params)

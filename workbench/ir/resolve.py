@@ -69,7 +69,10 @@ def resolve_nodes(
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Bundle) else (operand,)
+    """Return an operand, or what is in it and in the tuples inside it."""
+    if not isinstance(operand, Bundle):
+        return (operand,)
+    return tuple(inner for item in operand.items for inner in _items(item))
 
 
 def _structural(kind: str, operands: tuple[Operand, ...], node: Node) -> Operand:
