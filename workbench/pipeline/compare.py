@@ -91,7 +91,7 @@ class Comparison:
     ) -> Comparison:
         """Return a comparison with only the rows that fit every given condition.
 
-        ``name`` and ``source`` match anywhere in the operator's name, and in ``file:line``.
+        ``name`` matches anywhere in the operator's name on either side, ``source`` in ``file:line``.
         """
 
         def fits(row: Row) -> bool:
@@ -99,7 +99,7 @@ class Comparison:
             return (
                 (status is None or row.status == status)
                 and (op_type is None or row.op_type == op_type)
-                and (name is None or name in row.op_name)
+                and (name is None or name in row.op_name or name in row.golden_op_name)
                 and (source is None or source in place)
                 and (iteration is None or row.iteration == iteration)
                 and (keep is None or keep(row))

@@ -79,7 +79,7 @@ def comes_from(op: Op, file: str, line: int) -> bool:
 
 
 def _covers(frame: SourceFrame, file: str, line: int) -> bool:
-    path, wanted = frame.file.replace("\\", "/"), file.replace("\\", "/")
+    path, wanted = frame.file.replace("\\", "/"), file.replace("\\", "/").removeprefix("./")
     if path != wanted and not path.endswith(f"/{wanted.lstrip('/')}"):
         return False
     whole_function = frame.code.lstrip().startswith(("def ", "@", "class ", "async "))
