@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import small_dumps as small
 from real_data import PAIRS
+from small_dumps import START, Net, chain, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.dump.names import sanitize, short_name
 from workbench.dump.reader import load
+from workbench.graph.nodes import Graph
 
 RENUMBERED = "operators_whose_id_in_ir_and_csv_differs_from_the_file_name"
 
@@ -59,3 +64,97 @@ def test_files_left_from_another_run_are_skipped_by_name(real_pairs, tmp_path):
     victim.rename(folder / victim.name.replace("ReLU-op", "ReLU-op77"))
     binding = bind(load(root))
     assert [(item.reason) for item in binding.skipped] == ["not-in-graph"]
+
+
+# --- which rule, decided by data -------------------------------------------------------------
+
+
+def renumbered() -> Graph:
+    """Three ReLU whose ids run against the listing; the sizes differ, too."""
+    net = Net()
+    value = net.feed("x", (4,))
+    for number, size in ((2, 4), (0, 4), (1, 4)):
+        value = net.op("ReLU", value, name=f"Default/ReLU-op{number}", shape=(size,))
+        value = net.op("Tanh", value, name=f"Default/Tanh-op{number}", shape=(size,))
+    return net.graph()
+
+
+def by_rank(name: str) -> str:
+    """The id that MindSpore 2.7 gives: the count in listing order."""
+    kind, _, number = name.rpartition("-op")
+    return f"{kind}-op{[2, 0, 1].index(int(number))}"
+
+
+def written(root, graph, rename=lambda name: name, io=("input", "output"), values=None):
+    shots = shoot(graph, values or small.given(graph))
+    kept = [s._replace(name=rename(s.name)) for s in shots if s.io in io]
+    return load(on_disk(root, kept, graph))
+
+
+def file_of(binding) -> dict[str, str]:
+    return {
+        run.op_name.rpartition("/")[2]: record.key.op_name.rpartition("_")[2]
+        for runs in binding.runs.values()
+        for run in runs.values()
+        for record in run.tensors.values()
+    }
+
+
+@pytest.mark.parametrize("rename", [str, by_rank], ids=["exact-name", "id-rank"])
+def test_the_data_decide_between_two_rules_that_name_every_file(tmp_path, rename):
+    graph = renumbered()
+    names = [op.name.rpartition("/")[2] for op in graph.ops]
+    found = bind(written(tmp_path, graph, rename))
+    assert file_of(found) == {name: rename(name) for name in names}
+    noted = {n.name for n in found.notes if n.kind == "renumbered"}
+    assert noted == (set() if rename is str else {f"Default/{name}" for name in names})
+
+
+@pytest.mark.parametrize("rename", [str, by_rank], ids=["exact-name", "id-rank"])
+def test_sizes_decide_where_only_outputs_were_dumped(tmp_path, rename):
+    net = Net()
+    for number, size in ((2, 3), (0, 4), (1, 5)):
+        net.op(
+            "ReLU", net.feed(f"x{number}", (size,)), name=f"Default/ReLU-op{number}", shape=(size,)
+        )
+    graph = net.graph()
+    found = bind(written(tmp_path, graph, rename, io=("output",)))
+    assert file_of(found) == {f"ReLU-op{n}": rename(f"ReLU-op{n}") for n in range(3)}
+
+
+def test_without_any_evidence_the_ids_are_counted(tmp_path):
+    graph = renumbered()
+    found = bind(written(tmp_path, graph, by_rank, io=("output",)))
+    assert file_of(found)["ReLU-op2"] == "ReLU-op0"
+
+
+def test_short_names_bind_to_full_ones(tmp_path):
+    graph = renumbered()
+    found = bind(written(tmp_path, graph, lambda name: name.rpartition("_")[2]))
+    assert {f"{a}={b}" for a, b in file_of(found).items()} == {
+        f"{name}={name}" for name in file_of(found)
+    }
+
+
+def test_counting_goes_on_through_the_graphs_in_order_of_their_ids(tmp_path):
+    """2.7 to 2.10: the first ReLU of graph 1 follows the last one of graph 0."""
+    one, two = chain("ReLU", "ReLU"), replace(chain("ReLU"), graph_id=1, name="kernel_graph1")
+    two_shots = [
+        s._replace(name="Default_ReLU-op2") for s in shoot(two, small.given(two), start=START + 99)
+    ]
+    dump = load(on_disk(tmp_path, shoot(one, small.given(one)) + two_shots, one, two))
+    found = bind(dump)
+    assert not found.skipped
+    graph_1 = [runs for block, runs in found.runs.items() if block.graph_id == 1]
+    assert [run.op_name for runs in graph_1 for run in runs.values()] == ["Default/ReLU-op0"]
+
+
+def test_a_reshape_that_carries_its_inputs_shape_is_bound_and_trusted(tmp_path):
+    """2.10.0: the header of a Reshape output states the shape of the input."""
+    net = Net()
+    value = net.op("Reshape", net.feed("x", (2, 6)), shape=(12,))
+    net.op("Tanh", value, shape=(12,))
+    found = bind(written(tmp_path, net.graph()))
+    assert not found.notes
+    assert not found.oddities
+    assert len(found.runs) == 1

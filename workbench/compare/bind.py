@@ -31,7 +31,7 @@ FileOp = tuple[int, str, str]
 Names = dict[FileOp, list[int]]
 """File-side operator → operators of its graph that a rule gives this name, in listing order."""
 
-ENOUGH_LINKS = 64
+ENOUGH_LINKS = 256
 """Links looked at for one rule: the rules differ in every one they get wrong, so few are enough."""
 
 
@@ -208,7 +208,10 @@ def _by_links(
     files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]],
     graphs: Sequence[Graph],
 ) -> str:
-    """The rule under which most producer outputs equal the consumer inputs they feed."""
+    """The rule under which most producer outputs equal the consumer inputs they feed.
+
+    Among equals (nothing but outputs was dumped) the sizes of outputs decide.
+    """
     contested = {
         file for file in files if len({str(tables[rule].get(file)) for rule in rivals}) > 1
     }
@@ -220,8 +223,26 @@ def _by_links(
         where = {(file[0], ops[0]): file for file, ops in tables[rule].items() if file in files}
         links = _links(contested, where, by_id)
         held = [equal for a, b in links if (equal := _equal(files, a, b)) is not None]
-        scores[rule] = sum(held) / len(held) if held else 0.0
-    return max(rivals, key=lambda rule: (scores[rule], -rivals.index(rule)))
+        sizes = [_has_size(files[file], by_id[place[0]].ops[place[1]])
+                 for place, file in where.items() if file in contested]  # fmt: skip
+        scores[rule] = (sum(held) / len(held) if held else 0.0, sum(sizes), -rivals.index(rule))
+    return max(rivals, key=scores.__getitem__)
+
+
+def _has_size(tensors: Mapping[tuple[str, int], TensorRecord], op: Op) -> bool:
+    """Whether every dumped output has as many elements as the graph says."""
+    for (io, slot), record in tensors.items():
+        if io == "output" and slot < len(op.outputs):
+            try:
+                spec = record.label if record.source is None else record.source.spec()
+            except FormatError:
+                return False
+            if (
+                None not in (spec.size, op.outputs[slot].size)
+                and spec.size != op.outputs[slot].size
+            ):
+                return False
+    return True
 
 
 Slot = tuple[FileOp, str, int]
@@ -240,7 +261,7 @@ def _links(
             if producer is not None and (file in contested or producer in contested):
                 yield (producer, "output", operand.slot), (file, "input", slot)
                 count += 1
-                if count >= ENOUGH_LINKS * 4:
+                if count >= ENOUGH_LINKS:
                     return
 
 

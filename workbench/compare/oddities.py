@@ -70,12 +70,10 @@ def _label(record: TensorRecord) -> str:
 def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """The kernel wrote a wider type than host type and file say: as labelled it is noise."""
     for (io, slot), record in run.tensors.items():
-        source, index = op, slot
-        if io == "input":
-            operand = _flat_input(op, slot)
-            if not isinstance(operand, Value):
-                continue
-            source, index = graph.ops[operand.op], operand.slot
+        written = _written_by(op, io, slot, graph)
+        if written is None:
+            continue
+        source, index = written
         real = wider_device_type(source, index)
         if real and _label(record) == source.outputs[index].dtype:
             yield (
@@ -100,14 +98,20 @@ def _unwritten(run: OpRun, op: Op, graph: Graph, on_cpu: bool) -> Iterator[Found
     if not on_cpu:
         return
     for io, slot in run.tensors:
-        source, index = op, slot
-        if io == "input":
-            operand = _flat_input(op, slot)
-            if not isinstance(operand, Value):
-                continue
-            source, index = graph.ops[operand.op], operand.slot
+        written = _written_by(op, io, slot, graph)
+        if written is None:
+            continue
+        source, index = written
         if index in UNWRITTEN_ON_CPU.get(source.op_type, ()):
             yield io, slot, f"the CPU kernel of {source.op_type} does not write output.{index}"
+
+
+def _written_by(op: Op, io: str, slot: int, graph: Graph) -> tuple[Op, int] | None:
+    """Operator and output slot that a tensor comes from; ``None`` if no operator made it."""
+    if io == "output":
+        return op, slot
+    operand = _flat_input(op, slot)
+    return (graph.ops[operand.op], operand.slot) if isinstance(operand, Value) else None
 
 
 def _results(graph: Graph) -> set[object]:
