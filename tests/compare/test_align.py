@@ -8,7 +8,7 @@ import pytest
 
 from workbench.compare.align import align, match_parameters
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 
 FLOAT = TensorSpec("float32", (4, 4))
 
@@ -74,6 +74,22 @@ def test_a_replaced_operator_makes_a_group_with_a_common_edge():
     (group,) = found.groups
     assert (group.target, group.golden) == ((1,), (1,))
     assert [(a.number, b.number) for a, b in group.edges] == [(1, 1)]
+
+
+def product(first: int, second: int) -> Graph:
+    """``tanh(x) · exp(x)`` or the factors swapped, transposed as told by constant arguments."""
+    ops = [
+        Op(f"Default/{kind}-op0", kind, (Param(0),), {}, (FLOAT,), (FLOAT,))
+        for kind in ("Tanh", "Exp")
+    ]
+    flags = (Const(False, "bool", ()), Const(False, "bool", ()))
+    inputs = (Value(first), Value(second), *flags)
+    ops.append(Op("Default/MatMul-op0", "MatMul", inputs, {}, (FLOAT,)))
+    return Graph("g", (Parameter("x", FLOAT),), tuple(ops), (Value(2),))
+
+
+def test_an_operator_with_swapped_inputs_stays_the_same_operator():
+    assert partners(product(1, 0), product(0, 1)) == {0: 0, 1: 1, 2: 2}
 
 
 def test_a_fusion_makes_one_group_for_each_layer():

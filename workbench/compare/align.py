@@ -17,6 +17,7 @@ Rules, each claiming what it can:
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -241,6 +242,10 @@ class _Work:
     def _weigh_inputs(self, t: int, g: int) -> float:
         score = 0.0
         others = self.golden.origins(g)
+        ours = [self.mapped(o) for o in self.target.origins(t) if o.kind in ("op", "param")]
+        theirs = [o for o in others if o.kind in ("op", "param")]
+        if None not in ours and ours != theirs and Counter(ours) == Counter(theirs):
+            return 0.5  # the same values in another order: swapped, but hardly another operator
         for slot, origin in enumerate(self.target.origins(t)):
             other = others[slot] if slot < len(others) else None
             mapped = self.mapped(origin)

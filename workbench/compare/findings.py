@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.compare.cause import Difference, setting_differences, type_differences
+from workbench.compare.cause import Difference, format_differences, setting_differences
 from workbench.compare.graph_view import Origin
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.result import Finding
@@ -263,7 +263,7 @@ def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     for (rank, graph_id), found in flow.pairing.alignments.items():
         for t, g in sorted(found.partner.items()):
             op, golden = found.target.graph.ops[t], found.golden.graph.ops[g]
-            texts = [d.text for d in type_differences(op, golden) if d.kind == "precision"]
+            texts = list(format_differences(op, golden))
             if texts:
                 count += 1
                 first = first or (rank, graph_id, op, texts[0])

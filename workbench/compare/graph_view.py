@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import IDENTITY
+from workbench.graph.traits import COMMUTATIVE, IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,6 +116,8 @@ class GraphView:
                 elif origin.kind == "op":
                     below = digests.get(origin.number)
                     parts.append(None if below is None else (below, origin.slot))
+            if self.graph.ops[number].op_type in COMMUTATIVE:
+                parts.sort(key=repr)
             if None not in parts:
                 digests[number] = hash((self.graph.ops[number].op_type, *parts))
         return digests

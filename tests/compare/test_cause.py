@@ -1,0 +1,156 @@
+"""What two operators say differently, and what only looks different."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from small_dumps import Net
+from workbench.compare.align import align
+from workbench.compare.cause import (
+    group_difference,
+    input_subject,
+    same_value,
+    setting_differences,
+    wiring_differences,
+)
+from workbench.graph.nodes import Bundle, Const
+
+EXACT = 0.0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tolerance", "same"),
+    [
+        (1, 1, EXACT, True),
+        (1, 2, 1.0, False),  # whole numbers have no rounding
+        (True, 1, EXACT, True),
+        (1, 1.0, EXACT, True),
+        (1e-5, 1.0000001e-5, EXACT, True),
+        (1e-5, 1.001e-5, EXACT, False),
+        (1e-5, 1.001e-5, 0.01, True),
+        (0.0, 1e-30, 0.5, False),
+        (math.inf, math.inf, EXACT, True),
+        (math.inf, -math.inf, EXACT, False),
+        (math.nan, math.nan, EXACT, True),  # the same setting, whatever it does
+        (math.nan, 1.0, EXACT, False),
+        ("SAME", "same", EXACT, True),
+        ("same", "pad", EXACT, False),
+        ("valid", 2, EXACT, True),  # two dialects of one setting: no evidence
+        ((1, 2), (1, 2), EXACT, True),
+        ((1, 2), (1, 2, 3), EXACT, False),
+        ((1.0, (2.0,)), (1.0, (2.001,)), 0.01, True),
+        ((1, 2), [1, 2], EXACT, True),
+        ([[0.1, 0.2]], [[0.1, 0.20001]], 0.01, True),
+        ([[0.1, 0.2]], [[0.1, 0.3]], 0.01, False),
+        (None, None, EXACT, True),
+        (None, 1, EXACT, False),
+    ],
+)
+def test_settings_are_the_same_when_they_mean_the_same(a, b, tolerance, same):
+    assert same_value(a, b, tolerance) is same
+    assert same_value(b, a, tolerance) is same
+
+
+def op(op_type="Conv2D", *inputs, **attrs):
+    net = Net()
+    net.op(op_type, net.feed("x"), *inputs, attrs=attrs)
+    return net.ops[0]
+
+
+def test_words_come_before_numbers_and_both_values_are_told():
+    ours = op(pad_mode="pad", pad=(1, 1), stride=2)
+    theirs = op(pad_mode="same", pad=(0, 0), stride=2)
+    assert [(d.kind, d.subject) for d in setting_differences(ours, theirs, EXACT)] == [
+        ("attribute", "pad_mode"),
+        ("attribute", "pad"),
+    ]
+    first = setting_differences(ours, theirs, EXACT)[0]
+    assert first.text == "pad_mode differs: 'pad' in the target, 'same' in the golden"
+
+
+def test_a_setting_that_only_one_side_has_is_no_difference():
+    assert setting_differences(op(a=1), op(b=2), EXACT) == []
+
+
+def test_attributes_of_the_compiler_are_no_settings():
+    assert setting_differences(op(checkpoint=True, T="x"), op(checkpoint=False, T="y"), EXACT) == []
+
+
+def test_an_attribute_and_a_constant_argument_of_one_name_are_compared():
+    """2.0 prints ``transpose_b`` as an attribute, 2.10 passes it as an argument."""
+    weight, no = Const(0.5, "float32", (2, 2)), Const(False, "bool")
+    new = op("MatMul", weight, no, Const(True, "bool"))
+    old = op("MatMul", weight, transpose_a=False, transpose_b=False)
+    assert [d.subject for d in setting_differences(new, old, EXACT)] == ["transpose_b"]
+
+
+def test_long_values_are_cut():
+    (difference,) = setting_differences(op(x=tuple(range(99))), op(x=(1,)), EXACT)
+    assert len(difference.text) < 120
+    assert "…" in difference.text
+
+
+def test_the_subject_of_an_input_is_what_was_given_not_what_was_produced():
+    net = Net()
+    x, w = net.feed("x"), net.weight("fc.weight")
+    value = net.op("Tanh", x)
+    table = Const([[1.0, 2.0]], "float32", (1, 2))
+    net.op("Concat", Bundle((value, x, w)), Const(1, "int64"), table)
+    graph = net.graph()
+    found = [input_subject(graph.ops[1], graph, slot) for slot in range(6)]
+    assert found == [
+        None, ("input", "x"), ("parameter", "fc.weight"), ("attribute", "axis"),
+        ("constant", "input.4"), None,
+    ]  # fmt: skip
+
+
+def swapped(first: int, second: int, op_type="Sub"):
+    """``a op b`` or ``b op a``."""
+    net = Net()
+    values = net.op("Tanh", net.feed("x")), net.op("Exp", net.feed("y"))
+    net.op(op_type, values[first], values[second])
+    return net.graph()
+
+
+def test_swapped_inputs_are_told_with_both_sources():
+    found = align(swapped(1, 0), swapped(0, 1))
+    texts = [d.text for d in wiring_differences(found, 2)]
+    assert texts[0] == (
+        "input.0 reads Default/Exp-op0:0 in the target, Default/Tanh-op0:0 in the golden"
+    )
+    assert len(texts) == 2
+    assert [d.subject for d in wiring_differences(found, 2, 1)] == ["input.1"]
+
+
+def test_operators_that_commute_may_be_swapped():
+    found = align(swapped(1, 0, "Add"), swapped(0, 1, "Add"))
+    assert list(wiring_differences(found, 2)) == []
+    assert found.input_order(2) == {0: 1, 1: 0}
+
+
+def middle(*types):
+    net = Net()
+    value = net.op("Tanh", net.feed("x"))
+    for op_type in types:
+        value = net.op(op_type, value)
+    net.op("Softmax", value)
+    return net.graph()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "subject", "words"),
+    [
+        (("Exp",), (), "Exp", "only the target has Exp"),
+        ((), ("Exp",), "Exp", "the golden has Exp (Default/Exp-op0) here, the target has not"),
+        (("Exp",), ("Neg",), "Exp", "the target computes Exp"),
+        (("Exp",) * 6, ("Neg",), "Exp+Exp+Exp+Exp", "and 2 more"),
+    ],
+)
+def test_a_group_says_which_side_has_what(ours, theirs, subject, words):
+    found = align(middle(*ours), middle(*theirs))
+    (group,) = found.groups
+    difference = group_difference(group, found)
+    assert (difference.kind, difference.subject) == ("structure", subject)
+    assert words in difference.text
