@@ -10,12 +10,14 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.npy import BLOCK, Buffer, NpySource, npy_header, write_npy
+
+FIXED = settings(derandomize=True, deadline=None)
 
 NUMPY_TYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 
@@ -232,6 +234,7 @@ def test_a_file_cut_while_it_is_read_is_refused(tmp_path):
             payload.ready()
 
 
+@FIXED
 @given(st.binary(max_size=200))
 def test_garbage_raises_nothing_but_a_format_error(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "garbage.npy"
@@ -240,6 +243,7 @@ def test_garbage_raises_nothing_but_a_format_error(tmp_path_factory, content):
         NpySource(str(path)).array()
 
 
+@FIXED
 @given(st.integers(10, 127), st.integers(0, 255))
 def test_one_flipped_header_byte_never_escapes_as_another_error(tmp_path_factory, at, value):
     content = bytearray(npy_header("float32", (2, 3)) + bytes(24))
@@ -322,6 +326,7 @@ def test_types_that_mind_spore_cannot_write_are_refused(name):
         npy_header(name, (1,))
 
 
+@FIXED
 @given(
     st.sampled_from(sorted(DESCR)),
     st.lists(st.integers(0, 5), max_size=4).map(tuple),

@@ -146,7 +146,7 @@ class NumpyKernel:
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``."""
         size = target.size
-        if size <= CHUNK:
+        if 0 < size <= CHUNK:
             self._chunk(target, golden, start)
             return
         for at in range(0, size, CHUNK):
