@@ -1,0 +1,159 @@
+"""A notebook in a real JupyterLab: run from the menu, saved, and read again by somebody else."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from jupyter_lab import jupyter_lab
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = {
+    "01_compare_two_dumps": "Default/conv3-Conv2d/Conv2D-op0",
+    "02_simulate_and_compare": "Default/fc-Dense/MatMul-op0",
+}
+SENTENCE = "The first operator that adds error is"
+
+OVERLAPS = """(list) => {
+  const boxes = [...list.querySelectorAll('dt, dd')].map((e) => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    return [e.textContent, range.getBoundingClientRect()];
+  });
+  return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+    .map(([other]) => `${one} / ${other}`));
+}"""
+
+TRUSTED_AND_KERNEL = """() => {
+  const shown = window.jupyterapp.shell.currentWidget;
+  const cells = [...shown.content.model.cells].filter((cell) => cell.type === 'code');
+  return [cells.some((cell) => cell.trusted), shown.sessionContext.session?.kernel ?? null];
+}"""
+
+DRAWN = "(image) => image.complete && image.naturalWidth > 400"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of what the notebooks need."""
+    folder = tmp_path_factory.mktemp("tree")
+    for name in ("notebooks", "sample_dumps"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("build", ".*"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(chromium, tree):
+    with jupyter_lab(tree) as running:
+        yield running
+
+
+class Reader:
+    """Somebody at a browser, and what went wrong meanwhile."""
+
+    def __init__(self, chromium, server, path):
+        self.trouble = []
+        self.page = chromium.new_page(viewport={"width": 1400, "height": 1000})
+        self.page.set_default_timeout(30_000)
+        self.page.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on("request", lambda r: server.foreign(r.url) and self.trouble.append(r.url))
+        server.open(self.page, path)
+
+
+@pytest.fixture(scope="module")
+def author(chromium, lab):
+    """Whoever ran each notebook from the menu and saved it; the page is still open."""
+    readers = {}
+    for name in NOTEBOOKS:
+        reader = readers[name] = Reader(chromium, lab, f"notebooks/{name}.ipynb")
+        reader.trouble += lab.run_all(reader.page)
+        lab.command(reader.page, "docmanager:save")
+    yield readers
+    for reader in readers.values():
+        reader.page.close()
+
+
+@pytest.fixture(scope="module")
+def stranger(chromium, tree, author):
+    """Somebody else who opens the saved notebooks: untrusted, and with no kernel to run them."""
+    with jupyter_lab(tree, kernels=False) as elsewhere:
+        readers = {}
+        for name in NOTEBOOKS:
+            reader = readers[name] = Reader(chromium, elsewhere, f"notebooks/{name}.ipynb")
+            reader.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
+        yield readers
+        for reader in readers.values():
+            reader.page.close()
+
+
+def outputs(page):
+    """What cells have put out; their code holds some of the same words."""
+    return page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output")
+
+
+def assert_the_answer_can_be_read(page, operator):
+    said = outputs(page).filter(has_text=SENTENCE).filter(has_text=operator)
+    said.first.scroll_into_view_if_needed()
+    assert said.first.get_by_text(SENTENCE).first.is_visible()
+    return said.first
+
+
+def assert_the_table_can_be_read(output, operator):
+    """It is folded under its heading as long as there are findings."""
+    output.get_by_text("Worst tensors").click()
+    rows = output.locator("table tr", has_text=re.compile("fail")).filter(has_text=operator)
+    rows.first.scroll_into_view_if_needed()
+    assert rows.first.is_visible()
+
+
+def assert_the_plot_is_drawn(page):
+    image = outputs(page).locator("img").last
+    image.scroll_into_view_if_needed()
+    page.wait_for_function(DRAWN, arg=image.element_handle())
+    assert image.bounding_box()["height"] > 200
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_run_from_the_menu_shows_sentence_table_and_plot(author, name):
+    page = author[name].page
+    output = assert_the_answer_can_be_read(page, NOTEBOOKS[name])
+    assert_the_table_can_be_read(output, NOTEBOOKS[name])
+    assert_the_plot_is_drawn(page)
+    assert author[name].trouble == []
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
+def test_the_figures_of_a_finding_do_not_overlap(author, lab, theme):
+    page = author["01_compare_two_dumps"].page
+    lab.command(page, "apputils:change-theme", theme=theme)
+    dark = "document.body.dataset.jpThemeLight === 'false'"
+    page.wait_for_function(dark if "Dark" in theme else f"!({dark})")
+    figures = outputs(page).locator("dl").first
+    figures.scroll_into_view_if_needed()
+    assert figures.locator("dt").count() == 3
+    assert figures.evaluate(OVERLAPS) == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_saved_notebook_can_be_read_untrusted_and_without_a_kernel(stranger, name):
+    page = stranger[name].page
+    assert page.evaluate(TRUSTED_AND_KERNEL) == [False, None]
+    output = assert_the_answer_can_be_read(page, NOTEBOOKS[name])
+    assert_the_table_can_be_read(output, NOTEBOOKS[name])
+    assert_the_plot_is_drawn(page)
+    assert "model not found" not in page.content()
+    assert stranger[name].trouble == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_saved_notebook_stays_small(author, tree, name):
+    text = (tree / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+    outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", ())]
+    kinds = {kind for output in outputs for kind in output.get("data", ())}
+    assert kinds == {"text/plain", "text/html", "image/svg+xml", "image/png"}
+    assert len(text) < 200_000
