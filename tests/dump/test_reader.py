@@ -100,7 +100,9 @@ def test_metadata_and_orders_are_read(tmp_path):
     assert dump.orders == {(0, 4): ("Default/a", "Default/b")}
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "\xff"])
+@pytest.mark.parametrize(
+    "text", ["{", "[1]", "\xff", "[" * 100_000], ids=["cut", "list", "bytes", "deep"]
+)
 def test_broken_metadata_never_stop_the_reading(tmp_path, text):
     on_disk(tmp_path, [shot()])
     (tmp_path / "rank_0/.dump_metadata/config.json").write_text(text, encoding="latin-1")

@@ -42,7 +42,7 @@ def read_overrides(path: Path) -> Overrides:
     except OSError as error:
         message = f"{path}: map file must be readable, got {error.strerror}"
         raise FormatError(message) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"{path}: map file must be JSON, got {error}"
         raise FormatError(message) from error
     if not isinstance(data, dict) or set(data) - set(_KEYS):
@@ -70,8 +70,9 @@ def _pairs(items: Any, path: Path) -> dict[str, str]:
             )
             raise FormatError(message)
         target, golden = str(names[0]), str(names[1])
-        if target in pairs:
-            message = f"{path}: pairs[{number}] must name a target once, got {target!r} again"
-            raise AlignError(message)
+        for word, name, taken in (("target", target, pairs), ("golden", golden, pairs.values())):
+            if name in taken:
+                message = f"{path}: pairs[{number}] must name a {word} once, got {name!r} again"
+                raise AlignError(message)
         pairs[target] = golden
     return pairs

@@ -180,7 +180,7 @@ class _Tree:
     def _metadata(self, path: Path) -> None:
         try:
             data = json.loads("\n".join(self._lines(path)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self.notes.append(Note("unreadable", "config.json", str(error)))
             return
         if isinstance(data, dict):
