@@ -1,0 +1,188 @@
+"""What the documents show is run: shell and Python as they stand, in a copy of the tree.
+
+`make` targets are looked up instead: `make test` is what runs this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+SHELL = ("bash", "sh", "console")
+SECONDS = 120
+
+# `make` target → what its recipe must do
+TARGETS = {
+    "demo": ["workbench demo --out demo_out"],
+    "test": ["python -m pytest"],
+    "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
+    "lab": ["jupyter lab notebooks"],
+}
+
+# (document, first line of a block) → why it is neither run nor looked up
+EXCUSED: dict[tuple[str, str], str] = {}
+
+LEFT_OUT = (
+    *(".git", ".venv", "build", "demo_out", "*.egg-info", "__pycache__"),
+    *(".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a document."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.document, self.text.partition("\n")[0]
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}-{self.language or 'plain'}"
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def blocks(path: Path) -> list[Block]:
+    text = read(path)
+    return [
+        Block(
+            path.relative_to(ROOT).as_posix(),
+            text.count("\n", 0, match.start(2)) + 1,
+            match[1].strip(),
+            match[2],
+        )
+        for match in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.M | re.S)
+    ]
+
+
+BLOCKS = [block for path in DOCUMENTS for block in blocks(path) if block.key not in EXCUSED]
+
+
+def commands(block: Block) -> list[str]:
+    """Return the lines to type; a console shows them behind a prompt, among what they print."""
+    lines = block.text.splitlines()
+    if block.language == "console":
+        return [line[2:] for line in lines if line.startswith("$ ")]
+    return lines
+
+
+def of(*languages: str) -> pytest.MarkDecorator:
+    chosen = [block for block in BLOCKS if block.language in languages]
+    return pytest.mark.parametrize("block", chosen, ids=str)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory) -> Path:
+    """A copy of the tree, for what the documents write."""
+    copy = tmp_path_factory.mktemp("copy") / "tree"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def shown(tree) -> dict[Block, subprocess.CompletedProcess[str]]:
+    """Run every shell block once, in order, without its `make` lines."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = {}
+    for block in BLOCKS:
+        if block.language in SHELL:
+            script = "\n".join(c for c in commands(block) if not c.startswith("make "))
+            done[block] = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", script], cwd=tree, timeout=SECONDS, text=True,
+                capture_output=True, env=os.environ | {"PATH": path}, check=False,
+            )  # fmt: skip
+    return done
+
+
+@pytest.mark.slow
+@of(*SHELL)
+def test_a_shell_block_runs(shown, block):
+    assert shown[block].returncode == 0, shown[block].stdout + shown[block].stderr
+
+
+@pytest.mark.slow
+@of("text")
+def test_quoted_output_is_what_some_command_prints(shown, block):
+    printed = " ".join(word for run in shown.values() for word in run.stdout.split())
+    assert " ".join(block.text.split()) in printed
+
+
+@pytest.mark.slow
+@of("python")
+def test_a_python_block_runs(tree, namespace, monkeypatch, block):
+    monkeypatch.chdir(tree)
+    code = "\n" * (block.line - 1) + block.text
+    exec(compile(code, str(ROOT / block.document), "exec"), namespace)
+
+
+@pytest.fixture(scope="module")
+def namespace() -> dict[str, object]:
+    """What Python blocks define is there in the next one."""
+    return {"__name__": "__main__"}
+
+
+@of("json")
+def test_a_json_block_is_json(block):
+    json.loads(block.text)
+
+
+def dry_run(target: str) -> str:
+    """Return what a target would do; a `make` around this test must not pass on its own flags."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "--dry-run", target], cwd=ROOT, env=clean, text=True, capture_output=True,
+        check=True, timeout=SECONDS,
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_make_target_does_what_is_said_of_it(target):
+    recipe = dry_run(target)
+    assert [step for step in TARGETS[target] if step not in recipe] == []
+
+
+def test_every_make_command_of_the_documents_is_looked_up():
+    lines = [c for block in BLOCKS if block.language in SHELL for c in commands(block)]
+    named = {line.removeprefix("make ") for line in lines if line.startswith("make ")}
+    for path in DOCUMENTS:
+        named |= set(re.findall(r"`make (\S+)`", read(path)))
+    assert named == TARGETS.keys()
+
+
+def test_no_block_is_passed_over():
+    handled = (*SHELL, "python", "json", "text")
+    assert [str(block) for block in BLOCKS if block.language not in handled] == []
+    assert sum(read(path).count("\n```") for path in DOCUMENTS) == 2 * (len(BLOCKS) + len(EXCUSED))
+    known = {block.key for path in DOCUMENTS for block in blocks(path)}
+    assert EXCUSED.keys() <= known
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_inside_the_tree_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)\s]*)\)", read(path)):
+        if link.startswith("https://"):
+            continue
+        file, _, place = link.partition("#")
+        there = path.parent / file if file else path
+        assert there.exists(), link
+        headings = re.findall(r"^#+ (.*)$", read(there), re.M) if place else []
+        slugs = {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+        assert not place or place in slugs, link
