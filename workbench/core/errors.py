@@ -13,12 +13,10 @@ Every message reads ``<subject> must be <expected>, got <value!r>; <fix>``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from workbench.core.problems import Problem
+    from collections.abc import Iterable
 
 
 class WorkbenchError(Exception):
@@ -26,11 +24,14 @@ class WorkbenchError(Exception):
 
 
 class ConfigError(WorkbenchError):
-    """A dump configuration breaks at least one rule; ``problems`` lists every breach."""
+    """A dump configuration breaks at least one rule.
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+    ``problems`` are the breaches, each a `workbench.core.problems.Problem`.
+    """
+
+    def __init__(self, problems: Iterable[Any]) -> None:
         self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class GraphError(WorkbenchError):
