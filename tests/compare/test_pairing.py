@@ -237,6 +237,19 @@ def test_two_runs_on_both_sides_pair_run_by_run():
     assert [note.kind for _, note in found.notes] == ["several-runs", "several-runs"]
 
 
+@pytest.mark.parametrize("name", ["Aaa", "Zzz"])
+def test_another_net_in_the_same_tree_does_not_stand_in_for_the_common_one(name):
+    other = shoot(GRAPH, small.given(GRAPH, 9), net_name=name)
+    found = pairing(in_memory(other + SHOTS, GRAPH), in_memory(SHOTS, GRAPH))
+    assert {pair.target.key.net_name for pair in found.pairs} == {"Net"}
+    assert {lone.record.key.net_name for lone in found.only_target} == {name}
+
+
+def test_nets_of_different_names_pair_where_no_name_is_common():
+    other = shoot(GRAPH, VALUES, net_name="Renamed")
+    assert len(pairing(in_memory(other, GRAPH), in_memory(SHOTS, GRAPH)).pairs) == len(SHOTS)
+
+
 # --- map file --------------------------------------------------------------------------------
 
 

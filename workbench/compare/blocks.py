@@ -10,7 +10,7 @@ from workbench.dump.tree import Note, Skipped
 from workbench.dump.turns import RUN_GAP_US
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.compare.bind import Binding, Block
     from workbench.compare.pairs import Pairing, Selection
@@ -108,6 +108,7 @@ def pair_blocks(
         if partner is None or step not in steps:
             continue
         others = theirs.get((*partner, steps[step]), [])
+        blocks, others = same_nets(blocks, others)
         _note_runs(pairing, "target", pairing.target, blocks)
         _note_runs(pairing, "golden", pairing.golden, others)
         pairing.blocks.update(_pair_turns(pairing, blocks, others))
@@ -115,6 +116,15 @@ def pair_blocks(
     pairing.block_order = sorted(
         pairing.blocks, key=lambda b: (b.iteration, start[b], b.rank, b.graph_id, b.turn)
     )
+
+
+def same_nets(ours: Iterable[Block], theirs: Iterable[Block]) -> tuple[list[Block], list[Block]]:
+    """Blocks of the nets that both sides have; all of them if no name is common."""
+    ours, theirs = list(ours), list(theirs)
+    common = {b.net_name for b in ours} & {b.net_name for b in theirs}
+    if not common:
+        return ours, theirs
+    return [b for b in ours if b.net_name in common], [b for b in theirs if b.net_name in common]
 
 
 def _by_step(binding: Binding) -> dict[tuple[int, int, int], list[Block]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.compare.blocks import pair_iterations
+from workbench.compare.blocks import pair_iterations, same_nets
 from workbench.compare.pairs import Pair
 from workbench.core.errors import FormatError
 from workbench.dump.names import sanitize
@@ -30,13 +30,14 @@ def pair_parameters(
     theirs = pairing.golden.parameters
     ours = {b.iteration for b in pairing.target.parameters} - {CONSTANT_ITERATION}
     steps = pair_iterations(ours, {b.iteration for b in theirs} - {CONSTANT_ITERATION}, selection)
-    for block, mine in pairing.target.parameters.items():
+    for block in same_nets(pairing.target.parameters, theirs)[0]:
+        mine = pairing.target.parameters[block]
         partner = graphs.get((block.rank, block.graph_id))
         step = block.iteration if block.iteration < 0 else steps.get(block.iteration)
         if partner is None or step is None:
             continue
         known = _parameter_names(pairing.alignments.get((block.rank, block.graph_id)))
-        others = _parameter_block(theirs, partner, step, _age(pairing.target.parameters, block))
+        others = _parameter_block(theirs, partner, step, block, pairing.target.parameters)
         constant = step == CONSTANT_ITERATION
         same = _same_constants(mine, others) if constant else _same_names(mine, others, known)
         for name, record, found in same:
@@ -76,16 +77,14 @@ def _parameter_block(
     theirs: Mapping[Block, dict[str, TensorRecord]],
     partner: tuple[int, int],
     step: int,
-    back: int,
+    block: Block,
+    ours: Iterable[Block],
 ) -> dict[str, TensorRecord]:
     """Parameter files of the golden, counted from its newest execution backwards."""
     same = sorted(b for b in theirs if (b.rank, b.graph_id, b.iteration) == (*partner, step))
-    return theirs[same[-1 - back]] if back < len(same) else {}
-
-
-def _age(blocks: Iterable[Block], block: Block) -> int:
-    """How many newer executions of the same step there are."""
-    return sum(1 for b in blocks if b[:4] == block[:4] and b.turn > block.turn)
+    same = same_nets([block], same)[1]
+    newer = sum(1 for b in ours if b[:4] == block[:4] and b.turn > block.turn)
+    return theirs[same[-1 - newer]] if newer < len(same) else {}
 
 
 def _parameter_names(found: Alignment | None) -> dict[str, str]:
