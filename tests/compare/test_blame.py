@@ -175,6 +175,15 @@ def test_inputs_alone_are_enough():
     assert top(compared(inputs)) == ("own-error", "Default/Tanh-op0", 0)
 
 
+def test_inputs_alone_are_enough_without_a_graph():
+    """Nothing says whether the input was given or produced, but it differs and nothing excuses it."""
+    shots = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda x: x * 1.1})
+    target, golden = ([s for s in side if s.io == "input"] for side in (shots, SHOTS))
+    result = compared(in_memory(target), in_memory(golden))
+    assert result.verdict == "fail"
+    assert top(result)[:2] == ("own-error", "Default_Softmax-op0")
+
+
 # --- given values ----------------------------------------------------------------------------
 
 

@@ -179,7 +179,10 @@ def _is_wrong(flow: Flow, item: Measured, event: Event | None) -> bool:
         return flow.is_tainted(item.pair.target.key.rank, name) or not flow.is_updated(name)
     if item.pair.io == "output" or item.rewritten:
         return event.guilty or event.tainted
-    state = flow.input_states.get((event.block, event.op), {}).get(item.pair.slot)
+    states = flow.input_states.get((event.block, event.op))
+    if states is None:  # without a graph nothing says whose output the input is
+        return event.tainted
+    state = states.get(item.pair.slot)
     return state is not None and (state.tainted or bool(state.causes))
 
 
