@@ -102,7 +102,8 @@ def test_structural_nodes_disappear_and_their_values_point_through():
     graph = graph_of(
         "  %0(a) = Load(%para1_x, UMonad[U])",
         "  %1(b) = Split(%0, I64(2)) primitive_attrs: {axis: I64(1)}",
-        "      : (<Tensor[Float32], (2, 3)>, <Int64, NoShape>) -> (<Tuple[Tensor[Float32]*2], TupleShape((2, 1), (2, 2))>)",
+        "      : (<Tensor[Float32], (2, 3)>, <Int64, NoShape>) -> "
+        "(<Tuple[Tensor[Float32]*2], TupleShape((2, 1), (2, 2))>)",
         "      # Fullname with scope: (Default/Split-op0)",
         "  %2(c) = TupleGetItem(%1, I64(1))",
         "  %3(d) = MakeTuple(%2, %0)",
@@ -139,7 +140,8 @@ def test_parameters_without_a_name_are_found_by_their_number():
 
 @pytest.mark.parametrize("name", ["enc/layer.0:weight", "w with space-1", "größe.γ"])
 def test_parameter_names_with_odd_characters_are_kept(name):
-    params = f"%para1_{name}: <Ref[Tensor[Float32]], (3), ref_key={name}, is_parameter>  :  has_default  :  <X>  :  IsWeight: true\n"
+    kind = f"<Ref[Tensor[Float32]], (3), ref_key={name}, is_parameter>"
+    params = f"%para1_{name}: {kind}  :  has_default  :  <X>  :  IsWeight: true\n"
     (parameter,) = graph_of(params=params).parameters
     assert (parameter.name, parameter.is_weight, parameter.ref_key) == (name, True, name)
     assert parameter.spec == TensorSpec("float32", (3,))

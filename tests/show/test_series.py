@@ -74,4 +74,4 @@ def test_defects_are_marked_at_their_operator_and_others_are_not():
         make_finding(op_name="a/b", kind="shape"),
     )
     marks = series(make_result(rows=rows, findings=findings)).marks
-    assert [(m.x, m.number, m.label) for m in marks] == [(1, 1, "c"), (0, 4, "b")]
+    assert [(m.x, m.number, m.label) for m in marks] == [(1, 1, "a/c"), (0, 4, "a/b")]

@@ -309,16 +309,24 @@ def _seen(flow: Flow, rank: int, graph_id: int, op: int) -> str:
 
 
 def _unmatched(pairing: Pairing) -> Iterator[Finding]:
-    ours, theirs = len(pairing.only_target), len(pairing.only_golden)
-    if not ours and not theirs:
+    """Tensors without a partner, told once, operators before Parameter files."""
+    everyone = [*pairing.only_target, *pairing.only_golden]
+    if not everyone:
         return
-    lone = (pairing.only_target or pairing.only_golden)[0]
+    ours, theirs = len(pairing.only_target), len(pairing.only_golden)
+    lone = next((one for one in everyone if one.run is not None), everyone[0])
     key = lone.record.key
-    binding = pairing.target if ours else pairing.golden
-    op = binding.operator(lone.run) if lone.run is not None else None
-    evidence = (f"{ours} tensors only in the target, {theirs} only in the golden",)
+    mine = any(one is lone for one in pairing.only_target)
+    op = (pairing.target if mine else pairing.golden).operator(lone.run) if lone.run else None
+    evidence = [f"{ours} tensors only in the target, {theirs} only in the golden"]
+    advice = _ADVICE["unmatched"]
+    if all(one.record.key.op_type == "Parameter" for one in everyone):
+        evidence.append(
+            "all are Parameter files, which runs on Ascend do not write (2.3 and newer)"
+        )
+        advice = "expected when only one side ran on an NPU; no action"
     yield Finding(
         "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
-        _CERTAINTY["unmatched"], None, None, None, evidence, _ADVICE["unmatched"],
+        _CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,
         op.frame if op is not None else None,
     )  # fmt: skip

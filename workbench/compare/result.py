@@ -72,7 +72,7 @@ class Anomaly:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Row:
     """One matched pair of tensors, or one tensor alone (``match_rule`` empty).
 
@@ -106,8 +106,13 @@ class Row:
     target_path: str = ""
     golden_path: str = ""
 
+    def __repr__(self) -> str:
+        name = self.op_name or self.golden_op_name
+        error = "" if self.error is None else f", error {self.error:.3g}"
+        return f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One ranked statement about a cause. ``kind`` is a key of FINDING_KINDS; ``score`` is 0..1."""
 
@@ -126,6 +131,11 @@ class Finding:
     advice: str
     source: SourceFrame | None
     order: int = 0
+
+    def __repr__(self) -> str:
+        place = f" at {self.source}" if self.source is not None else ""
+        first = f": {self.evidence[0]}" if self.evidence else ""
+        return f"<Finding {self.kind} {self.op_name}{place}{first}>"
 
     @property
     def defect(self) -> bool:

@@ -22,14 +22,22 @@ def sentence(
 ) -> str:
     """One sentence, without a full stop inside an operator's name and never empty."""
     text = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
-    if verdict in ("warn", "inconclusive") and (
-        coverage.unmatched_target or coverage.unmatched_golden
-    ):
-        ours, theirs = coverage.unmatched_target, coverage.unmatched_golden
-        text += f"; {ours} tensors exist only in the target and {theirs} only in the golden"
+    if verdict in ("warn", "inconclusive"):
+        text += _lone(coverage)
     if partial:
         text += "; the comparison was stopped before its end"
     return text + "."
+
+
+def _lone(coverage: Coverage) -> str:
+    """How many tensors have no partner, by side; nothing if every one has."""
+    sides = (("target", coverage.unmatched_target), ("golden", coverage.unmatched_golden))
+    parts = [
+        f"{count} tensor{'s exist' if count > 1 else ' exists'} only in the {side}"
+        for side, count in sides
+        if count
+    ]
+    return f"; {' and '.join(parts)}" if parts else ""
 
 
 def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAGIC = b"\x93NUMPY"
-BLOCK = 256 * 1024
+BLOCK = 1024 * 1024
 """Bytes read at once: enough for the page cache's full speed, few enough for the L2 cache."""
 
 _HEADER_LIMIT = 65_535

@@ -33,7 +33,7 @@ class Note:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dump:
     """One run's dump tree, or records in memory.
 
@@ -49,6 +49,10 @@ class Dump:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
     info: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        graphs = f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}"
+        return f"<Dump {self.path}: {self.layout}, {self.tensors} tensors, {graphs}>"
 
     @property
     def tensors(self) -> int:

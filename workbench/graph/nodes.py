@@ -174,7 +174,7 @@ class Parameter:
     default: Any = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graph:
     """Operators in listing order, which is a topological order.
 
@@ -192,6 +192,9 @@ class Graph:
     dialect: str = ""
     unknown_lines: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.ops)} operators, {len(self.parameters)} parameters>"
 
     @cached_property
     def by_name(self) -> dict[str, int]:

@@ -89,12 +89,12 @@ def plural(count: int, word: str) -> str:
 
 
 def leaf(name: str) -> str:
-    """Last part of a scoped name.
+    """Last two parts of a scoped name: the layer and the operator.
 
-    >>> leaf("Default/net/Conv2D-op12")
-    'Conv2D-op12'
+    >>> leaf("Default/net-Net/conv1-Conv2d/Conv2D-op0")
+    'conv1-Conv2d/Conv2D-op0'
     """
-    return name.rstrip("/").rpartition("/")[2] or name
+    return "/".join(name.rstrip("/").split("/")[-2:]) or name
 
 
 def lead(sentence: str) -> tuple[str, str]:
