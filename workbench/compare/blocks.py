@@ -12,7 +12,7 @@ from workbench.dump.turns import RUN_GAP_US
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.compare.bind import Binding, Block
+    from workbench.compare.binding import Binding, Block
     from workbench.compare.pairs import Pairing, Selection
 
 LIKENESS = 0.5

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.compare.bind import Binding, bind
+from workbench.compare.bind import bind
+from workbench.compare.binding import Binding
 from workbench.compare.findings import find, first_failure
-from workbench.compare.flow import Flow
 from workbench.compare.judge import judge_rows
 from workbench.compare.measuring import CANCELLED, measure_pairs
 from workbench.compare.pairing import pair_tensors
@@ -17,10 +17,12 @@ from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.compare.sentence import sentence
+from workbench.compare.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.compare.flow import Flow
     from workbench.compare.measuring import Cancelled, Progress
     from workbench.compare.result import Finding, Row, Side, Verdict
     from workbench.dump.tree import Dump
@@ -48,7 +50,7 @@ def compare_dumps(
     pairing = pair_tensors(ours, theirs, selection)
     measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
     partial = any(item.reason == CANCELLED for item in measured)
-    flow = Flow(pairing, measured, npu=is_npu(target) or is_npu(golden)).run()
+    flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden))
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     pairs = [row for row in rows if row.match_rule]

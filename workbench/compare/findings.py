@@ -205,6 +205,8 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
             base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
             yield f"{where} has relative error {worst.error:.3g}, {base}"
         yield f"its produced inputs differ by at most {event.inherited:.2g}"
+    if event.op < 0:
+        yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
     if event.unseen:
         yield f"{event.unseen} operators before it were not dumped on both sides"
     others = {(_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}

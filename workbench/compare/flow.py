@@ -1,23 +1,11 @@
-"""Follow errors through the data flow and find where they begin.
-
-Operators are visited in data-flow order, execution by execution. An operator is *guilty* when its
-outputs differ by more than its inputs and the number formats explain, while nothing that feeds it
-has already been called wrong. Everything behind a guilty operator only inherits.
-
-Scalars, attributes, constants and parameters that differ are causes, not excuses. Operators that
-only move or cast data hand such a cause on to the first operator that computes with it. Operators
-that were not dumped are looked through: the blame falls on the stretch they belong to.
-"""
+"""What a walk through the data flow knows: states of values, events of operators, origins of errors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.compare.healing import heal
-from workbench.compare.noise import PASS_FACTOR, contexts, floor, spec_roundoff
+from workbench.compare.noise import contexts
 from workbench.compare.oddities import rewritten_slots
-from workbench.compare.states import GAIN, Event
-from workbench.compare.visit import Visit
 from workbench.dump.names import sanitize
 from workbench.graph.nodes import Param
 
@@ -25,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.compare.align import Alignment
-    from workbench.compare.bind import Block
+    from workbench.compare.binding import Block
     from workbench.compare.measuring import Measured
     from workbench.compare.pairs import Pairing
-    from workbench.compare.states import State
+    from workbench.compare.states import Event, State
     from workbench.graph.nodes import Graph, Value
 
 
 class Flow:
-    """The walk over all executions.
+    """What is known of all executions.
 
     ``events`` are keyed by (block, operator). ``guilty`` are the origins of errors in order,
     ``tainted_named`` operators whose settings differ but whose inputs were wrong already, and
@@ -71,19 +59,6 @@ class Flow:
         self.coarsest: dict[tuple[int, int], float] = {}
         self._contexts: dict[tuple[int, int], list[float]] = {}
 
-    def run(self) -> Flow:
-        """Visit every execution in order."""
-        for number, block in enumerate(self.pairing.block_order):
-            graph = self.pairing.target.graph(block)
-            found = self.pairing.alignments.get((block.rank, block.graph_id))
-            if graph is None:
-                self._visit_without_graph(block, number)
-            else:
-                Visit(self, block, graph, found, number).run()
-            self.walked.append(block)
-        heal(self)
-        return self
-
     def is_tainted(self, rank: int, file_name: str) -> bool:
         """Whether a parameter, by the name its file carries, was updated by a wrong operator."""
         return any(
@@ -106,36 +81,3 @@ class Flow:
             self._contexts[key] = ours
             self.coarsest[key] = max(ours, default=0.0)
         return self._contexts[key]
-
-    def _visit_without_graph(self, block: Block, number: int) -> None:
-        """Without a graph the order of time stands in for the data flow."""
-        runs = self.pairing.target.runs[block]
-        failed = False
-        for op in sorted(runs, key=lambda n: runs[n].time):
-            event = self._event_in_time(block, op, number << 24, failed=failed)
-            if event is None:
-                continue
-            self.events[block, op] = event
-            worst = event.worst.error if event.worst is not None else 0.0
-            if worst > event.factor * event.explained:
-                failed = True
-                event.guilty = not event.tainted
-            if event.guilty:
-                event.blamed = op
-                self.guilty.append(event)
-
-    def _event_in_time(self, block: Block, op: int, base: int, *, failed: bool) -> Event | None:
-        measured = self.index.get((block, op), {})
-        usable = [m for m in measured.values() if m.usable]
-        if not usable:
-            return None
-        inputs = [m.error for m in usable if m.pair.io == "input"]
-        inherited = max(inputs, default=0.0)
-        labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
-        own = floor(None, max((spec_roundoff(label) for label in labels), default=0.0))
-        wrong_inputs = inherited > PASS_FACTOR * own or (failed and not inputs)
-        event = Event(block, op, own, inherited, wrong_inputs, base - op, measured)
-        event.explained = own + GAIN * inherited
-        outputs = [m for m in usable if m.pair.io == "output"]
-        event.worst = max(outputs, key=lambda m: m.error, default=None)
-        return event

@@ -176,6 +176,9 @@ def _is_wrong(flow: Flow, item: Measured, event: Event | None) -> bool:
     """Whether a defect explains an error above the floor."""
     if event is None:
         name = item.pair.op_name
+        key = item.pair.target.key
+        if (key.rank, key.graph_id) not in flow.pairing.target.graphs:
+            return bool(flow.guilty)  # nobody can say whether the run updates it
         return flow.is_tainted(item.pair.target.key.rank, name) or not flow.is_updated(name)
     if item.pair.io == "output" or item.rewritten:
         return event.guilty or event.tainted

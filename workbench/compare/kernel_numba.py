@@ -86,7 +86,7 @@ def _extremes(bits: Any, keys: Any) -> Any:
         least = kind(min(least, kind(b & ~sign)))
     keys[0], keys[1], keys[2] = low ^ sign, high, least
     if keys[0] >= 0:
-        keys[0] = _least(bits)
+        keys[0] = _least(bits) if least > 0 else least
     elif high < 0:
         keys[1] = _least(bits)
     if least == 0:

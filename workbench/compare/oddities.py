@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
+from workbench.dump.payload import fingerprint
 from workbench.dump.tree import Note
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IN_PLACE, UNWRITTEN_ON_CPU, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from workbench.compare.bind import Binding, OpRun
+    from workbench.compare.binding import Binding, OpRun
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
 
@@ -37,14 +38,41 @@ def find_oddities(binding: Binding) -> None:
             op = binding.operator(run)
             graph = binding.graph(run.block)
             if op is None or graph is None:
+                _mark(binding, run, MISLABELLED, _oversized(run))
+                _mark(binding, run, UNWRITTEN, _unwritten_by_type(run, on_cpu=binding.on_cpu))
                 continue
             for kind, rule in ODDITY_RULES.items():
-                for io, slot, detail in rule(run, op, graph, binding.on_cpu):
-                    record = run.tensors[io, slot]
-                    if id(record) in binding.oddities:
-                        continue
-                    binding.oddities[id(record)] = kind
-                    binding.notes.append(Note(kind, op.name, f"{io}.{slot}: {detail}"))
+                _mark(binding, run, kind, rule(run, op, graph, binding.on_cpu))
+
+
+def _mark(binding: Binding, run: OpRun, kind: str, found: Iterable[Found]) -> None:
+    """Note what a rule found; the first rule that distrusts a tensor names it."""
+    for io, slot, detail in found:
+        record = run.tensors[io, slot]
+        if id(record) not in binding.oddities:
+            binding.oddities[id(record)] = kind
+            binding.notes.append(Note(kind, run.op_name, f"{io}.{slot}: {detail}"))
+
+
+def _unwritten_by_type(run: OpRun, *, on_cpu: bool) -> Iterator[Found]:
+    """Without a graph: outputs that the CPU kernel of this type never writes."""
+    for io, slot in run.tensors:
+        if on_cpu and io == "output" and slot in UNWRITTEN_ON_CPU.get(run.op_type, ()):
+            yield io, slot, f"the CPU kernel of {run.op_type} does not write output.{slot}"
+
+
+def _oversized(run: OpRun) -> Iterator[Found]:
+    """Without a graph: a float16 file that is twice as long as its header says."""
+    for (io, slot), record in run.tensors.items():
+        if not record.path or record.source is None or _label(record) != "float16":
+            continue
+        try:
+            size, _ = fingerprint(record.path)
+            claimed = record.source.spec().size
+        except FormatError:
+            continue
+        if claimed and size == claimed * 4:
+            yield io, slot, "labelled float16, holds twice the bytes: a float32 buffer"
 
 
 def wider_device_type(op: Op, slot: int) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.compare.align import Alignment
-    from workbench.compare.bind import Binding, Block, OpRun
+    from workbench.compare.binding import Binding, Block, OpRun
     from workbench.compare.graph_view import Origin
     from workbench.compare.overrides import Overrides
     from workbench.core.tensors import TensorRecord

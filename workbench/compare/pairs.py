@@ -9,7 +9,7 @@ from workbench.compare.overrides import NO_OVERRIDES, Overrides
 
 if TYPE_CHECKING:
     from workbench.compare.align import Alignment
-    from workbench.compare.bind import Binding, Block, OpRun
+    from workbench.compare.binding import Binding, Block, OpRun
     from workbench.core.tensors import TensorRecord
     from workbench.dump.tree import Note, Skipped
 

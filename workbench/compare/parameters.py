@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.compare.align import Alignment
-    from workbench.compare.bind import Block
+    from workbench.compare.binding import Block
     from workbench.compare.pairs import Pairing, Selection
     from workbench.core.tensors import TensorRecord
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.noise import PASS_FACTOR
 
 if TYPE_CHECKING:
-    from workbench.compare.bind import Block
+    from workbench.compare.binding import Block
     from workbench.compare.cause import Difference
     from workbench.compare.measuring import Measured
 

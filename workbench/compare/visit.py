@@ -1,4 +1,4 @@
-"""The walk through one execution of one graph (see `workbench.compare.flow`)."""
+"""The walk through one execution of one graph (see `workbench.compare.walk`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.compare.align import Alignment
-    from workbench.compare.bind import Block
+    from workbench.compare.binding import Block
     from workbench.compare.flow import Flow
     from workbench.compare.measuring import Measured
     from workbench.graph.nodes import Graph, Op, Operand

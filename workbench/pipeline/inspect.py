@@ -11,7 +11,7 @@ from workbench.core.errors import WorkbenchError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.compare.bind import Binding
+    from workbench.compare.binding import Binding
     from workbench.dump.tree import Dump
     from workbench.graph.nodes import Op, SourceFrame
 

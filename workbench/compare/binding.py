@@ -1,0 +1,77 @@
+"""The values of binding: executions of graphs and operators, and a dump whose files are bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.tree import Dump, Note, Skipped
+    from workbench.graph.nodes import Graph, Op
+
+
+class Block(NamedTuple):
+    """One execution of one graph: the tensors that belong to one pass over its operators."""
+
+    rank: int
+    net_name: str
+    graph_id: int
+    iteration: int
+    turn: int
+
+
+@dataclass(slots=True)
+class OpRun:
+    """One execution of one operator: its tensors by ``(io, slot)``.
+
+    ``op`` is the operator's number in its graph, -1 where no graph knows it.
+    """
+
+    block: Block
+    op: int
+    op_type: str
+    op_name: str
+    tensors: dict[tuple[str, int], TensorRecord] = field(default_factory=dict)
+
+    @property
+    def time(self) -> int:
+        """When the operator finished, by its last file (µs)."""
+        return max((record.timestamp_us for record in self.tensors.values()), default=0)
+
+
+@dataclass(slots=True)
+class Binding:
+    """A dump whose files are bound.
+
+    ``runs`` holds every execution of every operator, by block and then by operator number (files of
+    unknown operators under negative numbers), ``parameters`` the Parameter files by name.
+    ``oddities`` maps a record (by identity) to what is wrong with it.
+    """
+
+    dump: Dump
+    graphs: Mapping[tuple[int, int], Graph]
+    runs: dict[Block, dict[int, OpRun]] = field(default_factory=dict)
+    parameters: dict[Block, dict[str, TensorRecord]] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    oddities: dict[int, str] = field(default_factory=dict)
+    rules: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether MindSpore's CPU kernels wrote the dump."""
+        return (
+            self.dump.info.get("device_target", self.dump.info.get("writer", "")).lower() == "cpu"
+        )
+
+    def graph(self, block: Block) -> Graph | None:
+        """Graph of a block."""
+        return self.graphs.get((block.rank, block.graph_id))
+
+    def operator(self, run: OpRun) -> Op | None:
+        """Operator of a run."""
+        graph = self.graph(run.block)
+        return graph.ops[run.op] if graph is not None and run.op >= 0 else None

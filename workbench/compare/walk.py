@@ -1,0 +1,93 @@
+"""Follow errors through the data flow and find where they begin.
+
+Operators are visited in data-flow order, execution by execution. An operator is *guilty* when its
+outputs differ by more than its inputs and the number formats explain, while nothing that feeds it
+has already been called wrong. Everything behind a guilty operator only inherits.
+
+Scalars, attributes, constants and parameters that differ are causes, not excuses. Operators that
+only move or cast data hand such a cause on to the first operator that computes with it. Operators
+that were not dumped are looked through: the blame falls on the stretch they belong to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.compare.flow import Flow
+from workbench.compare.healing import heal
+from workbench.compare.noise import PASS_FACTOR, floor, spec_roundoff
+from workbench.compare.states import GAIN, Event
+from workbench.compare.visit import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.compare.binding import Block
+    from workbench.compare.measuring import Measured
+    from workbench.compare.pairs import Pairing
+
+
+def walk(pairing: Pairing, measured: Iterable[Measured], *, npu: bool) -> Flow:
+    """Visit every execution in order and return what was learned.
+
+    ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says.
+    """
+    flow = Flow(pairing, measured, npu=npu)
+    for number, block in enumerate(pairing.block_order):
+        graph = pairing.target.graph(block)
+        found = pairing.alignments.get((block.rank, block.graph_id))
+        if graph is None:
+            _InTime(flow, block, number).run()
+        else:
+            Visit(flow, block, graph, found, number).run()
+        flow.walked.append(block)
+    heal(flow)
+    return flow
+
+
+class _InTime:
+    """One execution without a graph: the order of time stands in for the data flow.
+
+    What feeds what is not known, so every number format met so far counts as met by all that follows.
+    """
+
+    def __init__(self, flow: Flow, block: Block, number: int) -> None:
+        self.flow = flow
+        self.block = block
+        self.base = number << 24
+        self.failed = False
+        self.coarsest = 0.0
+
+    def run(self) -> None:
+        runs = self.flow.pairing.target.runs[self.block]
+        for op in sorted(runs, key=lambda n: runs[n].time):
+            event = self._event(op)
+            if event is None:
+                continue
+            self.flow.events[self.block, op] = event
+            worst = event.worst.error if event.worst is not None else 0.0
+            if worst > event.factor * event.explained:
+                self.failed = True
+                event.guilty = not event.tainted
+            if event.guilty:
+                event.blamed = op
+                self.flow.guilty.append(event)
+        key = (self.block.rank, self.block.graph_id)
+        self.flow.coarsest[key] = max(self.coarsest, self.flow.coarsest.get(key, 0.0))
+
+    def _event(self, op: int) -> Event | None:
+        measured = self.flow.index.get((self.block, op), {})
+        usable = [m for m in measured.values() if m.usable]
+        if not usable:
+            return None
+        inputs = [m.error for m in usable if m.pair.io == "input"]
+        inherited = max(inputs, default=0.0)
+        labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
+        self.coarsest = max(self.coarsest, *(spec_roundoff(label) for label in labels))
+        own = floor(None, self.coarsest)
+        wrong_inputs = inherited > PASS_FACTOR * own or (self.failed and not inputs)
+        event = Event(self.block, op, own, inherited, wrong_inputs, self.base - op, measured)
+        event.explained = own + GAIN * inherited
+        outputs = [m for m in usable if m.pair.io == "output"]
+        event.worst = max(outputs, key=lambda m: m.error, default=None)
+        return event
