@@ -376,7 +376,8 @@ def _narrow(x: NDArray[Any], buffer: NDArray[np.float32]) -> NDArray[np.float32]
     elif x.dtype == np.bool_:
         _widen_bool(x.view(np.uint8), out)
     elif x.dtype.kind == "V":
-        np.copyto(out, x.astype(np.float32))
+        with np.errstate(all="ignore"):  # signalling NaNs
+            np.copyto(out, x.astype(np.float32))
     else:
         _widen_whole(x, out)
     return out
@@ -407,7 +408,8 @@ class NumbaKernel:
     def _add_wide(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         here = _thread
         t, g, d = (buffer[: target.size] for buffer in here.wide)
-        widen_pair(target, golden, t, g, d)
+        with np.errstate(all="ignore"):
+            widen_pair(target, golden, t, g, d)
         _add(t, g, d, start, here.wide_keys, self._counts, self._figures)
 
     def sums(self) -> Sums:

@@ -1,10 +1,11 @@
 """The NumPy kernel: tuned chunks that stay in the L2 cache, nothing compiled, no BLAS threads.
 
-Every element is widened to float64; 64-bit integers to a pair of float64 whose sum is exact, so
-that a difference of 1 near 2⁶⁰ survives. Dot products run in pieces of 8,192 elements, below the
-size at which OpenBLAS starts threads (a second thread spins and costs more than it gives here).
-``tests/compare/test_kernels.py`` holds this kernel and the compiled one against each other and
-against exact arithmetic.
+A chunk lies in the rows of one work matrix, so that one call serves several rows. Every element is
+widened to float64; 64-bit integers to a pair of float64 whose sum is exact, so that a difference of
+1 near 2⁶⁰ survives. Products of rows use BLAS, one matrix product for short rows and dot products
+for long ones, both below the size at which OpenBLAS starts threads: a second thread spins, and
+costs more than it gives here. ``tests/compare/test_kernels.py`` holds this kernel and the compiled
+one against each other and against exact arithmetic.
 """
 
 from __future__ import annotations
@@ -24,32 +25,53 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CHUNK = 16384
+_SHORT = 2048
 _PIECE = 8192
 _CANCELS = 1e-3
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _LARGEST_WHOLE = {"i": 2.0**63 - 1024, "u": 2.0**64 - 2048}
+
+# Rows of the work matrix; golden and difference become magnitudes on the way.
+_ONES, _T, _G, _D, _RATIO = range(5)
+_SIDES = slice(_T, _G + 1)
+_ALL = slice(_T, _D + 1)
+_MAGNITUDES = slice(_G, _D + 1)
+_ERRORS = slice(_D, _RATIO + 1)
 
 
 class _Workspace(threading.local):
     """Buffers of one thread, reused by every chunk."""
 
     def __init__(self) -> None:
-        self.target = np.empty(CHUNK)
-        self.golden = np.empty(CHUNK)
-        self.difference = np.empty(CHUNK)
-        self.spare = np.empty(CHUNK)
-        self.mask = np.empty(CHUNK, np.bool_)
-        self.ones = np.ones(CHUNK)
+        self.rows = np.empty((5, CHUNK))
+        self.rows[_ONES] = 1.0
+        self.masks = np.empty((2, CHUNK), np.bool_)
+        self.least = np.full(CHUNK, 5e-324)
 
 
 _work = _Workspace()
 
 
 def _dot(a: Floats, b: Floats) -> float:
-    size = a.size
-    if size <= _PIECE:
-        return float(np.dot(a, b))
-    return sum(float(np.dot(a[i : i + _PIECE], b[i : i + _PIECE])) for i in range(0, size, _PIECE))
+    if a.size <= _PIECE:
+        return float(a @ b)
+    return float(a[:_PIECE] @ b[:_PIECE]) + float(a[_PIECE:] @ b[_PIECE:])
+
+
+def _products(rows: Floats) -> tuple[float, ...]:
+    """Return t·t, g·g, d·d, t·g and the plain sums of t and g."""
+    if rows.shape[1] <= _SHORT:
+        t, g, d = np.matmul(rows[_ALL], rows[: _D + 1].T).tolist()
+        return t[_T], g[_G], d[_D], t[_G], t[_ONES], g[_ONES]
+    ones, t, g, d, _ = rows
+    return _dot(t, t), _dot(g, g), _dot(d, d), _dot(t, g), _dot(t, ones), _dot(g, ones)
+
+
+def _totals(rows: Floats) -> list[float]:
+    """Return the sums of absolute and relative errors."""
+    if rows.shape[1] <= _SHORT:
+        return np.matmul(rows[_ERRORS], rows[_ONES]).tolist()  # type: ignore[no-any-return]
+    return [_dot(rows[_D], rows[_ONES]), _dot(rows[_RATIO], rows[_ONES])]
 
 
 def widen(x: NDArray[Any], out: NDArray[Any]) -> None:
@@ -99,36 +121,33 @@ class _Side:
         self.low, self.high = math.inf, -math.inf
         self.mean = self.m2 = 0.0
 
-    def describe(self, x: NDArray[Any], wide: Floats, square: float) -> None:
-        """Add finite elements: ``wide`` their float64 values, ``x`` these or the stored ones."""
-        count = wide.size
-        low, high = float(np.minimum.reduce(x)), float(np.maximum.reduce(x))
-        if low <= 0.0 <= high:
-            self.zero += count - int(np.count_nonzero(np.not_equal(x, 0)))
-        self.low, self.high = min(low, self.low), max(high, self.high)
-        mean = _dot(wide, _work.ones[:count]) / count
+    def describe(self, x: Floats, low: float, high: float, plain: float, square: float) -> None:
+        """Add finite elements, given their extremes, sum and sum of squares."""
+        count = x.size
+        if low < self.low:
+            self.low = low
+        if high > self.high:
+            self.high = high
+        mean = plain / count
         m2 = square - count * mean * mean
         if not m2 > _CANCELS * square:
-            spare = np.subtract(wide, mean, out=_work.spare[:count])
-            m2 = _dot(spare, spare)
+            rest = x - mean
+            m2 = _dot(rest, rest)
         self.mean, self.m2 = moments(self.count, self.mean, self.m2, count, mean, m2)
         self.count += count
 
-    def sift(self, wide: Floats) -> NDArray[np.bool_]:
+    def sift(self, x: Floats) -> NDArray[np.bool_]:
         """Count what is not finite, describe the rest, and return where the rest is."""
-        finite = np.isfinite(wide)
-        self.nan += int(np.count_nonzero(np.isnan(wide)))
-        self.pos_inf += int(np.count_nonzero(wide == np.inf))
-        self.neg_inf += int(np.count_nonzero(wide == -np.inf))
-        rest = wide[finite]
+        finite = np.isfinite(x)
+        self.nan += int(np.count_nonzero(np.isnan(x)))
+        self.pos_inf += int(np.count_nonzero(x == np.inf))
+        self.neg_inf += int(np.count_nonzero(x == -np.inf))
+        rest = x[finite]
         if rest.size:
-            self.describe(rest, rest, _dot(rest, rest))
+            self.zero += int(np.count_nonzero(rest == 0.0))
+            plain, square = float(np.add.reduce(rest)), _dot(rest, rest)
+            self.describe(rest, float(rest.min()), float(rest.max()), plain, square)
         return finite
-
-
-def _plain(x: NDArray[Any], wide: Floats) -> NDArray[Any]:
-    """Return the array in which NumPy finds minimum and zeros fastest."""
-    return x if x.dtype.kind in "iu" or x.dtype.char in "fd" else wide
 
 
 class NumpyKernel:
@@ -145,87 +164,100 @@ class NumpyKernel:
 
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         """Add real 1-D pieces whose first element has the flat index ``start``."""
-        size = target.size
-        if 0 < size <= CHUNK:
-            self._chunk(target, golden, start)
-            return
-        for at in range(0, size, CHUNK):
-            self._chunk(target[at : at + CHUNK], golden[at : at + CHUNK], start + at)
+        with np.errstate(all="ignore"):
+            for at in range(0, target.size, CHUNK):
+                self._chunk(target[at : at + CHUNK], golden[at : at + CHUNK], start + at)
 
     def _chunk(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         size = target.size
-        t, g, d = _work.target[:size], _work.golden[:size], _work.difference[:size]
-        widen_pair(target, golden, t, g, d)
-        tt, gg, square = _dot(t, t), _dot(g, g), _dot(d, d)
         self._size += size
-        if math.isfinite(tt + gg + square):
-            self._target.describe(_plain(target, t), t, tt)
-            self._golden.describe(_plain(golden, g), g, gg)
-            self._compare(t, g, d, (tt, gg, square), start)
-        else:
-            self._sift(t, g, d, start)
+        rows = _work.rows[:, :size]
+        t, g = rows[_T], rows[_G]
+        widen_pair(target, golden, t, g, rows[_D])
+        products = _products(rows)
+        tt, gg, square, _, plain_t, plain_g = products
+        if not math.isfinite(tt + gg + square):
+            self._sift(rows, start)
+            return
+        low_t, low_g = np.minimum.reduce(rows[_SIDES], axis=1).tolist()
+        high_t, high_g = np.maximum.reduce(rows[_SIDES], axis=1).tolist()
+        if low_t <= 0.0 <= high_t or low_g <= 0.0 <= high_g:
+            zeros = np.equal(rows[_SIDES], 0.0, out=_work.masks[:, :size])
+            self._target.zero += int(np.count_nonzero(zeros[0]))
+            self._golden.zero += int(np.count_nonzero(zeros[1]))
+        self._target.describe(t, low_t, high_t, plain_t, tt)
+        self._golden.describe(g, low_g, high_g, plain_g, gg)
+        self._compare(rows, products, start)
 
-    def _sift(self, t: Floats, g: Floats, d: Floats, start: int) -> None:
+    def _sift(self, rows: Floats, start: int) -> None:
         """Handle a chunk with values that are not finite, or with squares that overflow."""
+        t, g = rows[_T], rows[_G]
         both = self._target.sift(t) & self._golden.sift(g)
         self._infinite_agree += int(np.count_nonzero(np.isinf(t) & (t == g)))
         self._nan_both += int(np.count_nonzero(np.isnan(t) & np.isnan(g)))
-        if both.any():
-            t, g, d = t[both], g[both], d[both]
-            squares = (_dot(t, t), _dot(g, g), _dot(d, d))
-            self._compare(t, g, d, squares, start, np.flatnonzero(both))
+        kept = rows[_ALL, both]
+        if kept.size:
+            rest = _work.rows[:, : kept.shape[1]]
+            rest[_ALL] = kept
+            self._compare(rest, _products(rest), start, np.flatnonzero(both))
 
     def _compare(
         self,
-        t: Floats,
-        g: Floats,
-        d: Floats,
-        squares: tuple[float, float, float],
+        rows: Floats,
+        products: tuple[float, ...],
         start: int,
         places: NDArray[np.intp] | None = None,
     ) -> None:
         """Add jointly finite elements; ``places`` are their indices, if some were left out."""
-        size = t.size
+        size = rows.shape[1]
         self._finite += size
-        self._tt += squares[0]
-        self._gg += squares[1]
-        self._square += squares[2]
-        self._tg += _dot(t, g)
-        np.abs(d, out=d)
-        self._absolute += _dot(d, _work.ones[:size])
-        most = float(np.maximum.reduce(d))
-        if most > self._absolute_max:
-            self._absolute_max = most
-            at = int(d.argmax())
-            self._worst = start + (at if places is None else int(places[at]))
-        if most == 0.0:
+        self._tt += products[0]
+        self._gg += products[1]
+        self._square += products[2]
+        self._tg += products[3]
+        if products[2] == 0.0 and not rows[_D].any():
             self._within_one += size
             self._within_five += size
-        else:
-            self._relate(d, np.abs(g, out=g))
+            return
+        np.abs(rows[_MAGNITUDES], out=rows[_MAGNITUDES])
+        self._relate(rows)
+        most, relative_max = np.maximum.reduce(rows[_ERRORS], axis=1).tolist()
+        absolute, relative = _totals(rows)
+        self._absolute += absolute
+        self._relative += relative
+        self._relative_max = max(self._relative_max, relative_max)
+        if most > self._absolute_max:
+            self._absolute_max = most
+            at = int(rows[_D].argmax())
+            self._worst = start + (at if places is None else int(places[at]))
 
-    def _relate(self, d: Floats, g: Floats) -> None:
-        """Add relative errors; both are magnitudes. Overwrites ``g``."""
-        size = d.size
-        mask = _work.mask[:size]
-        least = float(np.minimum.reduce(g))
-        ratio = np.divide(d, g, out=_work.spare[:size])
+    def _relate(self, rows: Floats) -> None:
+        """Fill the row of relative errors and count the small ones."""
+        g, d, ratio = rows[_G], rows[_D], rows[_RATIO]
+        mask = _work.masks[0, : g.size]
+        near = bool(np.minimum.reduce(g) <= NEAR_ZERO)
+        if near:  # 0/0 is agreement: 0; anything else over 0 is Infinity, and none
+            np.divide(d, np.maximum(g, _work.least[: g.size], out=ratio), out=ratio)
+        else:
+            np.divide(d, g, out=ratio)
         self._within_one += int(np.count_nonzero(np.less(ratio, ONE_THOUSANDTH, out=mask)))
         self._within_five += int(np.count_nonzero(np.less(ratio, FIVE_THOUSANDTHS, out=mask)))
-        if least <= NEAR_ZERO:
-            np.less_equal(g, NEAR_ZERO, out=mask)
-            np.copyto(ratio, 0.0, where=mask)
-            self._near_zero(d[mask], g[mask])
-        self._relative += _dot(ratio, _work.ones[:size])
-        self._relative_max = max(self._relative_max, float(np.maximum.reduce(ratio)))
+        if near:
+            self._near_zero(g, d, ratio)
 
-    def _near_zero(self, d: Floats, g: Floats) -> None:
-        """Add elements whose golden is too near to 0 for a relative error of their own."""
-        equal = int(np.count_nonzero((d == 0.0) & (g == 0.0)))
-        self._within_one += equal
-        self._within_five += equal
-        self._small += float(np.add.reduce(d))
-        self._small_max = max(self._small_max, float(np.maximum.reduce(d)))
+    def _near_zero(self, g: Floats, d: Floats, ratio: Floats) -> None:
+        """Move errors whose golden is too near to 0 from the relative ones to the small ones.
+
+        Mostly there are none, as both sides are 0 behind a ReLU.
+        """
+        wrong, other = _work.masks[:, : g.size]
+        np.less_equal(g, NEAR_ZERO, out=wrong)
+        wrong &= np.not_equal(d, 0.0, out=other)
+        if wrong.any():
+            errors = d[wrong]
+            self._small += float(np.add.reduce(errors))
+            self._small_max = max(self._small_max, float(np.maximum.reduce(errors)))
+            ratio[wrong] = 0.0
 
     def sums(self) -> Sums:
         """Everything gathered so far."""

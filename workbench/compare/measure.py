@@ -7,6 +7,7 @@ takes half a second to import, so `choose_kernel` decides by the amount of data.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import threading
@@ -118,12 +119,17 @@ def choose_kernel(total_bytes: int, pairs: int) -> KernelName:
 def _kernel(name: str | None) -> Kernel:
     """Return a new kernel; ``None`` takes the compiled one if the process has loaded it already."""
     if name == "numba" or (name is None and "workbench.compare.kernel_numba" in sys.modules):
-        try:
-            from workbench.compare.kernel_numba import NumbaKernel
-        except ImportError:  # numba refuses NumPy versions newer than itself
-            return NumpyKernel()
-        return NumbaKernel()
+        return _compiled()()
     return NumpyKernel()
+
+
+@functools.cache
+def _compiled() -> Callable[[], Kernel]:
+    try:
+        from workbench.compare.kernel_numba import NumbaKernel
+    except ImportError:  # numba refuses NumPy versions newer than itself
+        return NumpyKernel
+    return NumbaKernel
 
 
 def measure(
@@ -235,14 +241,12 @@ def _gather(
     pair: _Pair, kernel: Kernel, cancelled: Cancelled | None, exponent: int = 0
 ) -> Sums | None:
     """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
-    with np.errstate(all="ignore"):
-        for t, g, start in _pieces(pair):
-            if cancelled is not None and cancelled():
-                return None
-            if exponent:
-                kernel.add(_scaled(t, exponent), _scaled(g, exponent), start)
-            else:
-                kernel.add(t, g, start)
+    for t, g, start in _pieces(pair):
+        if cancelled is not None and cancelled():
+            return None
+        if exponent:
+            t, g = _scaled(t, exponent), _scaled(g, exponent)
+        kernel.add(t, g, start)
     return kernel.sums()
 
 
@@ -254,11 +258,14 @@ def _parts(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _scaled(x: NDArray[Any], exponent: int) -> NDArray[np.float64]:
-    return np.ldexp(x.astype(np.float64), -exponent)
+    with np.errstate(all="ignore"):
+        return np.ldexp(x.astype(np.float64), -exponent)
 
 
 def _leaves_float64(sums: Sums) -> bool:
     """Whether squares of the data may have left the range of float64."""
+    if _MINUTE < sums.target_target + sums.golden_golden < _HUGE:
+        return False
     return sums.largest > _HUGE or 0.0 < sums.largest < _MINUTE
 
 

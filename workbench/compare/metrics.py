@@ -272,26 +272,12 @@ def _cosine(s: Sums) -> float:
 
 
 def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) -> dict[str, float]:
-    nan = math.nan
-    figures = (nan,) * 8
-    count = s.finite or 1
+    """Return the figures in the order of METRICS."""
     agreeing = s.size - s.finite - mismatch
-    if s.finite or not mismatch:
-        against = peak or 1.0
-        relative = s.relative + s.small / against
-        figures = (
-            _cosine(s),
-            s.absolute_max,
-            s.absolute * scale / count,
-            math.sqrt(s.square / count) * scale,
-            error,
-            relative,
-            max(s.relative_max, s.small_max / against),
-            relative / count,
-        )
-    targets, goldens = s.target_count, s.golden_count
+    target = _describe(s.target_count, s.target_min, s.target_max, s.target_mean, s.target_m2)
+    golden = _describe(s.golden_count, s.golden_min, s.golden_max, s.golden_mean, s.golden_m2)
     values = (
-        *figures,
+        *(_errors(s, error, peak, scale) if s.finite or not mismatch else _NO_ERRORS),
         (s.within_one + agreeing) / s.size,
         (s.within_five + agreeing) / s.size,
         mismatch,
@@ -303,13 +289,42 @@ def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) ->
         s.golden_neg_inf,
         s.target_zero,
         s.golden_zero,
-        s.target_min if targets else nan,
-        s.golden_min if goldens else nan,
-        s.target_max if targets else nan,
-        s.golden_max if goldens else nan,
-        s.target_mean * scale if targets else nan,
-        s.golden_mean * scale if goldens else nan,
-        math.sqrt(s.target_m2 / targets) * scale if targets else nan,
-        math.sqrt(s.golden_m2 / goldens) * scale if goldens else nan,
+        target[0],
+        golden[0],
+        target[1],
+        golden[1],
+        target[2] * scale,
+        golden[2] * scale,
+        target[3] * scale,
+        golden[3] * scale,
     )
     return dict(zip(METRICS, values, strict=True))
+
+
+_NO_ERRORS = (math.nan,) * 8
+
+
+def _errors(s: Sums, error: float, peak: float, scale: float) -> tuple[float, ...]:
+    """Return the figures from CosineSimilarity to MeanRelativeError."""
+    count = s.finite or 1
+    against = peak or 1.0
+    relative = s.relative + s.small / against
+    return (
+        _cosine(s),
+        s.absolute_max,
+        s.absolute * scale / count,
+        math.sqrt(s.square / count) * scale,
+        error,
+        relative,
+        max(s.relative_max, s.small_max / against),
+        relative / count,
+    )
+
+
+def _describe(
+    count: int, low: float, high: float, mean: float, m2: float
+) -> tuple[float, float, float, float]:
+    """Return minimum, maximum, mean and deviation of the finite elements of one side."""
+    if not count:
+        return math.nan, math.nan, math.nan, math.nan
+    return low, high, mean, math.sqrt(m2 / count)

@@ -86,6 +86,9 @@ class _Refused(Exception):
 
 
 _headers: dict[bytes, Header] = {}
+"""Headers by all their bytes, so that any of the usual length is found by its first 128."""
+
+_USUAL = 128
 _CACHE_LIMIT = 4096
 
 
@@ -221,7 +224,8 @@ class Payload:
 
     def _check(self) -> Header:
         """Parse the header and compare its claim with the file, before anything is allocated."""
-        header = _parse(self._buffer.view[: self._high])
+        block = self._buffer.view[: self._high]
+        header = _headers.get(bytes(block[:_USUAL])) or _parse(block)
         held = self._high
         if header.end > held:
             held = os.fstat(self._fd).st_size
@@ -299,19 +303,19 @@ class NpySource:
     """The tensor in one npy file; nothing is read before it is asked for."""
 
     path: str
-    _spec: TensorSpec | None = field(default=None, init=False, repr=False, compare=False)
+    _header: Header | None = field(default=None, init=False, repr=False, compare=False)
 
     def payload(self, buffer: Buffer) -> Payload:
         """Open the file for reading in blocks; raises FormatError if it is not what it claims."""
         payload = Payload(self.path, buffer)
-        self._spec = TensorSpec(payload.header.name, payload.header.shape)
+        self._header = payload.header
         return payload
 
     def spec(self) -> TensorSpec:
-        if self._spec is None:  # whoever has measured the file has seen its header already
+        if self._header is None:  # whoever has measured the file has seen its header already
             self.payload(_local.buffer).close()
-        assert self._spec is not None
-        return self._spec
+        assert self._header is not None
+        return TensorSpec(self._header.name, self._header.shape)
 
     def array(self) -> NDArray[Any]:
         with self.payload(_local.buffer) as payload:
