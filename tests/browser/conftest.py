@@ -2,12 +2,10 @@
 
 import os
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "show"))
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 FLAGS = [
     "--headless",
@@ -33,7 +31,7 @@ def chromium():
         from playwright.sync_api import sync_playwright
     except ImportError:
         missing("playwright is not installed")
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         missing("neither CHROMIUM nor chromium on the PATH names a browser")
     with sync_playwright() as playwright:
