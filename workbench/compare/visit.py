@@ -372,7 +372,9 @@ class Visit:
     def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
         event.guilty = True
         event.blamed = number
-        event.differences = tuple(dict.fromkeys(differences))
+        # an argument that differs as dumped input and as constant of the graph is one difference
+        once = {(d.kind, d.subject): d for d in reversed(differences)}
+        event.differences = tuple(d for d in differences if once[d.kind, d.subject] is d)
         self.flow.guilty.append(event)
 
     def _leave(
