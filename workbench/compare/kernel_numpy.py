@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -152,6 +152,8 @@ class _Side:
 
 class NumpyKernel:
     """Gathers `Sums` of equally long pieces of target and golden."""
+
+    parallel: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._target, self._golden = _Side(), _Side()

@@ -243,6 +243,12 @@ class Payload:
             count = (self._high - self._low) // width
         return min(count, self._left)
 
+    def seek(self, first: int, count: int) -> None:
+        """Go to element ``first``; only ``count`` elements from there on are handed out."""
+        os.lseek(self._fd, self.header.offset + first * self.dtype.itemsize, os.SEEK_SET)
+        self._low = self._high = 0
+        self._left = count
+
     def _refill(self) -> None:
         width = self.header.dtype.itemsize
         view = self._buffer.view
@@ -258,7 +264,7 @@ class Payload:
                     f"{self._path}: file must be readable, got {error.strerror}"
                 ) from error
             if got == 0:
-                byte = self.header.end - self._left * width + self._high
+                byte = os.lseek(self._fd, 0, os.SEEK_CUR)
                 raise FormatError(
                     f"{self._path}: byte {byte}: file must hold the {self.header.end} bytes that"
                     " its header claims, got the end of the file; is it still being written?"
