@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 KernelName = Literal["numpy", "numba"]
 
 _JIT_BYTES = 500_000_000
-_JIT_PAIRS = 11_000
+_JIT_PAIRS = 16_000
 _HUGE, _MINUTE = 2.0**480, 2.0**-480
 _EPSILON = 2.0**-23
 
