@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -218,3 +220,26 @@ def test_data_that_change_while_they_are_compared_never_stop_the_report(pair, tm
     result = wb.compare(dump, pair[1], iteration=(0, 0))
     assert result.verdict == "inconclusive"
     assert np.all([row.status == "uncomparable" for row in result.rows])
+
+
+def test_a_pipe_is_written_to_and_never_replaced_by_a_file(tmp_path):
+    """A rename onto a device would destroy it; ``--json /dev/null`` is an ordinary wish."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    write_text(pipe, "all of it")
+    reader.join(10)
+    assert received == ["all of it"]
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_written_through(tmp_path):
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]

@@ -150,8 +150,16 @@ class Comparison:
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write a file whole: under a temporary name first, so that no half file is left behind."""
-    target = Path(path)
+    """Write a file whole: under a temporary name first, so that no half file is left behind.
+
+    A link is written through, and what is no regular file (a device, a pipe) is written to: a
+    rename would put a file in its place.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+            stream.write(text)
+        return Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
     try:
@@ -159,7 +167,7 @@ def write_text(path: str | Path, text: str) -> Path:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-    return target
+    return Path(path)
 
 
 def compare(
