@@ -69,7 +69,7 @@ def values(kind: str, count: int, number: int) -> tuple[np.ndarray, np.ndarray]:
         target[rng.integers(0, block, 3)] = np.nan, np.inf, -np.inf
     pair = [np.resize(x, count) for x in (target, golden)]
     if kind == "int8":
-        pair = [np.clip(np.nan_to_num(x) * 40, -128, 127) for x in pair]
+        pair = [np.clip(np.nan_to_num(x, posinf=3, neginf=-3) * 40, -128, 127) for x in pair]
     if kind == "bool":
         pair = [x > 0 for x in pair]
     return pair[0].astype(kind), pair[1].astype(kind)
