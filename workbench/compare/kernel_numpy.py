@@ -29,6 +29,7 @@ _SHORT = 2048
 _PIECE = 8192
 _CANCELS = 1e-3
 _FEW = 1024
+_BOUNDS = np.array([[ONE_THOUSANDTH], [FIVE_THOUSANDTHS]])
 _HALF_BITS = np.int32(-0x70000001)
 _HALF_BIAS = np.float32(2.0**112)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -162,7 +163,9 @@ class _Side:
         if not m2 > _CANCELS * square:
             rest = x - mean
             m2 = _dot(rest, rest)
-        self.mean, self.m2 = moments(self.count, self.mean, self.m2, count, mean, m2)
+        if self.count:
+            mean, m2 = moments(self.count, self.mean, self.m2, count, mean, m2)
+        self.mean, self.m2 = mean, m2
         self.count += count
 
     def sift(self, x: Floats) -> NDArray[np.bool_]:
@@ -265,14 +268,15 @@ class NumpyKernel:
     def _relate(self, rows: Floats) -> None:
         """Fill the row of relative errors and count the small ones."""
         g, d, ratio = rows[_G], rows[_D], rows[_RATIO]
-        mask = _work.masks[0, : g.size]
+        masks = _work.masks[:, : g.size]
         near = bool(np.minimum.reduce(g) <= NEAR_ZERO)
         if near:  # makes 0/0 agreement; `_near_zero` puts the others right
             np.divide(d, np.maximum(g, _work.least[: g.size], out=ratio), out=ratio)
         else:
             np.divide(d, g, out=ratio)
-        self._within_one += int(np.count_nonzero(np.less(ratio, ONE_THOUSANDTH, out=mask)))
-        self._within_five += int(np.count_nonzero(np.less(ratio, FIVE_THOUSANDTHS, out=mask)))
+        np.less(ratio, _BOUNDS, out=masks)
+        self._within_one += int(np.count_nonzero(masks[0]))
+        self._within_five += int(np.count_nonzero(masks[1]))
         if near:
             self._near_zero(g, d, ratio)
 
