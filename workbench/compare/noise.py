@@ -17,7 +17,7 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.compare.oddities import rewritten_slots
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS
 
@@ -44,8 +44,7 @@ APPROXIMATION = 12 * FLOAT32
 
 def spec_roundoff(spec: TensorSpec | None) -> float:
     """Roundoff of a tensor's number format; 0 for exact formats."""
-    row = DTYPES.get(spec.dtype) if spec is not None else None
-    return row.roundoff if row is not None else 0.0
+    return roundoff(spec.dtype) if spec is not None else 0.0
 
 
 def op_roundoff(op: Op, *, npu: bool) -> float:

@@ -1,4 +1,4 @@
-"""Number formats: one row each, and exact rounding into them.
+"""Number formats: one row each.
 
 Codes are those of ``ge.proto.DataType`` (the dump container's ``data_type``). NumPy cannot hold
 some formats natively; their storage type then comes from ml_dtypes.
@@ -16,7 +16,7 @@ import numpy as np
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,6 @@ class DType:
         if self.storage.kind in "iuV":
             return float(ml_dtypes.iinfo(self.storage).max)  # type: ignore[no-untyped-call]
         return 1.0
-
-    @cached_property
-    def tiny(self) -> float:
-        """Smallest positive value, subnormals included (floats only)."""
-        if not self.is_float:
-            return 0.0
-        return float(ml_dtypes.finfo(self.storage).smallest_subnormal)  # type: ignore[no-untyped-call]
 
 
 def _row(name: str, code: int, storage: Any, mantissa: int = -1) -> tuple[str, DType]:
@@ -125,25 +118,3 @@ def roundoff(name: str) -> float:
     """Relative rounding error of the format called ``name``; 0 for exact and unknown ones."""
     row = DTYPES.get(name)
     return row.roundoff if row else 0.0
-
-
-def quantize(x: NDArray[Any], name: str, *, saturate: bool = False) -> NDArray[Any]:
-    """Value of ``x`` after one store in the format ``name``, in the format's storage type.
-
-    Parameters
-    ----------
-    x : ndarray of float32 or float64, any shape
-    saturate : bool
-        Finite and infinite values beyond the largest of the format become that largest and NaN
-        becomes 0 (the saturation mode of 910A and 310P); otherwise IEEE rules hold.
-
-    >>> quantize(np.float32([1.0, 1.01]), "bfloat16").astype(float).tolist()
-    [1.0, 1.0078125]
-    """
-    row = dtype(name)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if saturate and row.is_float:
-            x = np.clip(
-                np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf), -row.largest, row.largest
-            )
-        return x.astype(row.storage)
