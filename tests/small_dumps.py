@@ -129,7 +129,8 @@ def shoot(graph: Graph, values: dict[str, Any], *, alter=None, iteration=0, rank
                 inputs.append(values[graph.parameters[operand.index].name])
             else:
                 inputs.append(np.asarray(operand.value))
-        out = RUN[op.op_type](*inputs)
+        with np.errstate(all="ignore"):  # whether 0·Inf warns depends on the machine's BLAS
+            out = RUN[op.op_type](*inputs)
         out = out if isinstance(out, tuple) else (out,)
         out = tuple(np.asarray(o).astype(s.dtype) for o, s in zip(out, op.outputs, strict=True))
         if alter and op.name in alter:
