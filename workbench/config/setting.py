@@ -1,26 +1,35 @@
 """One declaration per setting: what it must be, what it means, when the vendor reads it.
 
-A surface's form is made of pydantic sections whose fields carry a `Setting`; types, bounds,
-messages and help all come from there. `read_section` never raises: what does not fit becomes a
-Problem and the field keeps its default, so every other rule can still look at the form.
+A surface's form is a tree of pydantic sections whose fields carry a `Setting`; types, bounds,
+messages, help, widgets and JSON Schema all come from there. `read_settings` never raises: what does
+not fit becomes a Problem and the field keeps its default, so every other rule can still look.
 """
 
 from __future__ import annotations
 
 import difflib
+import reprlib
+import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from workbench.config.context import version_numbers
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workbench.core.problems import Severity
+
 Form = Mapping[str, Any]
-"""A decoded configuration file."""
+"""A decoded configuration: an object of settings and sections."""
+
+Condition = Callable[[Form], bool]
+"""What is asked of a whole form."""
 
 
 def always(_form: Form) -> bool:
@@ -37,20 +46,48 @@ def never(_form: Form) -> bool:
 class Setting:
     """What a setting must be and what it means.
 
-    ``expected`` completes "must be …"; ``required`` and ``read`` are conditions on the whole form.
-    A setting that is not ``read`` may hold anything: the vendor does not look at it.
+    Attributes
+    ----------
+    expected : str
+        Completes "must be …".
+    help : str
+        What it does, in one line.
+    bad : object
+        A value that breaks the declaration, for tests and help.
+    required, read : condition on the whole form
+        A setting that is not ``read`` may hold anything: the vendor does not look at it.
+    since, until : str
+        First and last version that reads the key; empty: always.
+    source : str
+        The document or code that says so, if it is not the surface's own.
+    widget : str
+        How a form shows it (``path``, ``names``, ``iterations`` …); empty: by its type.
     """
 
     expected: str
     help: str
-    required: Callable[[Form], bool] = never
-    read: Callable[[Form], bool] = always
+    bad: Any = None
+    required: Condition = never
+    read: Condition = always
+    since: str = ""
+    until: str = ""
+    source: str = ""
+    widget: str = ""
+
+
+class Unresolved(str):
+    """A setting of a script whose value only a run knows; the text is the expression."""
+
+    __slots__ = ()
 
 
 class Section(BaseModel):
     """A JSON object of settings; unknown keys are kept, types are exact (``true`` is no number)."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    unknown: ClassVar[Severity] = "warning"
+    """What an unknown key is: a warning where the vendor ignores it, an error where it refuses."""
 
     @classmethod
     def settings(cls) -> dict[str, Setting]:
@@ -62,61 +99,192 @@ class Section(BaseModel):
             if isinstance(item, Setting)
         }
 
-    def to_form(self, form: Form) -> dict[str, Any]:
-        """Keys that were set, those the vendor requires, and unknown ones."""
-        values = self.model_dump(mode="json")
-        known = self.settings()
-        return {
-            key: value
-            for key, value in values.items()
-            if key not in known or key in self.model_fields_set or known[key].required(form)
-        }
+    @classmethod
+    def sections(cls) -> dict[str, tuple[type[Section], bool]]:
+        """Return the sections by key, and whether the key holds a list of them."""
+        found = {}
+        for name, info in cls.model_fields.items():
+            inner = _section_of(info.annotation)
+            if inner is not None:
+                found[name] = inner
+        return found
+
+
+def _section_of(annotation: Any) -> tuple[type[Section], bool] | None:
+    """Section type in an annotation: ``S``, ``S | None`` or ``tuple[S, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation, False
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return next((found for item in inner if (found := _section_of(item))), None)
+    if origin is tuple and inner and (found := _section_of(inner[0])):
+        return found[0], True
+    return None
 
 
 S = TypeVar("S", bound=Section)
 
 
-def read_section(
-    model: type[S], name: str, value: Form, form: Form, source: str
-) -> tuple[S, list[Problem]]:
-    """Read one section of ``form``; ``name`` is its key and ``source`` what the rules come from."""
-    problems = [*_missing(model, name, value, form, source), *_unknown(model, name, value, source)]
-    try:
-        return model.model_validate(dict(value)), problems
-    except ValidationError as error:
-        bad = {str(item["loc"][0]) for item in error.errors(include_url=False)}
-    problems += [_misfit(model, name, key, value[key], form, source) for key in sorted(bad)]
-    good = {key: item for key, item in value.items() if key not in bad}
-    return model.model_validate(good), problems
+@dataclass
+class Reader:
+    """Reads the sections of one form and collects what does not fit.
+
+    ``code`` gives the vendor's error code of a value that does not fit, by key and value;
+    ``version`` is the vendor's.
+    """
+
+    form: Form
+    source: str
+    version: str = ""
+    code: Callable[[str, Any], str] = lambda _key, _value: ""
+    problems: list[Problem] = field(default_factory=list)
+
+    def read(self, model: type[S], value: Form, path: str = "") -> S:
+        """Return the section; problems are added to ``problems``."""
+        prefix = f"{path}." if path else ""
+        self.problems += self._missing(model, value, prefix)
+        good: dict[str, Any] = {}
+        sections, known = model.sections(), model.settings()
+        for key, item in value.items():
+            if key in sections:
+                self._section(good, key, item, sections[key], prefix + key)
+            elif key in known:
+                self._value(good, model, key, item, prefix + key)
+            else:
+                self.problems.append(self._unknown(model, key, prefix))
+                good[key] = item
+        return model.model_construct(_fields_set=set(good), **good)
+
+    def _section(
+        self, good: dict[str, Any], key: str, item: Any, kind: tuple[type[Section], bool], path: str
+    ) -> None:
+        model, many = kind
+        if many and isinstance(item, list | tuple):
+            found = []
+            for index, part in enumerate(item):
+                if isinstance(part, Mapping):
+                    found.append(self.read(model, part, f"{path}[{index}]"))
+                else:
+                    self._refuse(f"{path}[{index}]", "an object", key, part)
+            good[key] = tuple(found)
+        elif not many and isinstance(item, Mapping):
+            good[key] = self.read(model, item, path)
+        else:
+            self._refuse(path, "a list of objects" if many else "an object", key, item)
+
+    def _refuse(self, path: str, expected: str, key: str, got: Any) -> None:
+        message = f"{path} must be {expected}, got {shorten(got)}"
+        code = self.code(key, got)
+        self.problems.append(
+            Problem("value", "error", path, message, code=code, source=self.source)
+        )
+
+    def _value(
+        self, good: dict[str, Any], model: type[Section], key: str, item: Any, path: str
+    ) -> None:
+        setting = model.settings()[key]
+        self._dated(setting, path, item)
+        if isinstance(item, Unresolved):
+            self.problems.append(self._unresolved(setting, path, item))
+            return
+        try:
+            value = tuple(item) if isinstance(item, list) else item
+            good[key] = adapter(model, key).validate_python(value, strict=True)
+        except ValidationError as error:
+            if not setting.read(self.form):
+                fix = "it is not read with these settings"
+                message = f"{path} must be {setting.expected}, got {shorten(item)}"
+                source = setting.source or self.source
+                self.problems.append(
+                    Problem("value-unread", "hint", path, message, fix, source=source)
+                )
+                return
+            self._misfit(setting, key, item, path, error)
+
+    def _misfit(
+        self, setting: Setting, key: str, item: Any, path: str, error: ValidationError
+    ) -> None:
+        """Name the element that is wrong where a list does not fit."""
+        place = error.errors(include_url=False)[0]["loc"]
+        got = item
+        if isinstance(item, list | tuple) and place and isinstance(place[0], int):
+            got, path = item[place[0]], f"{path}[{place[0]}]"
+        message = f"{path} must be {setting.expected}, got {shorten(got)}"
+        self.problems.append(
+            Problem(
+                "value",
+                "error",
+                path,
+                message,
+                code=self.code(key, got),
+                source=setting.source or self.source,
+            )
+        )
+
+    def _unresolved(self, setting: Setting, path: str, item: Unresolved) -> Problem:
+        message = f"{path} must be {setting.expected}, got the expression {str(item)!r}"
+        fix = "its value is known in a run only; it is not judged"
+        return Problem("unresolved", "hint", path, message, fix, source=self.source)
+
+    def _dated(self, setting: Setting, path: str, item: Any) -> None:
+        numbers = version_numbers(self.version)
+        early = setting.since and numbers and numbers < version_numbers(setting.since)
+        late = (
+            setting.until
+            and numbers
+            and numbers[: len(version_numbers(setting.until))] > version_numbers(setting.until)
+        )
+        if early or late:
+            when = f"since {setting.since}" if early else f"until {setting.until}"
+            message = f"{path} must be absent with version {self.version}, got {shorten(item)}"
+            fix = f"it is read {when} only"
+            source = setting.source or self.source
+            self.problems.append(Problem("version", "warning", path, message, fix, source=source))
+
+    def _missing(self, model: type[Section], value: Form, prefix: str) -> Iterator[Problem]:
+        for key, setting in model.settings().items():
+            if key not in value and setting.required(self.form):
+                path = prefix + key
+                message = f"{path} must be {setting.expected}, got nothing"
+                yield Problem(
+                    "missing",
+                    "error",
+                    path,
+                    message,
+                    "add the key",
+                    code=self.code(key, None),
+                    source=setting.source or self.source,
+                )
+
+    def _unknown(self, model: type[Section], key: str, prefix: str) -> Problem:
+        known = [*model.settings(), *model.sections()]
+        near = difflib.get_close_matches(key, known, 1)
+        fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
+        path = prefix + key
+        effect = ", which is ignored" if model.unknown == "warning" else ""
+        message = f"{path} must be a known key, got {key!r}{effect}"
+        code = self.code(key, None) if model.unknown == "error" else ""
+        return Problem(
+            "unknown-key", model.unknown, path, message, fix, code=code, source=self.source
+        )
 
 
-def _misfit(
-    model: type[Section], name: str, key: str, value: Any, form: Form, source: str
-) -> Problem:
-    setting, path = model.settings()[key], f"{name}.{key}"
-    message = f"{path} must be {setting.expected}, got {value!r}"
-    if setting.read(form):
-        return Problem("value", "error", path, message, source=source)
-    fix = "it is not read with these settings"
-    return Problem("value-unread", "hint", path, message, fix, source=source)
+@cache
+def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
+    """Validator of one field, with its bounds."""
+    from typing import Annotated
+
+    info = model.model_fields[key]
+    kind = info.annotation
+    for extra in info.metadata:
+        kind = Annotated[kind, extra]
+    return TypeAdapter(kind)
 
 
-def _missing(
-    model: type[Section], name: str, value: Form, form: Form, source: str
-) -> Iterator[Problem]:
-    for key, setting in model.settings().items():
-        if key not in value and setting.required(form):
-            path = f"{name}.{key}"
-            message = f"{path} must be {setting.expected}, got nothing"
-            yield Problem("missing", "error", path, message, "add the key", source=source)
+_REPR = reprlib.Repr(maxstring=80, maxother=80, maxdict=8, maxlist=12, maxtuple=12, maxlevel=4)
 
 
-def _unknown(model: type[Section], name: str, value: Form, source: str) -> Iterator[Problem]:
-    known = list(model.settings())
-    for key in value:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
-            path = f"{name}.{key}"
-            message = f"{path} must be a known key, got {key!r}, which is ignored"
-            yield Problem("unknown-key", "warning", path, message, fix, source=source)
+def shorten(value: Any, width: int = 80) -> str:
+    """Return ``repr`` of a value on one line, cut to ``width`` characters; cheap for large values."""
+    text = _REPR.repr(value)
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,85 @@
+"""What a configuration is judged by: vendor version, environment, and whether paths are looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.core.errors import FormatError
+
+_NOTHING: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Inputs of a check, so that it never guesses.
+
+    Attributes
+    ----------
+    version : str
+        Version of the vendor's software (``2.7``); empty: the one that the surface is written for.
+    env : mapping
+        Environment variables of the process that will run.
+    here : bool
+        Whether that process runs on this machine, so that paths can be looked at.
+    device, rank : int
+        Device and rank of that process.
+    """
+
+    version: str = ""
+    env: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    here: bool = False
+    device: int = 0
+    rank: int = 0
+
+    def variable(self, name: str) -> str:
+        """Value of an environment variable; empty if it is not set."""
+        return self.env.get(name, "")
+
+    def release(self) -> tuple[int, ...]:
+        """Numbers of ``version``; a suffix (``2.7.0rc1``) is left out.
+
+        >>> Context("2.7.0rc1").release() < Context("2.10").release()
+        True
+        """
+        return version_numbers(self.version)
+
+    def usable_folder(self, path: str) -> bool:
+        """Whether a folder exists and can be read and written; true unless ``here``."""
+        if not self.here:
+            return True
+        try:
+            return Path(path).is_dir() and os.access(path, os.R_OK | os.W_OK)
+        except (OSError, ValueError):
+            return False
+
+    def file_exists(self, path: str) -> bool:
+        """Whether a regular file exists; true unless ``here``."""
+        if not self.here:
+            return True
+        try:
+            return Path(path).is_file()
+        except (OSError, ValueError):
+            return False
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Leading numbers of a version text, to be compared.
+
+    >>> version_numbers("8.0.RC3"), version_numbers("2.10.0")
+    ((8, 0), (2, 10, 0))
+    """
+    numbers: list[int] = []
+    for piece in version.split("."):
+        digits = "".join(c for c in piece[:9] if c.isascii() and c.isdigit())
+        if not digits or not piece.startswith(digits):
+            break
+        numbers.append(int(digits))
+        if digits != piece:
+            break
+    if version and not numbers:
+        message = f"version must be like '2.7', got {version!r}"
+        raise FormatError(message)
+    return tuple(numbers)

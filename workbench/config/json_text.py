@@ -1,0 +1,175 @@
+"""Read JSON with the line of every key, and say where and why text is not JSON.
+
+The standard library's decoder keeps no positions, recurses, and accepts ``NaN``; the parsers of the
+vendors (nlohmann::json) do none of that. Nesting is bounded, because nothing real is deep.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.core.errors import FormatError
+
+MAX_DEPTH = 500
+"""Levels of objects and lists that are read; every vendor's own form has at most five."""
+
+_TOKEN = re.compile(
+    r'(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")'
+    r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<word>true|false|null)|(?P<mark>[\[\]{},:]))"
+)
+_BLANK = re.compile(r"[ \t\r\n]*")
+_WORDS = {"true": True, "false": False, "null": None}
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class Decoded:
+    """A decoded form and where its parts stand.
+
+    ``lines`` maps paths (``dump.dump_list[0].layer[1]``) to 1-based lines, ``duplicates`` lists keys
+    that appear again (path and line), ``trailing`` is the line of text behind the value (0: none).
+    """
+
+    data: Any
+    text: str = ""
+    lines: dict[str, int] = field(default_factory=dict)
+    duplicates: list[tuple[str, int]] = field(default_factory=list)
+    trailing: int = 0
+
+
+def decode_json(text: str, where: str = "<text>") -> Decoded:
+    """Decode one JSON value; raises FormatError ``where:line:`` with line and caret."""
+    return _Decoder(text, where).run()
+
+
+class _Decoder:
+    """One pass over the tokens; ``_stack`` holds the open containers with their paths."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self._text, self._where = text, where
+        self._place = 1 if text.startswith("\ufeff") else 0
+        self._start = self._place
+        self._line, self._counted = 1, 0
+        self._result = Decoded(None, text)
+        self._stack: list[tuple[Any, str]] = []
+        self._key = ""
+
+    def run(self) -> Decoded:
+        state = "value"
+        while state != "end":
+            kind, token = self._token()
+            closes = self._stack and token == ("}" if self._is_object() else "]")
+            if kind == "mark" and closes and state in ("after", "first-key", "first-item"):
+                self._stack.pop()
+                state = "after" if self._stack else "end"
+            elif state == "after":
+                self._need(token == ",", "',' or the end of the " + self._name(), token)
+                state = "key" if self._is_object() else "item"
+            elif state in ("key", "first-key"):
+                self._need(kind == "string", "a key in quotes", token)
+                self._open_member(token)
+                state = "value"
+            else:
+                state = self._value(kind, token)
+        rest = self._blank(self._place)
+        if rest < len(self._text):
+            self._result.trailing = self._line_of(rest)
+        return self._result
+
+    def _is_object(self) -> bool:
+        return isinstance(self._stack[-1][0], dict)
+
+    def _name(self) -> str:
+        return "object" if self._is_object() else "list"
+
+    def _blank(self, place: int) -> int:
+        match = _BLANK.match(self._text, place)
+        return match.end() if match else place
+
+    def _token(self) -> tuple[str, str]:
+        self._start = self._blank(self._place)
+        match = _TOKEN.match(self._text, self._start)
+        if match is None:
+            got = self._text[self._start : self._start + 20]
+            self._need(False, "JSON", got or "the end of the text")
+            raise AssertionError
+        self._place = match.end()
+        return str(match.lastgroup), match[match.lastgroup or 0]
+
+    def _open_member(self, token: str) -> None:
+        """Note a key and its line, and read the colon behind it."""
+        self._key = self._string(token)
+        container, path = self._stack[-1]
+        place = f"{path}.{self._key}" if path else self._key
+        line = self._line_of(self._start)
+        if self._key in container:
+            self._result.duplicates.append((place, line))
+        self._result.lines[place] = line
+        _, colon = self._token()
+        self._need(colon == ":", "':' behind a key", colon)
+
+    def _value(self, kind: str, token: str) -> str:
+        """Store a value; return the state that follows."""
+        path = ""
+        if self._stack:
+            container, above = self._stack[-1]
+            path = f"{above}.{self._key}" if above else self._key
+            if isinstance(container, list):
+                path = f"{above}[{len(container)}]"
+                self._result.lines[path] = self._line_of(self._start)
+        value = self._scalar(kind, token)
+        if not self._stack:
+            self._result.data = value
+        elif isinstance(container, list):
+            container.append(value)
+        else:
+            container[self._key] = value
+        if isinstance(value, dict | list):
+            self._stack.append((value, path))
+            self._need(len(self._stack) <= MAX_DEPTH, f"at most {MAX_DEPTH} levels deep", token)
+            return "first-key" if isinstance(value, dict) else "first-item"
+        return "after" if self._stack else "end"
+
+    def _scalar(self, kind: str, token: str) -> Any:
+        if kind == "string":
+            return self._string(token)
+        if kind == "word":
+            return _WORDS[token]
+        if kind == "number":
+            return self._number(token)
+        self._need(token in "{[", "a value", token)
+        return {} if token == "{" else []
+
+    def _string(self, token: str) -> str:
+        text: str = json.loads(token)
+        self._need(not _LONE_SURROGATE.search(text), "text of whole characters", token)
+        return text
+
+    def _number(self, token: str) -> int | float:
+        if token.lstrip("-").isdecimal() and len(token) <= 20:
+            return int(token)
+        number = float(token)
+        self._need(math.isfinite(number), "a number that a double can hold", token)
+        return number
+
+    def _line_of(self, place: int) -> int:
+        """1-based line of a place; places come in rising order."""
+        self._line += self._text.count("\n", self._counted, place)
+        self._counted = max(place, self._counted)
+        return self._line
+
+    def _need(self, holds: bool, expected: str, got: str) -> None:
+        if holds:
+            return
+        begin = self._text.rfind("\n", 0, self._start) + 1
+        line = self._text[begin : begin + 200].partition("\n")[0].rstrip("\r")
+        column = self._start - begin
+        caret = "\n" + " " * column + "^" if column <= len(line) else ""
+        number = self._text.count("\n", 0, self._start) + 1
+        message = f"{self._where}:{number}: text must be {expected}, got {got[:40]!r}"
+        raise FormatError(f"{message}\n{line}{caret}")

@@ -1,0 +1,97 @@
+"""Paths of settings inside a form: ``dump.dump_list[0].layer[1]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.core.errors import ConfigError
+from workbench.core.problems import Problem
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def steps(path: str) -> list[str | int]:
+    """Return keys and indices of a path.
+
+    >>> steps("dump.dump_list[0].layer")
+    ['dump', 'dump_list', 0, 'layer']
+    """
+    return [key or int(index) for key, index in _STEP.findall(path)]
+
+
+def lookup(data: Any, path: str, default: Any = None) -> Any:
+    """Value at a path, or ``default``."""
+    for step in steps(path):
+        if isinstance(step, str) and isinstance(data, Mapping) and step in data:
+            data = data[step]
+        elif isinstance(step, int) and isinstance(data, list | tuple) and step < len(data):
+            data = data[step]
+        else:
+            return default
+    return data
+
+
+def assign(data: Any, path: str, value: Any) -> Any:
+    """Return a copy with a value at a path; missing objects are made, a list grows by one at most."""
+    return _change(data, steps(path), path, lambda holder, step: _put(holder, step, value, path))
+
+
+def delete(data: Any, path: str) -> Any:
+    """Return a copy without the value at a path."""
+    missing = object()
+    if lookup(data, path, missing) is missing:
+        return data
+
+    def remove(holder: Any, step: str | int) -> None:
+        del holder[step]
+
+    return _change(data, steps(path), path, remove)
+
+
+def _change(data: Any, way: list[str | int], path: str, act: Any) -> Any:
+    if not way:
+        raise _wrong(path, data)
+    step = way[0]
+    holder: Any
+    if isinstance(step, int):
+        holder = list(data) if isinstance(data, list | tuple) else []
+    else:
+        holder = dict(data) if isinstance(data, Mapping) else {}
+    if len(way) == 1:
+        act(holder, step)
+    else:
+        inner = lookup_one(holder, step)
+        _put(holder, step, _change(inner, way[1:], path, act), path)
+    return holder
+
+
+def lookup_one(holder: Any, step: str | int) -> Any:
+    """Member of an object or a list; ``None`` if it has none."""
+    if isinstance(step, int):
+        return holder[step] if step < len(holder) else None
+    return holder.get(step)
+
+
+def _put(holder: Any, step: str | int, value: Any, path: str) -> None:
+    if isinstance(step, int) and step == len(holder):
+        holder.append(value)
+    elif isinstance(step, int) and step > len(holder):
+        raise _wrong(path, holder)
+    else:
+        holder[step] = value
+
+
+def _wrong(path: str, got: Any) -> ConfigError:
+    message = f"path must be keys joined by '.' and indices in brackets, got {path!r} in {got!r}"
+    return ConfigError([Problem("path", "error", path, message)])
+
+
+def place_of(lines: Mapping[str, int], path: str) -> int:
+    """Line of a path, or of the innermost part of it that has one; 0 if none has."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return 0

@@ -1,0 +1,109 @@
+"""The table of surfaces, and how a file finds its own."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.json_text import decode_json
+from workbench.config.surface import Config, Surface, read_text
+from workbench.core.errors import ConfigError, FormatError
+from workbench.core.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOMES = {
+    "mindspore-o0o1": ("workbench.config.mindspore.surfaces", "O0O1"),
+    "mindspore-o2": ("workbench.config.mindspore.surfaces", "O2"),
+    "mindspore-cpu": ("workbench.config.mindspore.surfaces", "CPU"),
+    "mindspore-gpu": ("workbench.config.mindspore.surfaces", "GPU"),
+    "mindspore-ge": ("workbench.config.mindspore.surfaces", "GE"),
+    "tensorflow": ("workbench.config.tensorflow.surface", "TENSORFLOW"),
+    "torchair": ("workbench.config.torchair.surface", "TORCHAIR"),
+    "acl": ("workbench.config.acl.surface", "ACL"),
+}
+"""Where each surface is written; the order is that of recognition."""
+
+MAX_BYTES = 1 << 26
+"""Largest file that is read as a configuration."""
+
+
+def get(name: str) -> Surface:
+    """Return a surface; raises ConfigError for an unknown name."""
+    if name not in HOMES:
+        message = f"surface must be one of {list(HOMES)}, got {name!r}"
+        raise ConfigError([Problem("surface", "error", "", message)])
+    module, attribute = HOMES[name]
+    surface: Surface = getattr(import_module(module), attribute)
+    return surface
+
+
+def new(name: str, **settings: Any) -> Config:
+    """Return a form that dumps something; ``settings`` are changed by path, ``__`` for a dot.
+
+    >>> new("acl", dump__dump_path="/tmp").data["dump"]["dump_path"]
+    '/tmp'
+    """
+    surface = get(name)
+    config = Config(surface, surface.start())
+    for path, value in settings.items():
+        config = config.set(path.replace("__", "."), value)
+    return config
+
+
+def of(name: str, data: Mapping[str, Any]) -> Config:
+    """Return the form of decoded data."""
+    return Config(get(name), data)
+
+
+def read(text: str, surface: str = "", where: str = "<text>") -> Config:
+    """Read a form; without ``surface`` its content tells which one it is.
+
+    Raises FormatError if the text cannot be decoded or is no surface's form, ConfigError for an
+    unknown surface.
+    """
+    return read_text(get(surface or recognise(text, where)), text, where)
+
+
+def load(path: str | Path, surface: str = "") -> Config:
+    """Read the form in a file; see `read`."""
+    return read(_text(Path(path)), surface, str(path))
+
+
+def recognise(text: str, where: str = "<text>") -> str:
+    """Name the surface whose form a text is; raises FormatError if that cannot be told."""
+    is_json = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "") or where.endswith("json")
+    content: Any = decode_json(text, where).data if is_json else text
+    language = "json" if is_json else "python"
+    candidates = [get(name) for name in HOMES]
+    for surface in candidates:
+        if surface.language == language and surface.recognises(content):
+            return surface.name
+    known = [surface.name for surface in candidates if surface.language == language]
+    what = f"keys {sorted(content)[:8]}" if isinstance(content, dict) else type(content).__name__
+    got = what if is_json else "a script without dump settings"
+    message = f"{where}:1: text must be a form of one of {known}, got {got}; name it with --surface"
+    raise FormatError(message)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():
+            message = f"{path}: configuration must be a file, got a folder or a device"
+            raise FormatError(message)
+        if path.stat().st_size > MAX_BYTES:
+            message = f"{path}: file must be at most {MAX_BYTES} bytes, got {path.stat().st_size}"
+            raise FormatError(message)
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{path}: configuration must be a readable file, got {reason}"
+        raise FormatError(message) from error
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"{path}:{line}: byte {error.start}: text must be UTF-8, got {error.reason}"
+        raise FormatError(message) from error

@@ -1,0 +1,190 @@
+"""What a form will do, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.config.context import Context
+    from workbench.config.surface import Config
+    from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+
+PARTS = {
+    "path": "the folder",
+    "net_name": "the network name",
+    "iterations": "the iterations",
+    "io": "inputs and outputs:",
+    "select": "the operators",
+    "saved": "what is saved:",
+    "statistics": "the statistics",
+    "sample": "the sample",
+    "initial_iteration": "the first iteration's number",
+    "kernel_args": "kernel arguments:",
+    "kind": "the kind of dump",
+    "omit": "the exceptions",
+    "watched": "the watched operators",
+    "statistics_on": "where statistics are computed:",
+    "statistics_precision": "the precision of statistics",
+    "files": "the file type",
+    "host_format": "host format:",
+    "limit": "the limit of overflowing operators",
+    "detail": "the detail of an exception dump",
+    "overflow": "the kind of overflow",
+    "devices": "the devices",
+    "ranks": "the ranks",
+    "level": "the level",
+    "single_op": "single operators:",
+    "before_quantisation": "tensors before quantisation:",
+}
+"""How each part of a plan is called."""
+
+
+def explain(config: Config, context: Context, operators: int | None = None) -> str:
+    """Say what a form will do; for a refused form say what refuses it."""
+    surface = config.surface
+    judged = f"{surface.title}, judged by {surface.product} {context.version}"
+    problems = config.check(context)
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors:
+        lines = [f"{judged}: refused, nothing is dumped."]
+        return "\n".join([*lines, *(f"- {problem}" for problem in errors)])
+    plan = surface.plan(config.settings, context)
+    lines = [f"{judged}: {plan_words(plan, operators)}."]
+    lines += [f"- {note}" for note in surface.notes(config.settings, context)]
+    lines += [f"- {problem.severity}: {problem}" for problem in problems]
+    return "\n".join(lines)
+
+
+def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
+    """One sentence without its full stop."""
+    if plan.kind == "exception":
+        where = f" below {plan.path}" if plan.path else ""
+        return f"operators that fail on the device leave a {plan.detail} record{where}"
+    if plan.iterations.ranges == ():
+        return "no iteration matches, nothing is dumped"
+    when = iterations_words(plan.iterations) + who_words(plan)
+    if plan.kind == "overflow":
+        first = f"the first {plan.limit} of them" if plan.limit else "each of them"
+        return f"{when}, operators that overflow ({plan.overflow}), {first}, into {plan.path}"
+    if plan.kind == "watch":
+        after = select_words(plan.select, None)
+        watched = join(plan.watched)
+        return f"{when}, outputs of {watched} after {after} and after themselves, into {plan.path}"
+    what = " and ".join(f"{io}s" for io in ("input", "output") if io in plan.io)
+    whom = select_words(plan.select, operators)
+    omitted = f" except {join(map(omission_words, plan.omit))}" if plan.omit else ""
+    return f"{when}, {what} of {whom}{omitted}, {saved_words(plan)}, into {plan.path}"
+
+
+def iterations_words(iterations: Iterations) -> str:
+    """Say which iterations.
+
+    >>> from workbench.core.plan import Iterations
+    >>> iterations_words(Iterations.parse("0|5-8"))
+    'iterations 0 and 5 to 8'
+    """
+    if iterations.ranges is None:
+        return "every iteration"
+    parts = [str(a) if a == b else f"{a} to {b}" for a, b in iterations.ranges if a <= b]
+    if not parts:
+        return "no iteration"
+    many = len(parts) > 1 or " to " in parts[0]
+    return f"iteration{'s' if many else ''} {join(parts)}"
+
+
+def who_words(plan: DumpPlan) -> str:
+    """Say of which ranks or devices; empty if of all."""
+    if plan.ranks is not None:
+        return f" of {_numbered('rank', plan.ranks)}"
+    if plan.devices is not None:
+        return f" of {_numbered('device', plan.devices)}"
+    return ""
+
+
+def _numbered(word: str, numbers: Sequence[int]) -> str:
+    if not numbers:
+        return f"no {word}"
+    return f"{word}{'s' if len(numbers) > 1 else ''} {join(map(str, numbers))}"
+
+
+def select_words(select: Sequence[Selector], operators: int | None) -> str:
+    """Say which operators, by their number if that is known."""
+    if operators is not None:
+        return f"{operators} operator{'' if operators == 1 else 's'}"
+    return join(selector_words(s) for s in select) if select else "every operator"
+
+
+def selector_words(selector: Selector) -> str:
+    """Say what one entry of an operator list means."""
+    words = {
+        "all": "every operator",
+        "name": f"{selector.text!r}",
+        "type": f"types with {selector.text!r} in them",
+        "regex": f"names that match {selector.text!r}",
+        "marked": "operators marked with set_dump",
+        "range": f"operators from {selector.text!r} to {selector.end!r}",
+    }
+    return words[selector.kind] + (f" of model {selector.model!r}" if selector.model else "")
+
+
+def omission_words(entry: Exclusion) -> str:
+    """Say what one entry of a blacklist bars."""
+    what = f"{', '.join(entry.slots)} of " if entry.slots else ""
+    model = f" in model {entry.model!r}" if entry.model else ""
+    return f"{what}{entry.kind} {entry.text!r}{model}"
+
+
+def saved_words(plan: DumpPlan) -> str:
+    """Say what is written of a tensor."""
+    statistics = f"statistics ({join(plan.statistics)}) computed on the {plan.statistics_on}"
+    sample = "" if plan.sample is None else f" (first {plan.sample} elements)"
+    shape = "in host format" if plan.host_format else "in the device's format"
+    tensors = (
+        f"whole as {plan.files} {shape}" if plan.sample is None else f"as {plan.files}{sample}"
+    )
+    return {"tensor": tensors, "statistic": f"as {statistics}"}.get(
+        plan.saved, f"{tensors} and as {statistics}"
+    )
+
+
+def part_words(name: str, value: Any) -> str:
+    """Say the value of one part of a plan."""
+    if name == "iterations":
+        return iterations_words(value)
+    if name == "select":
+        return select_words(value, None)
+    if name == "omit":
+        return join(map(omission_words, value)) if value else "none"
+    if isinstance(value, frozenset | tuple):
+        return join(sorted(map(str, value))) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None or value == "" else repr(value)
+
+
+def join(items: Iterable[str]) -> str:
+    """Join words with commas and an ``and``; of more than eight, say how many more."""
+    parts = list(items)
+    if len(parts) > 8:
+        parts = [*parts[:7], f"{len(parts) - 7} more"]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def setting_help(config: Config, key: str) -> Iterator[str]:
+    """Lines of help on every setting called ``key`` (its path or its last part)."""
+    yield from _help_of(config.surface.model, key, "")
+
+
+def _help_of(model: Any, key: str, path: str) -> Iterator[str]:
+    for name, setting in model.settings().items():
+        place = f"{path}{name}"
+        if key in (name, place):
+            yield f"{place}: {setting.help}"
+            yield f"  must be {setting.expected}; default {model.model_fields[name].default!r}"
+            if setting.since or setting.until:
+                yield f"  since {setting.since or 'ever'}, until {setting.until or 'today'}"
+            yield f"  for example not {setting.bad!r}"
+    for name, (inner, many) in model.sections().items():
+        yield from _help_of(inner, key, f"{path}{name}{'[]' if many else ''}.")
