@@ -24,12 +24,11 @@ def steps(path: str) -> list[str | int]:
 def lookup(data: Any, path: str, default: Any = None) -> Any:
     """Value at a path, or ``default``."""
     for step in steps(path):
-        if isinstance(step, str) and isinstance(data, Mapping) and step in data:
-            data = data[step]
-        elif isinstance(step, int) and isinstance(data, list | tuple) and step < len(data):
-            data = data[step]
-        else:
+        index = isinstance(step, int)
+        fits = isinstance(data, list | tuple) if index else isinstance(data, Mapping)
+        if not fits or (step >= len(data) if index else step not in data):
             return default
+        data = data[step]
     return data
 
 

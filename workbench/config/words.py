@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from workbench.config.context import Context
     from workbench.config.surface import Config
@@ -170,21 +170,3 @@ def join(items: Iterable[str]) -> str:
     if len(parts) > 8:
         parts = [*parts[:7], f"{len(parts) - 7} more"]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
-
-
-def setting_help(config: Config, key: str) -> Iterator[str]:
-    """Lines of help on every setting called ``key`` (its path or its last part)."""
-    yield from _help_of(config.surface.model, key, "")
-
-
-def _help_of(model: Any, key: str, path: str) -> Iterator[str]:
-    for name, setting in model.settings().items():
-        place = f"{path}{name}"
-        if key in (name, place):
-            yield f"{place}: {setting.help}"
-            yield f"  must be {setting.expected}; default {model.model_fields[name].default!r}"
-            if setting.since or setting.until:
-                yield f"  since {setting.since or 'ever'}, until {setting.until or 'today'}"
-            yield f"  for example not {setting.bad!r}"
-    for name, (inner, many) in model.sections().items():
-        yield from _help_of(inner, key, f"{path}{name}{'[]' if many else ''}.")

@@ -1,7 +1,7 @@
 """The ``workbench`` command. Results go to stdout, progress and errors to stderr.
 
-Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble); every other command gives
-0 or 2.
+Exit status: `compare` follows ``diff`` (0 agree, 1 diverge, 2 trouble), ``config check`` says 1 for a
+form that its vendor would refuse; every other command gives 0 or 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
     os.environ.setdefault(_name, "1")
 
-from workbench.core.errors import WorkbenchError  # noqa: E402 - after the environment is set
+from workbench.cli.config import app as config_app  # noqa: E402 - after the environment is set
+from workbench.core.errors import WorkbenchError  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Find the operator that makes a network's numbers differ on an Ascend NPU.",
 )
+
+
+app.add_typer(config_app, name="config")
 
 
 @app.command()

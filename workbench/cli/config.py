@@ -1,0 +1,194 @@
+"""``workbench config``: build, check, explain, preview and convert dump configurations.
+
+Exit status of ``check``: 0 accepted, 1 the vendor's reader of this form would refuse it, 2 trouble
+(unreadable, undecodable, syntax error). Every other command: 0 or 2.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.core.errors import FormatError, WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.config import Config, Context
+    from workbench.core.problems import Problem
+
+ACCEPTED, REFUSED, TROUBLE = 0, 1, 2
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Build, check, explain, preview and convert dump configurations.",
+)
+
+FILE = Annotated[str, typer.Argument(metavar="FILE", help="A form, or a script that holds one.")]
+SURFACE = Annotated[str, typer.Option(help="Whose form it is; else its content tells.")]
+VERSION = Annotated[str, typer.Option(metavar="V", help="Version of the vendor's software.")]
+HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: look at paths.")]
+ENV = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Variable of the run's environment, over this one's."),
+]
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def check(
+    file: FILE,
+    surface: SURFACE = "",
+    target_version: VERSION = "",
+    here: HERE = False,
+    env: ENV = None,
+    json: JSON = False,
+) -> int:
+    """Say what the vendor would refuse, change or ignore. Exits 0, 1 or 2."""
+    from workbench.pipeline.check import judge, unreadable
+
+    context = _context(target_version, here, env)
+    try:
+        config = _load(file, surface)
+    except FormatError as error:
+        if json:
+            _print_json(unreadable(error, surface, target_version))
+        raise
+    verdict = judge(config, context)
+    if json:
+        _print_json(verdict.to_dict())
+    else:
+        typer.echo("\n".join([*_lines(file, verdict.problems), verdict.sentence]))
+    return ACCEPTED if verdict.accepted else REFUSED
+
+
+@app.command()
+def new(surface: Annotated[str, typer.Argument(help="A surface, such as mindspore-o0o1.")]) -> int:
+    """Print a form that passes its check and dumps something."""
+    from workbench import config
+
+    typer.echo(config.new(surface).to_text(), nl=False)
+    return ACCEPTED
+
+
+@app.command()
+def explain(
+    what: Annotated[str, typer.Argument(metavar="FILE|SURFACE", help="A form, or a surface.")],
+    key: Annotated[str, typer.Argument(metavar="[KEY]", help="A setting of the surface.")] = "",
+    surface: SURFACE = "",
+    target_version: VERSION = "",
+    here: HERE = False,
+    env: ENV = None,
+) -> int:
+    """Say in words what a form will do, or what the settings and rules of a surface are."""
+    from workbench import config
+    from workbench.config.help import surface_help
+
+    if what in config.HOMES:
+        typer.echo(surface_help(config.get(what), key))
+    else:
+        context = _context(target_version, here, env)
+        typer.echo(_load(what, surface).explain(context))
+    return ACCEPTED
+
+
+@app.command()
+def preview(
+    file: FILE,
+    graph: Annotated[str, typer.Option(help="Model, file.py:Name, .ir, .pb, ge_proto, or a dump.")],
+    surface: SURFACE = "",
+    iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
+    target_version: VERSION = "",
+    here: HERE = False,
+    env: ENV = None,
+    json: JSON = False,
+) -> int:
+    """Predict operators, files and bytes of a dump before any run."""
+    from workbench.pipeline.preview import preview as predict
+
+    context = _context(target_version, here, env)
+    result = predict(_load(file, surface), graph, context=context, iterations=iterations)
+    if json:
+        _print_json(result.to_dict())
+    else:
+        typer.echo(str(result))
+    return ACCEPTED
+
+
+@app.command()
+def convert(
+    file: FILE,
+    to: Annotated[str, typer.Option(metavar="S", help="The surface to say it on.")],
+    surface: SURFACE = "",
+    target_version: VERSION = "",
+    here: HERE = False,
+    env: ENV = None,
+) -> int:
+    """Print the form that says the same on another surface; what it cannot say goes to stderr."""
+    context = _context(target_version, here, env)
+    result = _load(file, surface).convert(to, context)
+    typer.echo(result.config.to_text(), nl=False)
+    for loss in result.losses:
+        typer.echo(f"lost: {loss}", err=True)
+    return ACCEPTED
+
+
+@app.command()
+def code(
+    file: FILE,
+    surface: SURFACE = "",
+    target_version: VERSION = "",
+    env: ENV = None,
+) -> int:
+    """Print the shell and Python lines that put a form to use, in their order."""
+    typer.echo(_load(file, surface).code(_context(target_version, False, env), file))
+    return ACCEPTED
+
+
+@app.command()
+def schema(surface: Annotated[str, typer.Argument(help="A surface whose form is JSON.")]) -> int:
+    """Print the JSON Schema of a form, for editors."""
+    from workbench import config
+
+    _print_json(config.json_schema(config.get(surface)))
+    return ACCEPTED
+
+
+def _load(file: str, surface: str) -> Config:
+    from workbench import config
+
+    return config.load(file, surface)
+
+
+def _context(version: str, here: bool, env: Sequence[str] | None) -> Context:
+    """Return what to judge by: this process's environment with the variables of ``--env``."""
+    from workbench.config import Context
+
+    variables = dict(os.environ)
+    for item in env or ():
+        name, equals, value = item.partition("=")
+        if not (name and equals):
+            message = f"--env must be NAME=VALUE, got {item!r}"
+            raise WorkbenchError(message)
+        variables[name] = value
+    context = Context(version, variables, here)
+    context.release()  # refuses what is no version
+    return context
+
+
+def _lines(file: str, problems: Sequence[Problem]) -> list[str]:
+    lines = []
+    for problem in problems:
+        place = f"{file}:{problem.line}" if problem.line else file
+        code = f" {problem.code}" if problem.code else ""
+        lines.append(f"{place}: {problem.severity}{code} [{problem.id}] {problem}")
+    return lines
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    from json import dumps
+
+    typer.echo(dumps(value, indent=1, ensure_ascii=False))

@@ -1,0 +1,75 @@
+"""Judge a configuration: the verdict of ``workbench config check``, as text and as JSON."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.problems import Problem
+
+if TYPE_CHECKING:
+    from workbench.config import Config, Context
+
+SCHEMA = "workbench.config/1"
+_PLACE = re.compile(r":(\d+):")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a vendor's reader would say to a form, and by which version that was judged."""
+
+    surface: str
+    product: str
+    version: str
+    problems: tuple[Problem, ...]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether no problem is an error."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def sentence(self) -> str:
+        """Verdict and counts in one line."""
+        word = "accepted" if self.accepted else "refused"
+        counts = [self._count(severity) for severity in ("error", "warning", "hint")]
+        found = ", ".join(filter(None, counts)) or "no problems"
+        return f"{word} by {self.product} {self.version} as {self.surface}: {found}"
+
+    def _count(self, severity: str) -> str:
+        count = sum(problem.severity == severity for problem in self.problems)
+        return f"{count} {severity}{'s' if count > 1 else ''}" if count else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, schema ``workbench.config/1``."""
+        return {
+            "schema": SCHEMA,
+            "surface": self.surface,
+            "version": self.version,
+            "accepted": self.accepted,
+            "problems": [asdict(problem) for problem in self.problems],
+        }
+
+
+def judge(config: Config, context: Context | None = None) -> Verdict:
+    """Check a form in a context."""
+    context = config.context(context)
+    surface = config.surface
+    return Verdict(surface.name, surface.product, context.version, config.check(context))
+
+
+def unreadable(error: Exception, surface: str = "", version: str = "") -> dict[str, Any]:
+    """Return the JSON form for text that could not be decoded; its one problem says where."""
+    first = str(error).partition("\n")[0]
+    place = _PLACE.search(first)
+    code, product = "", ""
+    if surface:
+        from workbench.config import get
+
+        row = get(surface)
+        code, product = row.syntax_code, row.product
+        version = version or row.version
+    line = int(place[1]) if place else 0
+    problem = Problem("unreadable", "error", "", first, line=line, code=code)
+    return Verdict(surface, product, version, (problem,)).to_dict()
