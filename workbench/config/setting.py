@@ -281,7 +281,9 @@ def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-_REPR = reprlib.Repr(maxstring=80, maxother=80, maxdict=8, maxlist=12, maxtuple=12, maxlevel=4)
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80
+_REPR.maxdict, _REPR.maxlist, _REPR.maxtuple, _REPR.maxlevel = 8, 12, 12, 4
 
 
 def shorten(value: Any, width: int = 80) -> str:

@@ -1,0 +1,86 @@
+"""A rehearsal: the same graph on the reference and on the simulated NPU, dumped and compared."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.pipeline.compare import Comparison, compare
+from workbench.pipeline.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from workbench.config import Config
+    from workbench.graph.nodes import Graph
+    from workbench.run.faults import Fault
+
+    Report = Callable[[int, int, str], None]
+
+SIMULATED = ("mindspore-o0o1", "mindspore-cpu")
+"""Surfaces whose trees the simulated device writes."""
+
+
+def rehearse(
+    graph: Graph,
+    config: Config,
+    *,
+    feeds: Mapping[str, Any] | None = None,
+    device: str = "a2",
+    faults: Sequence[Fault | str] = (),
+    precision_mode: str | None = None,
+    seed: int = 0,
+    iterations: int = 1,
+    out: str | Path | None = None,
+    report: Report | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Comparison:
+    """Run a graph twice as ``config`` asks and compare the dumps.
+
+    Parameters
+    ----------
+    graph : Graph
+    config : Config
+        A form of one of `SIMULATED`; both runs dump what it asks for.
+    feeds, device, faults, precision_mode, seed, iterations
+        See `workbench.pipeline.simulate.simulate`.
+    out : path, optional
+        New or empty folder for the trees ``golden`` and ``target``; a temporary one if left out.
+    report : callable (done, total, text), optional
+        Called after every tensor; ``total`` is 0 while it is unknown. What it raises ends the run.
+    cancelled : callable, optional
+        Asked before every pair; once it is true the comparison is partial.
+
+    Raises
+    ------
+    ConfigError
+        The form would be refused, or its surface is not simulated.
+    """
+    with ExitStack() as stack:
+        root = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-")))
+        options: dict[str, Any] = {"seed": seed, "iterations": iterations}
+        plan = config.plan(out=str(root))
+        golden = simulate(
+            graph, feeds, plan, root / "golden", progress=_counter(report, "reference"), **options
+        )
+        target = simulate(
+            graph,
+            feeds,
+            config,
+            root / "target",
+            device=device,
+            surface=config.surface.name,
+            faults=faults,
+            precision_mode=precision_mode,
+            progress=_counter(report, device),
+            **options,
+        )
+        return compare(target, golden, progress=report, cancelled=cancelled)
+
+
+def _counter(report: Report | None, name: str) -> Callable[[int, str], None] | None:
+    if report is None:
+        return None
+    return lambda done, op_name: report(done, 0, f"{name}: {op_name}")

@@ -1,0 +1,165 @@
+"""One input for one setting, made from its declaration."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+import ipywidgets as W
+
+from workbench.ui.alerts import alert_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.config.setting import Section, Setting
+    from workbench.core.problems import Problem
+
+UNSET = "\0unset"
+"""Value of an input whose setting is left out of the form."""
+
+_LAYOUT = {"width": "480px"}
+_STYLE = {"description_width": "190px"}
+_MARKS = {"error": "✗", "warning": "⚠", "hint": "·"}
+
+
+class Field:
+    """The input of one setting and the place for its problems.
+
+    ``path`` is the setting's path in the form. `value` is what the form holds: `UNSET`, a value of
+    the setting's type, or the text itself if it is none.
+    """
+
+    def __init__(self, path: str, setting: Setting | None, kind: Any, default: Any) -> None:
+        self.path, self._setting, self._kind = path, setting, kind
+        label = path.rpartition(".")[2]
+        hint = setting.help if setting else "a list of objects, as JSON"
+        self.input = _input(label, setting, kind, default, hint)
+        self.input.add_class("workbench-field")
+        self.note = W.HTML()
+        self.widget = W.HBox([self.input, self.note])
+
+    @property
+    def value(self) -> Any:
+        """What the input says."""
+        raw = self.input.value
+        if isinstance(self.input, W.Dropdown):
+            return raw
+        if raw == "":
+            return UNSET
+        return _parse(raw, self._setting, self._kind)
+
+    def show(self, value: Any) -> None:
+        """Put a value of the form into the input."""
+        if isinstance(self.input, W.Dropdown):
+            known = [item for _, item in self.input.options]
+            if not any(_same(value, item) for item in known):
+                self.input.options = (*self.input.options, (_text(value), value))
+            self.input.value = value
+        else:
+            self.input.value = "" if value is UNSET else _text_of(value, self._setting, self._kind)
+
+    def mark(self, problems: list[Problem]) -> None:
+        """Show the problems of this setting beside it."""
+        self.note.value = "".join(problem_html(problem) for problem in problems)
+
+    def observe(self, handler: Callable[..., None]) -> None:
+        """Call the handler after every change."""
+        self.input.observe(handler, "value")
+
+
+def problem_html(problem: Problem) -> str:
+    """One problem as text with its severity; errors are alerts."""
+    text = f"{_MARKS[problem.severity]} {problem.severity}: {problem}"
+    if problem.severity == "error":
+        return alert_html(text)
+    from html import escape
+
+    return f"<div>{escape(text)}</div>"
+
+
+def fields_of(model: type[Section], path: str = "") -> list[Field]:
+    """Return the inputs of a section and of the sections in it; a list of sections is one input."""
+    found: list[Field] = []
+    prefix = f"{path}." if path else ""
+    settings, sections = model.settings(), model.sections()
+    for key, info in model.model_fields.items():
+        place = prefix + key
+        if key in sections:
+            inner, many = sections[key]
+            found += [Field(place, None, list, None)] if many else fields_of(inner, place)
+        elif key in settings:
+            found.append(Field(place, settings[key], info.annotation, info.default))
+    return found
+
+
+def _input(label: str, setting: Setting | None, kind: Any, default: Any, hint: str) -> W.Widget:
+    shared: dict[str, Any] = {"description": label, "style": _STYLE, "description_tooltip": hint}
+    choices = [True, False] if kind is bool else list(_choices(kind))
+    if choices:
+        options = [(f"default: {_text(default)}", UNSET), *((_text(c), c) for c in choices)]
+        return W.Dropdown(options=options, value=UNSET, layout=_LAYOUT, **shared)
+    many = setting is None or setting.widget in ("names", "list") or _is_list(kind)
+    placeholder = f"default: {_text(default)}" if setting else "[]"
+    if many:
+        layout = _LAYOUT | {"height": "66px"}
+        return W.Textarea(placeholder=placeholder, layout=layout, continuous_update=False, **shared)
+    return W.Text(placeholder=placeholder, layout=_LAYOUT, continuous_update=False, **shared)
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return next((found for item in get_args(kind) if (found := _choices(item))), ())
+
+
+def _is_list(kind: Any) -> bool:
+    return kind is list or get_origin(kind) in (tuple, list)
+
+
+def _parse(raw: str, setting: Setting | None, kind: Any) -> Any:
+    """Value of a text; lists may be JSON or one item a line, numbers fall back to their text."""
+    if setting is None:
+        return _json_or_text(raw)
+    if _is_list(kind):
+        value = _json_or_text(raw)
+        if isinstance(value, list):
+            return value
+        lines = (line.strip() for line in raw.replace(",", "\n").splitlines())
+        return [_json_or_text(line) if _holds_numbers(kind) else line for line in lines if line]
+    if kind is str or str in get_args(kind):
+        return raw
+    return _json_or_text(raw)
+
+
+def _json_or_text(raw: str) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw
+
+
+def _holds_numbers(kind: Any) -> bool:
+    names = str(kind)
+    return "int" in names or "float" in names
+
+
+def _text_of(value: Any, setting: Setting | None, kind: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if setting is not None and _is_list(kind) and isinstance(value, list | tuple):
+        plain = all(isinstance(item, str) and "," not in item for item in value)
+        return "\n".join(value) if plain and value else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value)) or "none"
+    return "none" if value is None or value == "" else str(value)
+
+
+def _same(one: Any, two: Any) -> bool:
+    return type(one) is type(two) and bool(one == two)

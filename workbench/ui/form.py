@@ -1,0 +1,205 @@
+"""A form for one dump configuration: inputs, problems beside them, and what it all means, live."""
+
+from __future__ import annotations
+
+import threading
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as W
+
+from workbench.config.paths import lookup
+from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.copy import CopyButton
+from workbench.ui.fields import UNSET, fields_of, problem_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workbench.config import Config, Context
+    from workbench.core.problems import Problem
+    from workbench.graph.nodes import Graph
+    from workbench.ui.fields import Field
+
+_PRE = (
+    "margin:0;padding:8px;overflow:auto;max-height:320px;font-size:12px;line-height:1.4;"
+    "background:var(--jp-layout-color2,#f3f4f6);color:var(--jp-ui-font-color1,#1d2530)"
+)
+
+
+class ConfigForm:
+    """Inputs for every setting of a surface.
+
+    ``config`` is the last form that the vendor would accept; ``draft`` is what the inputs say. Set
+    ``config`` from a cell and the inputs follow. ``graph`` makes the preview possible.
+    ``changed(form)`` is called after every change.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        context: Context | None = None,
+        *,
+        graph: Graph | None = None,
+        changed: Callable[[ConfigForm], None] | None = None,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._context, self._changed = config.context(context), changed
+        self._graph = graph
+        self._quiet = False
+        self.draft = config
+        self._config = config
+        self.problems: tuple[Problem, ...] = ()
+        self.alert = Alert()
+        self.fields: dict[str, Field] = {}
+        self.view = self._build()
+        self._show_draft()
+        self.refresh()
+
+    @property
+    def config(self) -> Config:
+        """The last accepted form."""
+        return self._config
+
+    @config.setter
+    def config(self, config: Config) -> None:
+        with self._lock:
+            self.draft = config
+            self._show_draft()
+            self.refresh()
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph that the preview looks at."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph | None) -> None:
+        self._graph = graph
+        self.refresh()
+
+    @property
+    def refused(self) -> str:
+        """Why the draft cannot be used: its first error; empty if it can."""
+        return next((str(p) for p in self.problems if p.severity == "error"), "")
+
+    def refresh(self) -> None:
+        """Judge the draft anew and show the outcome."""
+        with self._lock:
+            self.problems = self.draft.check(self._context)
+            if not self.refused:
+                self._config = self.draft
+            self._mark()
+            self.text.value = _pre(self.draft.to_text())
+            self.meaning.value = _pre(self.draft.explain(self._context))
+            self.preview.value = self._preview()
+            self.code.text = self.to_code()
+            self.listing.value = _pre(self.code.text)
+        if self._changed is not None:
+            self._changed(self)
+
+    def to_code(self) -> str:
+        """Python that makes the same form; running it gives an equal `Config`."""
+        data = dict(self.draft.data)
+        return f"import workbench as wb\n\nform = wb.config.of({self.draft.surface.name!r}, {data!r})\n"
+
+    def close(self) -> None:
+        """Remove every widget of the form from the kernel."""
+        close_tree(self.view)
+
+    def _build(self) -> W.VBox:
+        surface = self.draft.surface
+        for field in fields_of(surface.model):
+            self.fields[field.path] = field
+            field.observe(self.alert.guard(self._on_change(field)))
+        self.text, self.meaning, self.preview, self.listing = (W.HTML() for _ in range(4))
+        self.others = W.HTML()
+        self.code = CopyButton("Copy as code")
+        title = W.HTML(f"<h3>{escape(surface.title)}</h3>")
+        inputs = W.VBox([title, *self._groups(), self.others, self.alert.widget])
+        kind = "JSON" if surface.language == "json" else "Script"
+        parts = [self.text, self.meaning, self.preview, W.VBox([self.code, self.listing])]
+        tabs = W.Tab(parts, titles=[kind, "Meaning", "Preview", "Code"])
+        tabs.layout.width = "100%"
+        return W.VBox([inputs, tabs])
+
+    def _groups(self) -> list[W.Widget]:
+        groups: dict[str, list[W.Widget]] = {}
+        for path, field in self.fields.items():
+            groups.setdefault(path.rpartition(".")[0], []).append(field.widget)
+        boxes: list[W.Widget] = []
+        for name, rows in groups.items():
+            heading = [W.HTML(f"<b>{escape(name)}</b>")] if name else []
+            boxes.append(W.VBox([*heading, *rows]))
+        return boxes
+
+    def _on_change(self, field: Field) -> Callable[[Any], None]:
+        def handle(_change: Any) -> None:
+            if self._quiet:
+                return
+            with self._lock:
+                value = field.value
+                path = field.path
+                draft = self.draft
+                self.draft = draft.unset(path) if value is UNSET else draft.set(path, value)
+                self.refresh()
+
+        return handle
+
+    def _show_draft(self) -> None:
+        """Put the draft into the inputs without taking that for the user's doing."""
+        self._quiet = True
+        try:
+            for path, field in self.fields.items():
+                field.show(lookup(self.draft.data, path, UNSET))
+        finally:
+            self._quiet = False
+
+    def _mark(self) -> None:
+        """Show every problem once: beside its field, or below if it has none."""
+        homeless: list[Problem] = []
+        found: dict[str, list[Problem]] = {path: [] for path in self.fields}
+        for problem in self.problems:
+            home = _home(problem.path, found)
+            (found[home] if home else homeless).append(problem)
+        for path, field in self.fields.items():
+            field.mark(found[path])
+        self.others.value = "".join(map(problem_html, homeless))
+
+    def _preview(self) -> str:
+        if self.refused:
+            return _pre("Nothing to preview: the form would be refused.")
+        if self._graph is None:
+            return _pre("Choose a graph to see operators, files and bytes before the run.")
+        from workbench.pipeline.preview import preview
+
+        return preview(self.draft, self._graph, context=self._context)._repr_html_()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Widget, and what stays of it where there are none."""
+        bundle = self.view._repr_mimebundle_(**options) or {}
+        bundle["text/plain"] = repr(self)
+        bundle["text/html"] = config_html(self.config, self._context, self.problems)
+        return bundle
+
+    def __repr__(self) -> str:
+        return f"<ConfigForm {self.draft.surface.name}: {self.refused or 'accepted'}>"
+
+
+def config_html(config: Config, context: Context, problems: Sequence[Problem]) -> str:
+    """Return the static view of a form: its text, its meaning and its problems."""
+    listed = "".join(map(problem_html, problems))
+    return f"{_pre(config.to_text())}{_pre(config.explain(context))}{listed}"
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="{_PRE}" tabindex="0">{escape(text)}</pre>'
+
+
+def _home(path: str, fields: dict[str, list[Problem]]) -> str:
+    """Field that a problem belongs to: its path, or the innermost field that holds it."""
+    while path:
+        if path in fields:
+            return path
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return ""

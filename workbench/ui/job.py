@@ -1,0 +1,90 @@
+"""Long work in one worker thread, with progress at a bearable rate and a way to stop it.
+
+A loop inside a button's handler blocks the kernel, or cannot be stopped, depending on the version
+of ipykernel; a thread with an `Event` works with every one. JupyterLab drops all output after a
+thousand messages a second, so progress is passed on ten times a second at most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Work = Callable[["Job"], Any]
+    State = Literal["ready", "running", "done", "cancelled", "failed"]
+
+HERTZ = 10.0
+"""Progress is passed on this often at most."""
+
+
+class Cancelled(Exception):
+    """Raised inside the work when its job was cancelled."""
+
+
+class Job:
+    """One piece of work: ``state``, ``result``, ``error``, and its progress.
+
+    ``work(job)`` calls ``job.report`` between its steps. ``changed(job)`` is called from the
+    worker at every change of state, and for progress at most `HERTZ` times a second.
+    """
+
+    def __init__(self, work: Work, changed: Callable[[Job], None]) -> None:
+        self._work, self._changed = work, changed
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._last = 0.0
+        self.state: State = "ready"
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done, self.total, self.text = 0, 0, ""
+        self.seconds = 0.0
+
+    def start(self) -> Job:
+        """Begin; returns at once."""
+        self.state = "running"
+        self._thread = threading.Thread(target=self._run, name="workbench-job", daemon=True)
+        self._thread.start()
+        return self
+
+    def cancel(self) -> None:
+        """Ask the work to stop at its next report."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; return whether it came in time (seconds)."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return self.state not in ("ready", "running")
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self._stop.is_set()
+
+    def report(self, done: int, total: int, text: str) -> None:
+        """Note progress; raises `Cancelled` if the job was cancelled. ``total`` 0: unknown."""
+        if self._stop.is_set():
+            raise Cancelled
+        self.done, self.total, self.text = done, total, text
+        now = time.monotonic()
+        if now - self._last >= 1 / HERTZ:
+            self._last = now
+            self._changed(self)
+
+    def _run(self) -> None:
+        begin = time.monotonic()
+        state: State = "done"
+        try:
+            self._changed(self)
+            self.result = self._work(self)
+        except Cancelled:
+            state = "cancelled"
+        except BaseException as error:
+            self.error, state = error, "failed"
+        self.seconds = time.monotonic() - begin
+        self.state = state
+        self._changed(self)
