@@ -21,7 +21,7 @@ from workbench.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from workbench.config.mindspore import load_config
+    from workbench import config
     from workbench.dump.reader import load
     from workbench.graph import models, nn
     from workbench.graph.tracer import trace
@@ -38,9 +38,9 @@ __all__ = [
     "GraphError",
     "WorkbenchError",
     "compare",
+    "config",
     "inspect",
     "load",
-    "load_config",
     "models",
     "nn",
     "read_ir",
@@ -53,9 +53,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
+    "config": ("workbench.config", ""),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.reader", "load"),
-    "load_config": ("workbench.config.mindspore", "load_config"),
     "models": ("workbench.graph.models", ""),
     "nn": ("workbench.graph.nn", ""),
     "read_ir": ("workbench.ir.ms_text", "read_ms_text"),

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from workbench.config.mindspore import parse_config
+from workbench.config import read
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
@@ -50,7 +50,7 @@ def form(e2e=None, **common):
         "common_dump_settings": FORM["common_dump_settings"] | common,
         "e2e_dump_settings": FORM["e2e_dump_settings"] | (e2e or {}),
     }
-    return parse_config(json.dumps(value))
+    return read(json.dumps(value))
 
 
 def outputs(root):
@@ -70,7 +70,7 @@ def test_the_reference_writes_a_golden_tree_of_a_cpu(tmp_path):
         (0, "Parameter", "x"): [[3, -5]],
     }
     text = (out / "rank_0" / ".dump_metadata" / "data_dump.json").read_text()
-    assert text == form().text
+    assert text == form().decoded.text
 
 
 def test_feeds_replace_the_traced_values(tmp_path):
@@ -159,6 +159,20 @@ def test_a_surface_can_be_chosen(tmp_path):
     with pytest.raises(ConfigError, match="surface must be one of"):
         simulate(GRAPH, None, cfg, tmp_path / "tf", surface="tensorflow")
     assert not (tmp_path / "cpu").exists()
+
+
+@pytest.mark.parametrize("mode", [1, 3, 4])
+def test_dumps_of_another_kind_are_refused_for_now(tmp_path, mode):
+    with pytest.raises(ConfigError, match="kind of dump must be 'data' for the simulated device"):
+        simulate(GRAPH, None, form(op_debug_mode=mode), tmp_path / "out", device="a2")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_the_form_leaves_out_dumps_nothing(tmp_path):
+    simulate(GRAPH, None, form(support_device=[1]), tmp_path / "npu", device="a2")
+    assert outputs(tmp_path / "npu") == {}
+    simulate(GRAPH, None, form(support_device=[1]), tmp_path / "cpu")
+    assert outputs(tmp_path / "cpu")
 
 
 def test_the_forms_own_folder_does_not_matter(tmp_path):

@@ -77,11 +77,11 @@ def recognise(text: str, where: str = "<text>") -> str:
     is_json = text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", "") or where.endswith("json")
     content: Any = decode_json(text, where).data if is_json else text
     language = "json" if is_json else "python"
-    candidates = [get(name) for name in HOMES]
-    for surface in candidates:
+    for name in HOMES:
+        surface = get(name)
         if surface.language == language and surface.recognises(content):
-            return surface.name
-    known = [surface.name for surface in candidates if surface.language == language]
+            return name
+    known = [name for name in HOMES if get(name).language == language]
     what = f"keys {sorted(content)[:8]}" if isinstance(content, dict) else type(content).__name__
     got = what if is_json else "a script without dump settings"
     message = f"{where}:1: text must be a form of one of {known}, got {got}; name it with --surface"

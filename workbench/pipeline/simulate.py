@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.errors import GraphError
+from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
+from workbench.core.problems import Problem
 from workbench.dump.writer import Clock, write
 from workbench.run.faults import Fault, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
@@ -18,7 +20,7 @@ from workbench.run.reference import run_reference
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from workbench.config.mindspore import DumpConfig
+    from workbench.config.surface import Config
     from workbench.core.tensors import TensorRecord
     from workbench.dump.writer import Device, Progress
     from workbench.graph.nodes import Graph
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 REFERENCE = "reference"
 """The device that makes golden trees."""
 
+PLATFORMS: dict[str, Device] = {"mindspore-o0o1": "Ascend", "mindspore-cpu": "CPU"}
+"""Surfaces whose trees can be written, with the platform that writes them."""
+
 
 def simulate(
     graph: Graph,
     feeds: Mapping[str, Any] | None,
-    config: DumpPlan | DumpConfig | str | Path,
+    config: DumpPlan | Config | str | Path,
     out: str | Path,
     *,
     device: str = REFERENCE,
@@ -50,7 +55,7 @@ def simulate(
     graph : Graph
     feeds : mapping of parameter name to array, or None
         Inputs and weights; what is missing comes from the traced graph.
-    config : DumpPlan, DumpConfig or path
+    config : DumpPlan, Config or path
         What to dump; a path names a form of the surface.
     out : path
         A folder that is new or empty; it replaces the form's own.
@@ -83,7 +88,8 @@ def simulate(
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
     plan, platform, text = _lower(config, surface, out)
     wanted = [plan.initial_iteration + turn for turn in range(iterations)]
-    wanted = [iteration for iteration in wanted if iteration in plan.iterations]
+    dumps = plan.devices is None or 0 in plan.devices
+    wanted = [iteration for iteration in wanted if dumps and iteration in plan.iterations]
     run: Run = partial(run_reference, graph, feeds)
     if device != REFERENCE:
         run = partial(run_npu, graph, feeds, profile=device, seed=seed)
@@ -117,13 +123,22 @@ def _check(
 
 
 def _lower(
-    config: DumpPlan | DumpConfig | str | Path, surface: str, out: str | Path
+    config: DumpPlan | Config | str | Path, surface: str, out: str | Path
 ) -> tuple[DumpPlan, Device, str | None]:
     """Return the plan, the device whose files are written, and the text of the form."""
-    from workbench.config.mindspore import SURFACES, known_surface, load_config  # pydantic
-
-    known_surface(surface)
+    if surface not in PLATFORMS:
+        message = f"surface must be one of {list(PLATFORMS)}, got {surface!r}"
+        raise ConfigError([Problem("surface", "error", "", message)])
     if isinstance(config, DumpPlan):
-        return config, SURFACES[surface], None
-    form = load_config(config) if isinstance(config, str | Path) else config
-    return form.plan(surface, out=str(out)), SURFACES[surface], form.text or form.to_json()
+        plan, text = config, None
+    else:
+        from workbench.config import get, load  # pydantic
+
+        form = load(config, surface) if isinstance(config, str | Path) else config
+        plan = replace(form, surface=get(surface)).plan(out=str(out))
+        text = form.decoded.text if form.decoded else form.to_text()
+    if plan.kind != "data":
+        message = f"kind of dump must be 'data' for the simulated device, got {plan.kind!r}"
+        fix = "it does not write overflow and exception dumps yet; set op_debug_mode to 0"
+        raise ConfigError([Problem("kind", "error", "", message, fix)])
+    return plan, PLATFORMS[surface], text

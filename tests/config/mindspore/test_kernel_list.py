@@ -1,6 +1,6 @@
 import pytest
 
-from workbench.config.kernel_list import kernel_text, read_kernel, read_kernels
+from workbench.config.mindspore.kernel_list import kernel_text, read_kernel, read_kernels
 from workbench.core.plan import Selector
 
 

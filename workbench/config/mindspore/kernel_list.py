@@ -30,8 +30,8 @@ def kernel_text(entry: Any) -> str:
 def read_kernel(entry: Any) -> Selector | None:
     """Selector of an entry; ``None`` for an empty one.
 
-    >>> read_kernel("name-regex(Default/fc.+)"), read_kernel("Conv2D-op1").kind
-    (Selector(kind='regex', text='Default/fc.+'), 'name')
+    >>> [read_kernel(entry).kind for entry in ("name-regex(Default/fc.+)", "Conv2D-op1", "Conv2D")]
+    ['regex', 'name', 'type']
     """
     text = kernel_text(entry)
     if not text:
