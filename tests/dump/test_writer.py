@@ -12,9 +12,11 @@ import pytest
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.dump.choice import kernel_type
+from workbench.dump.mindspore_tree import Clock, kernel_arguments
 from workbench.dump.names import parse_name
 from workbench.dump.reader import load
-from workbench.dump.writer import Clock, kernel_arguments, kernel_type, write
+from workbench.dump.writer import write
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 
 F = TensorSpec("float32", (2, 3))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
-from workbench.dump.writer import Clock, write
+from workbench.dump.mindspore_tree import Clock
+from workbench.dump.writer import write
 from workbench.run.faults import Fault, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
 from workbench.run.numeric import PROFILES
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from workbench.config.surface import Config
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.writer import Device, Progress
+    from workbench.dump.mindspore_tree import Device
+    from workbench.dump.writer import Progress
     from workbench.graph.nodes import Graph
 
     Run = Callable[..., Iterator[TensorRecord]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.nodes import Graph, Op, Operand, Parameter
 
     Array = NDArray[Any]
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
@@ -54,8 +54,7 @@ def execute(
                 if not uses[operand]:
                     values.pop(operand, None)
     for parameter, array in zip(graph.parameters, parameters, strict=True):
-        key = TensorKey("Parameter", parameter.name, "output", 0, graph.graph_id, iteration)
-        yield _record(key, array)
+        yield _record(parameter_key(graph, parameter, iteration), array)
 
 
 def _compute(
@@ -119,21 +118,50 @@ def _array(
 
 def constant(operand: Const) -> Array | None:
     """Array that a constant is dumped as; ``None`` for text and what is no number."""
+    array = _literal(operand)
+    if array is None or operand.dtype not in DTYPES or operand.shape is None:
+        return array
+    return array.reshape(operand.shape) if array.size > 1 else np.full(operand.shape, array)
+
+
+def constant_spec(operand: Const) -> TensorSpec | None:
+    """Spec of what `constant` gives, without making it.
+
+    A tensor too large to be printed, of which a file shows dtype and shape alone, has a spec too.
+    """
+    row = DTYPES.get(operand.dtype)
+    if row is not None and operand.shape is not None and isinstance(operand.value, str):
+        return TensorSpec(row.storage.name, operand.shape)
+    array = _literal(operand)
+    if array is None:
+        return None
+    stated = operand.shape if row is not None else None
+    return TensorSpec(array.dtype.name, array.shape if stated is None else stated)
+
+
+def _literal(operand: Const) -> Array | None:
+    """Values of a constant as they are written down, in their dtype; the shape may still differ."""
     value = operand.value
     if isinstance(value, str) or value is None:
         return None
     row = DTYPES.get(operand.dtype)
     try:
         array = np.asarray(value, row.storage if row else None)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if row is None and array.size == 0:
         array = array.astype(np.int64)
-    if array.dtype.kind not in "biufV":
-        return None
-    if row is None or operand.shape is None:
-        return array
-    return array.reshape(operand.shape) if array.size > 1 else np.full(operand.shape, array)
+    return array if array.dtype.kind in "biufV" else None
+
+
+def operator_key(graph: Graph, op: Op, io: Io, slot: int, iteration: int) -> TensorKey:
+    """Key of an operator's tensor; ``slot`` counts the operands as `Op.flat_inputs` gives them."""
+    return TensorKey(op.op_type, op.name, io, slot, graph.graph_id, iteration)
+
+
+def parameter_key(graph: Graph, parameter: Parameter, iteration: int) -> TensorKey:
+    """Key of a parameter's value, which is recorded when the operators are done."""
+    return TensorKey("Parameter", parameter.name, "output", 0, graph.graph_id, iteration)
 
 
 def _records(
@@ -141,8 +169,7 @@ def _records(
 ) -> Iterator[TensorRecord]:
     for slot, array in enumerate(arrays):
         if array is not None:
-            key = TensorKey(op.op_type, op.name, io, slot, graph.graph_id, iteration)
-            yield _record(key, array)
+            yield _record(operator_key(graph, op, io, slot, iteration), array)
 
 
 def _record(key: TensorKey, array: Array) -> TensorRecord:
