@@ -239,3 +239,15 @@ def test_a_tuple_type_gives_every_tensor_it_holds():
 
 def test_commas_inside_brackets_and_quotes_do_not_split():
     assert list(split_top('a, (b, c), "d, e", <f, (g)>')) == ["a", "(b, c)", '"d, e"', "<f, (g)>"]
+
+
+def test_a_source_line_number_beyond_all_reason_is_an_unknown_line():
+    lines = ("  %0(y) = ReLU(%para1_x)", "      # In file /w/net.py:" + "1" * 6000 + "/code/")
+    graph = graph_of(*lines)
+    assert (graph.ops[0].frames, graph.unknown_lines) == ((), 1)
+
+
+def test_tuples_of_tuples_do_not_fill_the_memory():
+    doubled = (f"  %{n}(t) = MakeTuple(%{n - 1}, %{n - 1})" for n in range(1, 60))
+    with pytest.raises(FormatError, match=r"^<text>: tuples must hold"):
+        graph_of("  %0(t) = MakeTuple(%para1_x, %para1_x)", *doubled, "  Return(%59)")

@@ -33,7 +33,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
 _MONADS = frozenset(("U", "IO", "UMonad[U]", "IOMonad[IO]"))
 _WORDS = {"true": True, "false": False, "None": None}
 _LOCATION = re.compile(
-    r"(?:inlined:)?In file (.+?)(?:\((\d+)\)|:(\d+)(?:~(\d+))?(?:, (\d+)~(\d+))?)(?:/(.*))?$"
+    r"(?:inlined:)?In file (.+?)"
+    r"(?:\((\d{1,9})\)|:(\d{1,9})(?:~(\d{1,9}))?(?:, (\d{1,9})~(\d{1,9}))?)(?:/(.*))?$"
 )
 _SHARED = "<~~This line of code can be shared"
 _DEVICE_TYPE = re.compile(r"<(\w+?)(?:x(\w+))?(?:\[const vector\][\[{](.*?)[\]}])?>$")

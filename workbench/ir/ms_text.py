@@ -79,7 +79,7 @@ def read_ms_text(path: str | Path) -> Graph:
 
 def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     """Parse the text of an ``.ir`` file; ``where`` starts the message of an error."""
-    parser = _Parser(text.split("\n"))
+    parser = _Parser(text.split("\n"), where)
     parser.run()
     if not parser.blocks:
         message = (
@@ -92,8 +92,9 @@ def parse_ms_text(text: str, where: str = "<text>") -> Graph:
 class _Parser:
     """State of one reading: the lines, where we are, and what was found."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], where: str) -> None:
         self.lines = lines
+        self.where = where
         self.entry = ""
         self.params: dict[int, Parameter] = {}
         self.blocks: list[_Block] = []
@@ -241,7 +242,7 @@ class _Parser:
         blank = Parameter("", TensorSpec("", None))
         parameters = tuple(self.params.get(number, blank) for number in numbers)
         index = {number: position for position, number in enumerate(numbers)}
-        ops, outputs = resolve_nodes(block.nodes, index)
+        ops, outputs = resolve_nodes(block.nodes, index, self.where)
         return Graph(block.name, parameters, ops, outputs, dialect="mindspore")
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.errors import FormatError
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
 from workbench.ir.literals import closing, parse_const, split_top
 
@@ -21,6 +22,12 @@ STRUCTURAL = frozenset(
 )  # fmt: skip
 """Node types that move values without computing; they have no kernel and no dump file."""
 
+MAX_ITEMS = 1 << 24
+"""Most operands of a graph, those inside tuples counted wherever the tuple is used."""
+
+MAX_DEPTH = 64
+"""Most tuples inside each other."""
+
 _MONAD = Const("U", "monad")
 _PARAM = re.compile(r"%para(\d+)_")
 _NODE = re.compile(r"%(\d+)")
@@ -28,11 +35,14 @@ _NODE = re.compile(r"%(\d+)")
 
 @dataclass(slots=True)
 class Node:
-    """A node as its lines say, nothing resolved yet."""
+    """A node as its file says, nothing resolved yet.
+
+    Operands are text (``%3``, ``%para1_x``, ``I64(0)``) or what the reader already knows they mean.
+    """
 
     number: int
     head: str
-    operands: tuple[str, ...]
+    operands: tuple[str | Operand, ...]
     attrs: dict[str, Any]
     primal: dict[str, Any]
     name: str = ""
@@ -46,26 +56,65 @@ class Node:
 
 
 def resolve_nodes(
-    nodes: Sequence[Node], params: Mapping[int, int]
+    nodes: Sequence[Node], params: Mapping[int, int], where: str = "<graph>"
 ) -> tuple[tuple[Op, ...], tuple[Operand, ...]]:
     """Return the operators of a subgraph and its outputs.
 
-    ``params`` maps the number in ``%para3_x`` to a position in the graph's parameters.
+    ``params`` maps the number in ``%para3_x`` to a position in the graph's parameters. Tuples that
+    hold each other too deep or too often raise FormatError, which ``where`` starts.
     """
     values: dict[int, Operand] = {}
+    tuples = _Tuples(where)
     ops: list[Op] = []
     outputs: tuple[Operand, ...] = ()
     for node in nodes:
         operands = tuple(_operand(text, values, params) for text in node.operands)
         kind = node.head.removeprefix("PrimFunc_")
+        tuples.count(operands)
         if kind in ("Return", "return"):
             outputs = tuple(item for operand in operands for item in _items(operand))
         elif kind in STRUCTURAL:
-            values[node.number] = _structural(kind, operands, node)
+            values[node.number] = tuples.keep(_structural(kind, operands, node))
         else:
             values[node.number] = Value(len(ops))
             ops.append(_op(node, operands, values))
     return tuple(ops), outputs
+
+
+class _Tuples:
+    """Size of the tuples built so far: written out, ``(a, a)`` of ``(b, b)`` of … would fill any memory."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.known: dict[int, tuple[Operand, int, int]] = {}
+        self.written = 0
+
+    def count(self, operands: tuple[Operand, ...]) -> None:
+        """Add the operands of a node to what the graph holds when it is written out."""
+        sizes = [self._size(operand) for operand in operands]
+        self.written += sum(items for items, _ in sizes)
+        deepest = max((depth for _, depth in sizes), default=0)
+        if self.written > MAX_ITEMS or deepest > MAX_DEPTH:
+            message = (
+                f"{self.where}: tuples must hold at most {MAX_ITEMS} values in {MAX_DEPTH} levels, "
+                f"got {self.written} values, {deepest} levels"
+            )
+            raise FormatError(message)
+
+    def keep(self, operand: Operand) -> Operand:
+        """Remember the size of a tuple that other nodes may name."""
+        if isinstance(operand, Bundle) and id(operand) not in self.known:
+            self.known[id(operand)] = (operand, *self._size(operand))
+        return operand
+
+    def _size(self, operand: Operand) -> tuple[int, int]:
+        """Values inside, itself included, and levels of tuples."""
+        if not isinstance(operand, Bundle):
+            return 1, 0
+        if id(operand) in self.known:
+            return self.known[id(operand)][1:]
+        sizes = [self._size(item) for item in operand.items]
+        return 1 + sum(items for items, _ in sizes), 1 + max((d for _, d in sizes), default=0)
 
 
 def _items(operand: Operand) -> tuple[Operand, ...]:
@@ -95,7 +144,11 @@ def _element(whole: Operand, index: Operand) -> Operand:
     return whole
 
 
-def _operand(text: str, values: Mapping[int, Operand], params: Mapping[int, int]) -> Operand:
+def _operand(
+    text: str | Operand, values: Mapping[int, Operand], params: Mapping[int, int]
+) -> Operand:
+    if not isinstance(text, str):
+        return text
     if text.startswith("%"):
         param = _PARAM.match(text)
         if param and int(param[1]) in params:
