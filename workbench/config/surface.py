@@ -18,6 +18,7 @@ from workbench.config.json_text import Decoded, decode_json
 from workbench.config.paths import assign, delete, place_of
 from workbench.config.setting import Reader, Section
 from workbench.core.errors import FormatError
+from workbench.core.faces import make_face
 from workbench.core.problems import Problem, require
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ class Surface:
         Problems of the raw text.
     suffix : str
         What the name of the file must end in; empty: anything.
+    order : function of (problem, data)
+        Key by which problems are sorted into the order the vendor meets them; without it they stay
+        as found: text, declarations, rules.
     """
 
     name: str
@@ -103,6 +107,7 @@ class Surface:
     syntax_code: str = ""
     examine: Callable[[str], Iterable[Problem]] = lambda _text: ()
     suffix: str = ""
+    order: Callable[[Problem, Mapping[str, Any]], Any] = lambda _problem, _data: 0
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,8 @@ class Config:
         wrong = {problem.path for problem in found if problem.id in ("value", "missing")}
         ruled = [p for rule in self.surface.rules for p in rule.problems(settings, context)]
         kept = [problem for problem in ruled if problem.path not in wrong]
-        return tuple(self._with_line(problem) for problem in (*text, *found, *kept))
+        met = sorted((*text, *found, *kept), key=lambda p: self.surface.order(p, self.data))
+        return tuple(map(self._with_line, met))
 
     def accepted(self, context: Context | None = None) -> bool:
         """Whether the vendor's reader takes the form."""
@@ -179,6 +185,10 @@ class Config:
         from workbench.config.convert import convert
 
         return convert(self, surface, self.context(context))
+
+    def form(self, context: Context | None = None, *, graph: Any = None) -> Any:
+        """Return the widget: inputs for every setting, problems beside them, preview of ``graph``."""
+        return make_face("config", self, context=context, graph=graph)
 
     def save(self, path: str | Path) -> Path:
         """Write the form to a file."""
