@@ -1,0 +1,121 @@
+"""Which kind of graph a file is: real files under wrong names, and files that are none or two."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import workbench.ir.detect
+from real_data import DATA, PAIRS
+from workbench.core.errors import FormatError
+from workbench.graph.nodes import Graph
+from workbench.ir.detect import KINDS, read_graph
+from workbench.ir.ms_pb import read_ms_pb
+from workbench.ir.ms_text import read_ms_text
+
+STAGES = DATA / "pb"
+IR = b"# IR entry: @g\n\nsubgraph @g() {\n  Return(%para1_x)\n}\n"
+GE_TEXT = b'graph {\n  name: "g"\n  op {\n    name: "a"\n    type: "Add"\n  }\n}\n'
+GE_MODEL = b"\x0a\x01g\x10\x01\x3a\x04\x0a\x02g0"  # name "g", version 1, graph "g0"
+MS_PB = b"\x08\x01\x22\x03\x12\x01g"  # version 1, graph "g"
+ONNX_TEXT = b'ir_version: 7\ngraph {\n  node {\n    op_type: "Add"\n  }\n}\n'
+ONNX = b"\x08\x07\x12\x02pt\x3a\x03\x12\x01g"  # version 7, producer "pt", graph "g"
+MINDIR = b"\x0a\x050.1.0\x12\x02ms\x3a\x02\x12\x00"  # version text, producer, graph
+
+
+def titles(data: bytes) -> list[str]:
+    return [kind.title for kind in KINDS if kind.fits(data)]
+
+
+@pytest.mark.parametrize(
+    ("data", "title"),
+    [
+        (IR, "IR text (.ir)"),
+        (IR.replace(b"# IR entry:", b"#IR entry      :"), "IR text (.ir)"),
+        (GE_TEXT, "GE text (ge_proto_*.txt)"),
+        (b'name: "ge_default"\nversion: 1\n' + GE_TEXT, "GE text (ge_proto_*.txt)"),
+        (GE_TEXT.replace(b"\n", b"\r\n"), "GE text (ge_proto_*.txt)"),
+        (GE_MODEL, "GE binary model"),
+        (GE_MODEL[3:], "GE binary model"),
+        (MS_PB, "MindSpore protobuf (.pb)"),
+        (MS_PB[2:], "MindSpore protobuf (.pb)"),
+        (MS_PB[:-1], "MindSpore protobuf (.pb)"),
+        (GE_MODEL[:-1], "GE binary model"),
+    ],
+)
+def test_each_kind_is_recognised_and_no_other(data, title):
+    assert titles(data) == [title]
+
+
+@pytest.mark.parametrize("data", [ONNX, ONNX_TEXT, MINDIR, b"", b"PK\x03\x04", b"digraph g {\n}\n"])
+def test_other_formats_are_refused_with_the_kinds_there_are(tmp_path, data):
+    path = tmp_path / "graph.ir"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=r"graph\.ir: graph must be one of: IR text") as caught:
+        read_graph(path)
+    assert all(kind.title in str(caught.value) for kind in KINDS)
+
+
+def test_a_file_with_the_signs_of_two_kinds_is_refused(tmp_path):
+    path = tmp_path / "both.txt"
+    path.write_bytes(IR + GE_TEXT)
+    with pytest.raises(FormatError, match=r"both\.txt: graph must be of one kind, got signs of IR"):
+        read_graph(path)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_dumps_graphs_are_read_by_their_readers(real_pairs, name):
+    for ir in (real_pairs[name].golden / "rank_0/graphs").glob("*.ir"):
+        assert read_graph(ir) == read_ms_text(ir)
+        assert read_graph(ir.with_suffix(".pb")) == read_ms_pb(ir.with_suffix(".pb"))
+
+
+def test_the_name_says_nothing(tmp_path):
+    text, binary = tmp_path / "net.pb", tmp_path / "ms_output_trace_code_graph_0.ir"
+    text.write_bytes((STAGES / "ms_output_optimize.ir").read_bytes())
+    binary.write_bytes((STAGES / "ms_output_optimize.pb").read_bytes())
+    assert read_graph(text).dialect == "mindspore"
+    assert read_graph(str(binary)).dialect == "pb-anf"
+
+
+@pytest.mark.parametrize(
+    ("data", "module", "function"),
+    [(GE_TEXT, "ge_text", "read_ge_text"), (GE_MODEL, "ge_messages", "parse_ge_model")],
+)
+def test_ge_graphs_go_to_their_reader(tmp_path, monkeypatch, data, module, function):
+    path = tmp_path / "any.bin"
+    path.write_bytes(data)
+    seen = []
+    stand_in = ModuleType(module)
+    setattr(stand_in, function, lambda *given: seen.append(given) or Graph("ge"))
+    monkeypatch.setitem(sys.modules, f"workbench.ir.{module}", stand_in)
+    assert read_graph(path).name == "ge"
+    assert seen == [(path,)] if module == "ge_text" else [(data, str(path))]
+
+
+def test_a_cut_off_pb_says_at_which_byte(tmp_path):
+    path = tmp_path / "graph.pb"
+    path.write_bytes((STAGES / "ms_output_optimize.pb").read_bytes()[:-20])
+    with pytest.raises(FormatError, match=r"graph\.pb: byte \d+: field 4 must end"):
+        read_graph(path)
+
+
+def test_what_cannot_be_read_is_named(tmp_path, monkeypatch):
+    with pytest.raises(FormatError, match=r"gone: graph must be a readable file"):
+        read_graph(tmp_path / "gone")
+    with pytest.raises(FormatError, match="readable"):
+        read_graph(tmp_path)
+    (tmp_path / "large").write_bytes(IR)
+    monkeypatch.setattr(workbench.ir.detect, "MAX_BYTES", 10)
+    with pytest.raises(FormatError, match="at most 10 bytes"):
+        read_graph(tmp_path / "large")
+
+
+@given(st.binary(max_size=64))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_bytes_never_fit_two_protocols(data):
+    assert len(titles(data)) <= 1
