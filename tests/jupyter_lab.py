@@ -81,6 +81,19 @@ class Lab:
         return not url.startswith(own)
 
 
+class Reader:
+    """Somebody at a browser, and what went wrong meanwhile."""
+
+    def __init__(self, chromium, server: Lab, path: str, **options) -> None:
+        self.trouble: list[str] = []
+        self.page = chromium.new_page(viewport={"width": 1400, "height": 1000}, **options)
+        self.page.set_default_timeout(30_000)
+        self.page.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on("request", lambda r: server.foreign(r.url) and self.trouble.append(r.url))
+        server.open(self.page, path)
+
+
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

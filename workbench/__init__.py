@@ -19,6 +19,7 @@ from workbench.core.errors import (
     GraphError,
     WorkbenchError,
 )
+from workbench.core.faces import FACES
 
 if TYPE_CHECKING:
     from workbench import config
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from workbench.ir.ms_text import read_ms_text as read_ir
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.inspect import inspect_dump as inspect
+    from workbench.pipeline.preview import preview
     from workbench.pipeline.simulate import simulate
+    from workbench.ui.app import Workbench
 
 __all__ = [
     "AlignError",
@@ -36,6 +39,7 @@ __all__ = [
     "ConfigError",
     "FormatError",
     "GraphError",
+    "Workbench",
     "WorkbenchError",
     "compare",
     "config",
@@ -43,6 +47,7 @@ __all__ = [
     "load",
     "models",
     "nn",
+    "preview",
     "read_ir",
     "simulate",
     "trace",
@@ -51,6 +56,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Workbench": ("workbench.ui.app", "Workbench"),
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
     "config": ("workbench.config", ""),
@@ -58,6 +64,7 @@ _HOMES = {
     "load": ("workbench.dump.reader", "load"),
     "models": ("workbench.graph.models", ""),
     "nn": ("workbench.graph.nn", ""),
+    "preview": ("workbench.pipeline.preview", "preview"),
     "read_ir": ("workbench.ir.ms_text", "read_ms_text"),
     "simulate": ("workbench.pipeline.simulate", "simulate"),
     "trace": ("workbench.graph.tracer", "trace"),
@@ -80,6 +87,15 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _config_form(config: Any, **options: Any) -> Any:
+    from workbench.ui.form import ConfigForm
+
+    return ConfigForm(config, **options)
+
+
+FACES["config"] = _config_form
 
 
 class _Face(ModuleType):

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from jupyter_lab import jupyter_lab
+from jupyter_lab import Reader, jupyter_lab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = {
     "01_compare_two_dumps": "Default/conv3-Conv2d/Conv2D-op0",
     "02_simulate_and_compare": "Default/fc-Dense/MatMul-op0",
+    "03_dump_configurations": "Default/conv3-Conv2d/Conv2D-op0",
 }
 SENTENCE = "The first operator that adds error is"
 
@@ -50,19 +51,6 @@ def tree(tmp_path_factory):
 def lab(chromium, tree):
     with jupyter_lab(tree) as running:
         yield running
-
-
-class Reader:
-    """Somebody at a browser, and what went wrong meanwhile."""
-
-    def __init__(self, chromium, server, path):
-        self.trouble = []
-        self.page = chromium.new_page(viewport={"width": 1400, "height": 1000})
-        self.page.set_default_timeout(30_000)
-        self.page.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
-        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        self.page.on("request", lambda r: server.foreign(r.url) and self.trouble.append(r.url))
-        server.open(self.page, path)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,10 @@ def alert_html(text: str) -> str:
 
 
 def close_tree(widget: W.Widget) -> None:
-    """Close a widget and all below it; a box alone would leave its children in the kernel."""
+    """Close a widget and all it consists of; a box alone would leave its children in the kernel."""
     for child in getattr(widget, "children", ()):
         close_tree(child)
+    for part in ("layout", "style"):
+        if isinstance(getattr(widget, part, None), W.Widget):
+            getattr(widget, part).close()
     widget.close()

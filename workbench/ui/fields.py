@@ -94,7 +94,7 @@ def fields_of(model: type[Section], path: str = "") -> list[Field]:
 
 
 def _input(label: str, setting: Setting | None, kind: Any, default: Any, hint: str) -> W.Widget:
-    shared: dict[str, Any] = {"description": label, "style": _STYLE, "description_tooltip": hint}
+    shared: dict[str, Any] = {"description": label, "style": _STYLE, "tooltip": hint}
     choices = [True, False] if kind is bool else list(_choices(kind))
     if choices:
         options = [(f"default: {_text(default)}", UNSET), *((_text(c), c) for c in choices)]

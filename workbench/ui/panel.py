@@ -147,7 +147,7 @@ class Panel:
     def _on_run(self, _button: Any) -> None:
         if self.job is not None and self.job.state == "running":
             return
-        self.job = Job(self._work, self._on_job)
+        self.job = Job(self._work, self._on_worker)
         self.job.start()
 
     def _on_cancel(self, _button: Any) -> None:
@@ -157,8 +157,14 @@ class Panel:
     def _work(self, job: Job) -> Comparison:
         return self.bench.run(report=job.report)
 
+    def _on_worker(self, job: Job) -> None:
+        """Show how far the run is, or why that cannot be shown: nobody sees what a thread raises."""
+        try:
+            self._on_job(job)
+        except Exception as error:
+            self.alert.show(error)
+
     def _on_job(self, job: Job) -> None:
-        """Show how far the run is; called from the worker."""
         with self._lock:
             self.progress.value = job.done / job.total if job.total else self.progress.value
             words = f"{_STATES[job.state]}: {job.done} tensors, {job.text}"
