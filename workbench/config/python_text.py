@@ -1,25 +1,35 @@
 """Read settings out of Python source without running it.
 
-Only literals count, and names that the module binds once to a literal. Whatever else stands in
+Only literals count, and names that the script binds once to a literal. Whatever else stands in
 place of a value is `Unresolved`: shown, not judged.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import warnings
-from typing import Any
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.setting import Unresolved
 from workbench.core.errors import FormatError
 
-_MAX_CHARACTERS = 4_000_000
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_CHARACTERS = 4_000_000
+"""Longest script that is read."""
+
+_MAX_BITS = 1024
+_MAX_JOINED = 1 << 16
 
 
 def parse_python(text: str, where: str = "<text>") -> ast.Module:
     """Return the tree of a script; raises FormatError ``where:line:`` with line and caret."""
-    if len(text) > _MAX_CHARACTERS:
-        message = f"{where}:1: script must be at most {_MAX_CHARACTERS} characters, got {len(text)}"
+    if len(text) > MAX_CHARACTERS:
+        message = f"{where}:1: script must be at most {MAX_CHARACTERS} characters, got {len(text)}"
         raise FormatError(message)
     try:
         with warnings.catch_warnings():
@@ -37,20 +47,43 @@ def parse_python(text: str, where: str = "<text>") -> ast.Module:
 
 
 def bound_literals(tree: ast.Module) -> dict[str, Any]:
-    """Values of module-level names that are assigned exactly once in the script, to a literal."""
-    counts: dict[str, int] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            counts[node.id] = counts.get(node.id, 0) + 1
+    """Values of the names that a script binds exactly once, anywhere, to a literal.
+
+    A parameter, an import, a loop variable, a function or a class binds its name as well.
+    """
+    counts = Counter(_bindings(tree))
     names: dict[str, Any] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target = statement.targets[0]
-            if isinstance(target, ast.Name) and counts[target.id] == 1:
-                value = literal(statement.value, names)
-                if not isinstance(value, Unresolved):
-                    names[target.id] = value
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        target = targets[0]
+        if len(targets) == 1 and isinstance(target, ast.Name) and counts[target.id] == 1:
+            with suppress(_Unknown, RecursionError):
+                names[target.id] = _value(node.value, names)
     return names
+
+
+def _bindings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.alias(name=name, asname=asname):
+                yield asname or name.partition(".")[0]
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+            ):
+                yield name
+            case _:
+                pass
 
 
 def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
@@ -62,7 +95,7 @@ def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
     try:
         return _value(node, names or {})
     except (_Unknown, RecursionError):
-        return Unresolved(_source(node))
+        return Unresolved(source_of(node))
 
 
 class _Unknown(Exception):
@@ -71,21 +104,19 @@ class _Unknown(Exception):
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     match node:
-        case ast.Constant(value=bytes() as data):
-            return data.decode("utf-8", "replace")
         case ast.Constant(value=value):
-            return value
+            return _constant(value)
         case ast.Name(id=name) if name in names:
             return names[name]
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [_value(item, names) for item in items]
+            return [_value(item, {} if _is_list(item, names) else names) for item in items]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             value = _value(operand, names)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return -value
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             one, two = _value(left, names), _value(right, names)
-            if isinstance(one, str) and isinstance(two, str):
+            if isinstance(one, str) and isinstance(two, str) and len(one + two) <= _MAX_JOINED:
                 return one + two
         case ast.Call(func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str"), args=[inner, *_]):
             return _value(inner, names)
@@ -98,10 +129,29 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     raise _Unknown
 
 
-def _source(node: ast.expr) -> str:
+def _is_list(node: ast.expr, names: dict[str, Any]) -> bool:
+    """Whether a name stands for a list; lists of such names would grow without bound."""
+    return isinstance(node, ast.Name) and isinstance(names.get(node.id), list)
+
+
+def _constant(value: Any) -> Any:
+    """Value of a constant, if a form can hold it: whole text, finite numbers of sane length."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value):
+        return value
+    if value is None or (isinstance(value, int) and value.bit_length() <= _MAX_BITS):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise _Unknown
+
+
+def source_of(node: ast.expr) -> str:
+    """Python text of an expression on one line, ``an expression`` if it cannot be written."""
     try:
         return ast.unparse(node)
-    except RecursionError:
+    except (RecursionError, ValueError):
         return "an expression"
 
 

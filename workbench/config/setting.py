@@ -90,6 +90,11 @@ class Section(BaseModel):
     """What an unknown key is: a warning where the vendor ignores it, an error where it refuses."""
 
     @classmethod
+    def unknown_in(cls, _form: Form) -> Severity:
+        """Return what an unknown key is in a whole form."""
+        return cls.unknown
+
+    @classmethod
     def settings(cls) -> dict[str, Setting]:
         """Return the declarations by key, in the order of the form."""
         return {
@@ -261,12 +266,11 @@ class Reader:
         near = difflib.get_close_matches(key, known, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
         path = prefix + key
-        effect = ", which is ignored" if model.unknown == "warning" else ""
+        severity = model.unknown_in(self.form)
+        effect = ", which is ignored" if severity == "warning" else ""
         message = f"{path} must be a known key, got {key!r}{effect}"
-        code = self.code(key, None) if model.unknown == "error" else ""
-        return Problem(
-            "unknown-key", model.unknown, path, message, fix, code=code, source=self.source
-        )
+        code = self.code(key, None) if severity == "error" else ""
+        return Problem("unknown-key", severity, path, message, fix, code=code, source=self.source)
 
 
 @cache

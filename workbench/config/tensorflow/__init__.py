@@ -1,0 +1,1 @@
+"""TensorFlow on Ascend: npu_bridge's dump settings in a training script."""
