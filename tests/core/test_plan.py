@@ -14,6 +14,8 @@ from workbench.core.plan import DumpPlan, Iterations, Selector
         ("9-3", []),
         ("3-3", []),
         ("7-7", [7]),
+        ("7-" + "9" * 5000, [7, 9]),
+        ("0" * 5000 + "1", [1]),
     ],
 )
 def test_pieces_that_make_no_sense_match_nothing(text, meant):

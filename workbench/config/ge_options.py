@@ -124,11 +124,12 @@ def step_fault(text: str) -> str:
         ends = piece.split("-")
         if len(ends) > 2 or not all(map(_is_step, ends)):
             return f"consist of numbers up to {_LARGEST} and ranges"
-        if len(ends) == 2 and int(ends[0]) >= int(ends[1]):
+        if len(ends) == 2 and int(ends[0].lstrip("0") or 0) >= int(ends[1].lstrip("0") or 0):
             return "have ranges that rise"
     return ""
 
 
 def _is_step(text: str) -> bool:
     digits = text.isascii() and text.isdigit()
-    return digits and len(text.lstrip("0")) <= 10 and int(text) <= _LARGEST
+    text = text.lstrip("0")
+    return digits and len(text) <= 10 and int(text or 0) <= _LARGEST

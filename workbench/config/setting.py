@@ -174,6 +174,8 @@ class Reader:
             good[key] = tuple(found)
         elif not many and isinstance(item, Mapping):
             good[key] = self.read(model, item, path)
+        elif isinstance(item, Unresolved):
+            self.problems.append(self._unresolved("an object", path, item))
         else:
             self._refuse(path, "a list of objects" if many else "an object", key, item)
 
@@ -188,9 +190,9 @@ class Reader:
         self, good: dict[str, Any], model: type[Section], key: str, item: Any, path: str
     ) -> None:
         setting = model.settings()[key]
-        self._dated(setting, path, item)
+        self._dated(model, key, path, item)
         if isinstance(item, Unresolved):
-            self.problems.append(self._unresolved(setting, path, item))
+            self.problems.append(self._unresolved(setting.expected, path, item))
             return
         try:
             value = tuple(item) if isinstance(item, list) else item
@@ -226,12 +228,14 @@ class Reader:
             )
         )
 
-    def _unresolved(self, setting: Setting, path: str, item: Unresolved) -> Problem:
-        message = f"{path} must be {setting.expected}, got the expression {str(item)!r}"
+    def _unresolved(self, expected: str, path: str, item: Unresolved) -> Problem:
+        message = f"{path} must be {expected}, got the expression {str(item)!r}"
         fix = "its value is known in a run only; it is not judged"
         return Problem("unresolved", "hint", path, message, fix, source=self.source)
 
-    def _dated(self, setting: Setting, path: str, item: Any) -> None:
+    def _dated(self, model: type[Section], key: str, path: str, item: Any) -> None:
+        """Name a key that this version does not know: it is treated like any unknown one."""
+        setting = model.settings()[key]
         numbers = version_numbers(self.version)
         early = setting.since and numbers and numbers < version_numbers(setting.since)
         late = (
@@ -243,8 +247,12 @@ class Reader:
             when = f"since {setting.since}" if early else f"until {setting.until}"
             message = f"{path} must be absent with version {self.version}, got {shorten(item)}"
             fix = f"it is read {when} only"
+            severity = model.unknown_in(self.form)
+            code = self.code(key, None) if severity == "error" else ""
             source = setting.source or self.source
-            self.problems.append(Problem("version", "warning", path, message, fix, source=source))
+            self.problems.append(
+                Problem("version", severity, path, message, fix, code=code, source=source)
+            )
 
     def _missing(self, model: type[Section], value: Form, prefix: str) -> Iterator[Problem]:
         for key, setting in model.settings().items():

@@ -132,7 +132,8 @@ class Config:
         context = self.context(context)
         settings, found = self._read(context)
         text = [*self.surface.examine(self.decoded.text), *self._decoding()] if self.decoded else []
-        wrong = {problem.path for problem in found if problem.id in ("value", "missing")}
+        unknown = ("value", "missing", "unresolved")
+        wrong = {problem.path for problem in found if problem.id in unknown}
         ruled = [p for rule in self.surface.rules for p in rule.problems(settings, context)]
         kept = [problem for problem in ruled if problem.path not in wrong]
         met = sorted((*text, *found, *kept), key=lambda p: self.surface.order(p, self.data))

@@ -28,6 +28,13 @@ CATEGORIES = (
 """Statistic categories by MindSpore's names, in the order of its own list."""
 
 _PIECE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
+_MOST_DIGITS = 18
+
+
+def _number(digits: str) -> int:
+    """Value of digits, however many; beyond any iteration the exact value does not matter."""
+    digits = digits.lstrip("0")
+    return int(digits or 0) if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class Iterations:
         if text == "all":
             return cls(None)
         matches = (_PIECE.fullmatch(piece) for piece in text.split("|"))
-        return cls(tuple((int(m[1]), int(m[2] or m[1])) for m in matches if m))
+        return cls(tuple((_number(m[1]), _number(m[2] or m[1])) for m in matches if m))
 
     def __contains__(self, iteration: int) -> bool:
         return self.ranges is None or any(low <= iteration <= high for low, high in self.ranges)
@@ -133,8 +140,8 @@ class DumpPlan:
         Keeps only that many first elements.
     kernel_args : bool
         Writes the arguments of every operator as JSON.
-    files : {"npy", "bin"}
-        One npy file a tensor, or one container an operator.
+    files : {"npy", "bin", "pt"}
+        One npy file a tensor, one container an operator, or one torch file a tensor.
     host_format : bool
         Tensors in the format of the graph (NCHW) rather than that of the device.
     limit : int
@@ -166,7 +173,7 @@ class DumpPlan:
     watched: tuple[str, ...] = ()
     statistics_on: Literal["host", "device"] = "host"
     statistics_precision: Literal["high", "low"] = "high"
-    files: Literal["npy", "bin"] = "npy"
+    files: Literal["npy", "bin", "pt"] = "npy"
     host_format: bool = True
     limit: int = 0
     detail: Literal["", "brief", "norm", "detail"] = ""
