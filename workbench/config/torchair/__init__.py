@@ -1,0 +1,1 @@
+"""torchair: dump options of a graph compiled for the NPU, set in a Python script."""

@@ -1,0 +1,186 @@
+"""From a torchair form to a dump plan, to GE's options, and back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.config.context import Context
+from workbench.config.ge_options import (
+    DATA,
+    ENABLE,
+    LAYER,
+    MAX_PIECES,
+    MODE,
+    PATH,
+    STEP,
+    step_fault,
+)
+from workbench.config.surface import Lowered
+from workbench.config.torchair.form import (
+    CAPTURE_DUMP_SINCE,
+    CAPTURE_MODES,
+    LAYER_TEXT,
+    version_before,
+)
+from workbench.core.errors import WorkbenchError
+from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
+from workbench.core.problems import Problem
+
+if TYPE_CHECKING:
+    from workbench.config.surface import Config
+    from workbench.config.torchair.form import DumpConfig, Torchair
+    from workbench.core.tensors import Io
+
+NEVER = Iterations(())
+STATISTICS = (
+    "max",
+    "min",
+    "avg",
+    "count",
+    "nan count",
+    "negative inf count",
+    "positive inf count",
+)
+"""Columns of the CSV that the device writes for ``dump_data = 'stats'``."""
+
+_LARGEST = 2**31 - 1
+CANN = (
+    ("26.0", "9.0"),
+    ("7.3", "8.5"),
+    ("7.2", "8.3"),
+    ("7.1", "8.2"),
+    ("7.0", "8.1"),
+    ("0", "8.0"),
+)
+"""The CANN that comes with each Ascend Extension for PyTorch, the newest first."""
+
+
+class AclFile(NamedTuple):
+    """The JSON that ``dump_config_path`` names, as far as it could be looked at."""
+
+    config: Config | None = None
+    problems: tuple[Problem, ...] = ()
+    context: Context = Context()
+
+
+def captures(settings: Torchair) -> bool:
+    """Whether operators are captured one by one, rather than compiled as a graph by GE."""
+    return settings.mode in CAPTURE_MODES
+
+
+def acl_file(settings: Torchair, context: Context) -> AclFile:
+    """Read and judge the JSON of ``dump_config_path``; empty unless it lies on this machine."""
+    path = settings.dump_config.dump_config_path
+    if path is None or captures(settings) or not context.here or not context.file_exists(path):
+        return AclFile()
+    from workbench.config.surfaces import load
+
+    version = next((cann for torch, cann in CANN if not version_before(context, torch)), "")
+    there = replace(context, version=version)
+    try:
+        config = load(path, "acl")
+        return AclFile(config, config.check(there), there)
+    except WorkbenchError as error:
+        message = str(error).partition("\n")[0].removeprefix(f"{path}:")
+        return AclFile(None, (Problem("config-file", "error", "", message),))
+
+
+def ge_options(settings: Torchair) -> dict[str, str]:
+    """Options that torchair hands to GE; empty where it hands over none."""
+    dump = settings.dump_config
+    if captures(settings) or not dump.enable_dump:
+        return {}
+    options = {ENABLE: "1", PATH: dump.dump_path, MODE: dump.dump_mode, DATA: dump.dump_data}
+    optional = {STEP: dump.dump_step, LAYER: dump.dump_layer}
+    return options | {name: value for name, value in optional.items() if value}
+
+
+def to_plan(settings: Torchair, context: Context) -> DumpPlan:
+    """Return what a run would write; the JSON of ``dump_config_path`` counts where it can be read."""
+    file = acl_file(settings, context)
+    if file.config is not None:
+        accepted = not any(problem.severity == "error" for problem in file.problems)
+        return file.config.plan(file.context) if accepted else DumpPlan("", iterations=NEVER)
+    dump = settings.dump_config
+    if captures(settings):
+        early = version_before(context, CAPTURE_DUMP_SINCE)
+        when = Iterations() if dump.enable_dump and not early else NEVER
+        outputs: frozenset[Io] = frozenset(("output",))
+        return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")
+    plan = DumpPlan(
+        dump.dump_path,
+        iterations=_when(dump),
+        io=BOTH if dump.dump_mode == "all" else frozenset((dump.dump_mode,)),
+        select=tuple(Selector("name", name) for name in dump.dump_layer.split()),
+        files="bin",
+        host_format=False,
+        before_quantisation=dump.quant_dumpable,
+    )
+    if dump.dump_data == "stats":
+        return replace(plan, saved="statistic", statistics=STATISTICS, statistics_on="device")
+    return plan
+
+
+def _when(dump: DumpConfig) -> Iterations:
+    """Iterations of a dump; none if it is off or GE refuses the session over them."""
+    if not dump.enable_dump or step_fault(dump.dump_step):
+        return NEVER
+    return Iterations.parse(dump.dump_step) if dump.dump_step else Iterations()
+
+
+def from_plan(plan: DumpPlan) -> Lowered:
+    """Say a plan as a form; what cannot be said is left out or widened."""
+    dump: dict[str, Any] = {"enable_dump": plan.iterations.ranges != (), "dump_path": "./"}
+    if plan.path and "\0" not in plan.path:
+        dump["dump_path"] = plan.path
+    losses = []
+    if plan.kind != "data":
+        dump["enable_dump"] = False
+        losses.append(
+            f"a dump of kind {plan.kind!r} is no option of torchair; write it as the JSON of "
+            "surface acl and name that file in dump_config_path"
+        )
+    if plan.files == "pt":
+        return Lowered({"mode": "reduce-overhead", "dump_config": dump}, tuple(losses))
+    dump["dump_mode"] = "all" if plan.io == BOTH or not plan.io else next(iter(plan.io))
+    steps = ge_steps(plan.iterations)
+    if steps is None:
+        dump["enable_dump"] = False
+    elif steps:
+        dump["dump_step"] = steps
+    if layers := " ".join(names(plan.select)):
+        dump["dump_layer"] = layers
+    if plan.saved == "statistic":
+        dump["dump_data"] = "stats"
+    if plan.before_quantisation:
+        dump["quant_dumpable"] = True
+    return Lowered({"mode": "max-autotune", "dump_config": dump}, tuple(losses))
+
+
+def names(select: tuple[Selector, ...]) -> list[str]:
+    """Return the operator names that ``dump_layer`` can hold; none if any entry means every one."""
+    if any(selector.kind == "all" for selector in select):
+        return []
+    plain = [s.text for s in select if s.kind == "name" and not s.model]
+    return [name for name in plain if LAYER_TEXT.match(name) and re.fullmatch(r"\S+", name)]
+
+
+def ge_steps(iterations: Iterations) -> str | None:
+    """Return iterations in GE's words: rising, at most 100 pieces, 31 bits; ``None`` for never.
+
+    >>> ge_steps(Iterations(((7, 7), (2, 3), (3, 5), (9, 4))))
+    '2-5|7'
+    """
+    if iterations.ranges is None:
+        return ""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(iterations.ranges):
+        if low > high or low > _LARGEST:
+            continue
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(merged[-1][1], min(high, _LARGEST))
+        else:
+            merged.append((low, min(high, _LARGEST)))
+    return str(Iterations(tuple(merged[:MAX_PIECES]))) if merged else None

@@ -1,0 +1,364 @@
+"""What torchair, the graph engine behind it and common sense demand of a form, in that order.
+
+Types and values are declared in ``form``; their breaches carry the exception that torchair raises.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.context import Context
+from workbench.config.ge_options import ge_breaches
+from workbench.config.paths import lookup
+from workbench.config.rule import NOTHING, Breach, Example, Rule
+from workbench.config.torchair import form
+from workbench.config.torchair.plan import acl_file, captures, ge_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from workbench.config.torchair.form import Torchair
+
+DUMP = "dump_config."
+JSON = DUMP + "dump_config_path"
+ON = DUMP + "enable_dump"
+GE_ONLY = ("dump_mode", "quant_dumpable", "dump_step", "dump_layer", "dump_data")
+"""Options that only a graph compiled by GE heeds."""
+
+PATH_OF = {
+    "ge.exec.enableDump": ON,
+    "ge.exec.dumpStep": DUMP + "dump_step",
+}
+EXCEPTION_SCENES = (
+    "lite_exception",
+    "aic_err_brief_dump",
+    "aic_err_norm_dump",
+    "aic_err_detail_dump",
+)
+
+
+def changed(settings: Torchair, names: Iterable[str]) -> Iterator[Breach]:
+    """Options that are set to something else than their default."""
+    for name in names:
+        value = getattr(settings.dump_config, name)
+        if value != form.DumpConfig.model_fields[name].default:
+            yield Breach(DUMP + name, value)
+
+
+def _mode_too_new(settings: Torchair, context: Context) -> Iterator[Breach]:
+    since = form.MODE_SINCE.get(settings.mode, "")
+    if since and form.version_before(context, since):
+        yield Breach("mode", settings.mode, {"since": since, "version": context.version})
+
+
+def _unknown_option(settings: Torchair, context: Context) -> Iterator[Breach]:
+    for name in settings.options:
+        if name.partition(".")[0] not in form.OTHER_OPTIONS:
+            yield Breach(f"options.{name}", name)
+
+
+def _no_folder(settings: Torchair, context: Context) -> Iterator[Breach]:
+    path = settings.dump_config.dump_path
+    if context.usable_folder(path):
+        return
+    exists = Path(path).is_dir()
+    if not exists or settings.dump_config.enable_dump:
+        code = "PermissionError" if exists else "FileNotFoundError"
+        yield Breach(DUMP + "dump_path", path, {"code": code})
+
+
+def _no_json(settings: Torchair, context: Context) -> Iterator[Breach]:
+    path = settings.dump_config.dump_config_path
+    if path is not None and not context.file_exists(path):
+        yield Breach(JSON, path)
+
+
+def _ge(id_: str) -> Callable[[Torchair, Context], Iterator[Breach]]:
+    def find(settings: Torchair, context: Context) -> Iterator[Breach]:
+        for breach in ge_breaches(ge_options(settings), _with_environment(settings, context)):
+            if breach.id == id_:
+                got = NOTHING if breach.got is None else breach.got
+                words = {"must": breach.must, "fix": breach.fix, "code": breach.code}
+                yield Breach(PATH_OF[breach.option], got, words)
+
+    return find
+
+
+def _with_environment(settings: Torchair, context: Context) -> Context:
+    """Return the context of the process after the script has set its own variables."""
+    own = {k: v for k, v in settings.environment.model_dump().items() if isinstance(v, str) and v}
+    env = {**context.env, **own}
+    return Context(context.version, env, context.here, context.device, context.rank)
+
+
+def _two_sources(settings: Torchair, context: Context) -> Iterator[Breach]:
+    dump = settings.dump_config
+    if dump.dump_config_path is not None and dump.enable_dump and not captures(settings):
+        yield Breach(JSON, dump.dump_config_path)
+
+
+def _unused_beside_json(settings: Torchair, context: Context) -> Iterator[Breach]:
+    dump = settings.dump_config
+    if dump.dump_config_path is not None and not dump.enable_dump:
+        yield from changed(settings, ("dump_path", *GE_ONLY))
+
+
+def _ignored_by_capture(settings: Torchair, context: Context) -> Iterator[Breach]:
+    if captures(settings):
+        for breach in changed(settings, (*GE_ONLY, "dump_config_path")):
+            yield breach._replace(words={"mode": settings.mode})
+
+
+def _stage_with_ge(settings: Torchair, context: Context) -> Iterator[Breach]:
+    if not captures(settings):
+        yield from changed(settings, ("data_dump_stage",))
+
+
+def _capture_never_dumps(settings: Torchair, context: Context) -> Iterator[Breach]:
+    early = form.version_before(context, form.CAPTURE_DUMP_SINCE)
+    if captures(settings) and settings.dump_config.enable_dump and early:
+        words = {"mode": settings.mode, "since": form.CAPTURE_DUMP_SINCE}
+        yield Breach(ON, True, words)
+
+
+def _eager(settings: Torchair, context: Context) -> Iterator[Breach]:
+    kind = settings.options.get("debug.data_dump.type")
+    if kind is not None and settings.dump_config.enable_dump:
+        yield Breach("options.debug.data_dump.type", kind)
+
+
+def _file_problems(*severities: str) -> Callable[[Torchair, Context], Iterator[Breach]]:
+    def find(settings: Torchair, context: Context) -> Iterator[Breach]:
+        file = settings.dump_config.dump_config_path
+        for problem in acl_file(settings, context).problems:
+            if problem.severity in severities:
+                place = f"{file}:{problem.line}" if problem.line else f"{file}"
+                words = {"problem": f"{place}: {problem.message}", "fix": problem.fix or "mend it"}
+                path = f"{JSON}.{problem.path}" if problem.path else JSON
+                yield Breach(path, file, {**words, "code": problem.code})
+
+    return find
+
+
+def _exception_scene(settings: Torchair, context: Context) -> Iterator[Breach]:
+    config = acl_file(settings, context).config
+    scene = lookup(config.data, "dump.dump_scene") if config else None
+    if scene in EXCEPTION_SCENES:
+        yield Breach(JSON + ".dump.dump_scene", scene)
+
+
+def _unread_json(settings: Torchair, context: Context) -> Iterator[Breach]:
+    path = settings.dump_config.dump_config_path
+    if path is not None and not context.here and not captures(settings):
+        yield Breach(JSON, path)
+
+
+def _off(settings: Torchair, context: Context) -> Iterator[Breach]:
+    dump = settings.dump_config
+    if not dump.enable_dump and dump.dump_config_path is None:
+        set_ = "enable_dump" in dump.model_fields_set
+        yield Breach(ON, dump.enable_dump if set_ else NOTHING)
+
+
+def _everything(settings: Torchair, context: Context) -> Iterator[Breach]:
+    dump = settings.dump_config
+    full = dump.enable_dump and dump.dump_data == "tensor" and dump.dump_config_path is None
+    if full and not captures(settings) and not dump.dump_step and not dump.dump_layer:
+        yield Breach(DUMP + "dump_step")
+
+
+def _example(context: Context | None = None, mode: str = "", **dump: Any) -> Example:
+    """Form with dump options; ``enable_dump`` is on unless said otherwise."""
+    data: dict[str, Any] = {"mode": mode} if mode else {}
+    data["dump_config"] = {"enable_dump": True, "dump_step": "0"} | dump
+    return Example(data, context or Context())
+
+
+def _file_example(name: str) -> Example:
+    """Form that only names one of the JSON files beside this module."""
+    path = str(Path(__file__).parent / "examples" / name)
+    return Example({"dump_config": {"dump_config_path": path}}, Context(here=True))
+
+
+def _ge_rule(id_: str, breaks: Example, keeps: Example) -> Rule:
+    """One of GE's own checks, which come when the session starts."""
+    source = "hicann/ge base/common/dump/dump_properties.cc"
+    return Rule(id_, "warning", _ge(id_), "{must} in GE", "{fix}", source, breaks, keeps)
+
+
+_HERE = Context(here=True)
+_OLD = Context("7.3")
+
+RULES = (
+    Rule(
+        "mode-version",
+        "error",
+        _mode_too_new,
+        "be a mode of version {version}",
+        "it is known since {since}",
+        form.GUIDE,
+        _example(_OLD, "npugraph_ex"),
+        _example(_OLD, "max-autotune"),
+        "ValueError",
+    ),
+    Rule(
+        "option-unknown",
+        "error",
+        _unknown_option,
+        f"begin with one of {list(form.OTHER_OPTIONS)}",
+        "a CompilerConfig has no such attribute",
+        "Ascend/torchair configs/compiler_config.py",
+        Example({"options": {"fusion.switch": 1}}),
+        Example({"options": {"fusion_config.fusion_switch_file": "/f.cfg"}}),
+        "AttributeError",
+    ),
+    Rule(
+        "path-folder",
+        "error",
+        _no_folder,
+        "be an existing folder that can be read and written",
+        "make it before the assignment",
+        "Ascend/torchair configs/_option_base.py",
+        _example(_HERE, dump_path="/no/such/folder"),
+        _example(_HERE, dump_path="/"),
+        "FileNotFoundError",
+    ),
+    Rule(
+        "config-path-file",
+        "error",
+        _no_json,
+        "be an existing file",
+        "write it before the assignment",
+        "Ascend/torchair configs/_option_base.py",
+        _example(_HERE, dump_config_path="/no/such.json"),
+        _example(dump_config_path="/no/such.json"),
+        "FileNotFoundError",
+    ),
+    Rule(
+        "config-path-and-options",
+        "warning",
+        _two_sources,
+        "be the only source of a dump, or enable_dump be False",
+        "both reach GE, which takes the file and warns; the guide of 26.0 has it the other way",
+        "hicann/ge base/common/dump/dump_manager.cc",
+        _example(dump_config_path="/d.json"),
+        _example(dump_config_path="/d.json", enable_dump=False),
+    ),
+    Rule(
+        "option-beside-file",
+        "warning",
+        _unused_beside_json,
+        "be left out while enable_dump is False",
+        "only dump_config_path is passed on; say it in that file",
+        form.SOURCE,
+        _example(dump_config_path="/d.json", enable_dump=False, dump_step="0"),
+        _example(dump_config_path="/d.json", enable_dump=False, dump_step=""),
+    ),
+    Rule(
+        "capture-never-dumps",
+        "warning",
+        _capture_never_dumps,
+        "be False with mode {mode} before version {since}",
+        "nothing is dumped; use mode 'max-autotune'",
+        form.GUIDE,
+        _example(_OLD, "reduce-overhead"),
+        _example(Context("26.0"), "reduce-overhead"),
+    ),
+    Rule(
+        "capture-ignores",
+        "warning",
+        _ignored_by_capture,
+        "be left out with mode {mode}",
+        "only enable_dump, dump_path and data_dump_stage count there; use mode 'max-autotune'",
+        form.SOURCE,
+        _example(None, "reduce-overhead", dump_step="3"),
+        _example(None, "reduce-overhead", dump_step=""),
+    ),
+    Rule(
+        "stage-ignored",
+        "warning",
+        _stage_with_ge,
+        "be left out with mode max-autotune",
+        "only the capture modes dump by stage",
+        form.SOURCE,
+        _example(data_dump_stage="original"),
+        _example(None, "npugraph_ex", data_dump_stage="original"),
+    ),
+    Rule(
+        "eager-dump",
+        "warning",
+        _eager,
+        "be left out while dump_config dumps",
+        "it runs the graph operator by operator, so that dump_config has no effect",
+        form.GUIDE,
+        Example({"dump_config": {"enable_dump": True}, "options": {"debug.data_dump.type": "npy"}}),
+        Example({"options": {"debug.data_dump.type": "npy"}}),
+    ),
+    _ge_rule(
+        "ge-collect-path",
+        _example(Context(env={"NPU_COLLECT_PATH": "/c"})),
+        _example(Context(env={"ASCEND_WORK_PATH": "/c"})),
+    ),
+    _ge_rule("ge-step", _example(dump_step="5-3"), _example(dump_step="3-5")),
+    Rule(
+        "config-file",
+        "warning",
+        _file_problems("error", "warning"),
+        "name a file without problems ({problem})",
+        "{fix}",
+        "Ascend/torchair; hicann/runtime adump",
+        _file_example("refused.json"),
+        _file_example("fine.json"),
+    ),
+    Rule(
+        "config-file-hint",
+        "hint",
+        _file_problems("hint"),
+        "name a file without problems ({problem})",
+        "{fix}",
+        "Ascend/torchair; hicann/runtime adump",
+        _file_example("hinted.json"),
+        _file_example("fine.json"),
+    ),
+    Rule(
+        "exception-scene",
+        "warning",
+        _exception_scene,
+        "be another scene",
+        "torch_npu has its own exception dump on, which wins",
+        form.GUIDE,
+        _file_example("exception.json"),
+        _file_example("fine.json"),
+    ),
+    Rule(
+        "config-file-unread",
+        "hint",
+        _unread_json,
+        "be checked too",
+        "check it as surface acl, or check this script where it will run",
+        form.SOURCE,
+        _example(dump_config_path="/d.json", enable_dump=False),
+        _example(),
+    ),
+    Rule(
+        "dump-off",
+        "hint",
+        _off,
+        "be True",
+        "without it nothing is dumped",
+        form.SOURCE,
+        _example(enable_dump=False),
+        _example(),
+    ),
+    Rule(
+        "everything",
+        "hint",
+        _everything,
+        "name iterations, or dump_layer operators, or dump_data be 'stats'",
+        "whole tensors of every operator and iteration are slow and fill a disk",
+        form.GUIDE,
+        _example(dump_step=""),
+        _example(dump_step="", dump_data="stats"),
+    ),
+)
