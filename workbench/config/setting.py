@@ -287,7 +287,7 @@ def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
     from typing import Annotated
 
     info = model.model_fields[key]
-    kind = info.annotation
+    kind: Any = info.annotation
     for extra in info.metadata:
         kind = Annotated[kind, extra]
     return TypeAdapter(kind)

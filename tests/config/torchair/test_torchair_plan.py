@@ -1,0 +1,210 @@
+"""What a form does, in a plan and in words, and how a plan becomes a form."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config import surfaces
+from workbench.config.context import Context
+from workbench.config.torchair.plan import from_plan, ge_steps
+from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+
+
+def config(**dump):
+    return surfaces.of("torchair", {"dump_config": {"enable_dump": True} | dump})
+
+
+@pytest.mark.parametrize(
+    ("dump", "part", "expected"),
+    [
+        ({}, "path", "./"),
+        ({"dump_path": "/d"}, "path", "/d"),
+        ({}, "io", BOTH),
+        ({"dump_mode": "input"}, "io", {"input"}),
+        ({"dump_mode": "output"}, "io", {"output"}),
+        ({}, "iterations", Iterations()),
+        ({"dump_step": "0|3-5"}, "iterations", Iterations(((0, 0), (3, 5)))),
+        ({"dump_step": "5-3"}, "iterations", Iterations(())),
+        ({"enable_dump": False}, "iterations", Iterations(())),
+        (
+            {"dump_layer": " Add  Mul/2 "},
+            "select",
+            (Selector("name", "Add"), Selector("name", "Mul/2")),
+        ),
+        ({"quant_dumpable": True}, "before_quantisation", True),
+        ({}, "files", "bin"),
+        ({}, "host_format", False),
+        ({}, "saved", "tensor"),
+        ({"dump_data": "stats"}, "saved", "statistic"),
+        ({"dump_data": "stats"}, "statistics_on", "device"),
+    ],
+)
+def test_an_option_becomes_its_part_of_the_plan(dump, part, expected):
+    assert getattr(config(**dump).plan(), part) == expected
+
+
+def test_the_json_file_decides_where_it_can_be_read(tmp_path):
+    file = tmp_path / "d.json"
+    file.write_text(
+        '{"dump": {"dump_path": "%s", "dump_list": [{"model_name": "m", "layer": ["A"]}],'
+        ' "dump_step": "4", "dump_mode": "input"}}' % tmp_path
+    )
+    form = config(enable_dump=False, dump_config_path=str(file))
+    assert form.plan().iterations == Iterations(())
+    plan = form.plan(Context(here=True))
+    assert (plan.path, plan.io, plan.iterations) == (
+        str(tmp_path),
+        {"input"},
+        Iterations(((4, 4),)),
+    )
+    assert plan.select == (Selector("name", "A", model="m"),)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "text"),
+    [
+        (None, ""),
+        ((), None),
+        (((9, 3),), None),
+        (((0, 0),), "0"),
+        (((3, 4), (4, 9), (1, 1)), "1|3-9"),
+        (((3, 4), (5, 9)), "3-9"),
+        (((0, 2**40),), "0-2147483647"),
+        (((2**31, 2**31),), None),
+        (tuple((n, n) for n in range(0, 400, 2)), "|".join(map(str, range(0, 200, 2)))),
+    ],
+)
+def test_iterations_are_said_in_ges_words(ranges, text):
+    assert ge_steps(Iterations(ranges)) == text
+
+
+def test_what_torchair_cannot_say_is_a_sentence():
+    plan = DumpPlan("/d", kind="overflow")
+    lowered = from_plan(plan)
+    assert lowered.data["dump_config"]["enable_dump"] is False
+    assert "dump_config_path" in lowered.losses[0]
+
+
+def test_names_that_torchair_refuses_are_left_out():
+    select = (Selector("name", "conv-1"), Selector("name", "Add"), Selector("regex", "A.*"))
+    assert from_plan(DumpPlan("/d", select=select)).data["dump_config"]["dump_layer"] == "Add"
+
+
+NUMBERS = st.integers(0, 12) | st.integers(0, 2**40)
+RANGES = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=4).map(tuple)
+NAME = st.text('abA_-:. /"\0', max_size=4)
+PLANS = st.builds(
+    DumpPlan,
+    path=st.sampled_from(["", "/d", "./", "a b"]),
+    iterations=st.builds(Iterations, st.none() | RANGES),
+    io=st.sampled_from([BOTH, frozenset(["input"]), frozenset(["output"]), frozenset()]),
+    select=st.lists(
+        st.builds(
+            Selector,
+            st.sampled_from(["name", "name", "name", "regex", "type", "all"]),
+            NAME,
+            model=st.sampled_from(["", "", "m"]),
+        ),
+        max_size=3,
+    ).map(tuple),
+    saved=st.sampled_from(["tensor", "statistic", "full"]),
+    kind=st.sampled_from(["data", "data", "overflow", "exception", "watch"]),
+    files=st.sampled_from(["npy", "bin", "pt"]),
+    host_format=st.booleans(),
+    before_quantisation=st.booleans(),
+    omit=st.sampled_from([(), (Exclusion("name", "x"),)]),
+)
+
+
+@given(PLANS)
+def test_a_plan_becomes_a_form_that_is_taken_and_stays_what_it_became(plan):
+    form = surfaces.of("torchair", from_plan(plan).data)
+    assert form.accepted()
+    assert not [p for p in form.check() if p.severity == "warning"]
+    there = form.plan()
+    assert surfaces.of("torchair", from_plan(there).data).plan() == there
+
+
+TAKEN = st.fixed_dictionaries(
+    {},
+    optional={
+        "enable_dump": st.booleans(),
+        "dump_path": st.sampled_from(["/d", "./", "x y"]),
+        "dump_mode": st.sampled_from(["input", "output", "all"]),
+        "dump_step": st.sampled_from(["", "0", "3-5|0", "3-5|4-9", "5-3", "3|", "007"]),
+        "dump_layer": st.sampled_from(["", "A", "A  B/c", "A A", '"'] + ["A\n"]),
+        "dump_data": st.sampled_from(["tensor", "stats"]),
+        "quant_dumpable": st.booleans(),
+        "dump_config_path": st.sampled_from([None, "a.json"]),
+        "data_dump_stage": st.sampled_from(["original", "optimized"]),
+    },
+)
+MODES = st.sampled_from(["max-autotune", "reduce-overhead", "npugraph_ex"])
+
+
+@given(MODES, TAKEN)
+def test_a_form_that_is_taken_means_the_same_after_the_way_through_its_plan(mode, dump):
+    form = surfaces.of("torchair", {"mode": mode, "dump_config": dump})
+    plan = form.plan()
+    there = surfaces.of("torchair", from_plan(plan).data).plan()
+    wanted = [step for step in range(12) if step in plan.iterations]
+    assert [step for step in range(12) if step in there.iterations] == wanted
+    for part in ("path", "io", "select", "saved", "files", "host_format", "before_quantisation"):
+        assert getattr(there, part) == getattr(plan, part), part
+
+
+def test_a_form_is_explained():
+    text = config(dump_step="0|5-8", dump_layer="Add Mul", dump_path="/d").explain()
+    assert text.splitlines() == [
+        "torchair CompilerConfig().dump_config, judged by torchair of Ascend Extension for PyTorch "
+        "26.0: iterations 0 and 5 to 8, inputs and outputs of 'Add' and 'Mul', whole as bin in the "
+        "device's format, into /d.",
+        "- dump_path is taken as '/d', and must exist before it is assigned",
+        "- this process writes below worldsize1_global_rank0/{time}/{device_id}/{model_name}/"
+        "{model_id}/{data_index}; torchair makes the first level when it compiles, from "
+        "torch.distributed (1 and 0 without it)",
+        "- the files are read after msaccucmp has converted them",
+        "- data operators that feed a chosen operator are dumped as well",
+        "- operator names are those of the compiled graph: run once with DUMP_GE_GRAPH=3 and take "
+        "them from ge_proto_*_Build.txt",
+        "- data_index is the number of the iteration",
+    ]
+
+
+def test_the_folder_of_a_rank_comes_from_the_environment():
+    text = config(dump_step="0").explain(Context(env={"WORLD_SIZE": "8"}, rank=3))
+    assert "worldsize8_global_rank3/" in text
+    capture = config().set("mode", "reduce-overhead").explain(Context(env={"WORLD_SIZE": "x"}))
+    assert "below worldsize1_global_rank0;" in capture
+    assert "torch files (.pt)" in capture
+
+
+def test_the_code_makes_the_folder_before_it_is_named():
+    form = config(dump_path="/d", dump_step="0").set("environment.DUMP_GE_GRAPH", "3")
+    assert form.code(file="train.py").splitlines() == [
+        "import os",
+        "os.environ['DUMP_GE_GRAPH'] = '3'",
+        "",
+        "import torch",
+        "import torch_npu  # before torchair, which needs it",
+        "import torchair",
+        "",
+        "os.makedirs('/d', exist_ok=True)  # torchair refuses a folder that is missing",
+        "config = torchair.CompilerConfig()",
+        "config.dump_config.enable_dump = True",
+        "config.dump_config.dump_path = '/d'",
+        "config.dump_config.dump_step = '0'",
+        "npu_backend = torchair.get_npu_backend(compiler_config=config)",
+        "model = torch.compile(model, backend=npu_backend)",
+        "# put these lines where the script compiles its model, then: python train.py",
+    ]
+
+
+def test_a_form_that_is_off_makes_no_folder():
+    assert "makedirs" not in config(enable_dump=False).code()
+
+
+def test_the_form_to_start_with_has_no_problem_and_dumps():
+    form = surfaces.new("torchair")
+    assert form.check() == ()
+    assert form.plan().iterations == Iterations(((0, 0),))
