@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench.core.errors import FormatError
@@ -37,6 +37,10 @@ class Context:
     def variable(self, name: str) -> str:
         """Value of an environment variable; empty if it is not set."""
         return self.env.get(name, "")
+
+    def elsewhere(self) -> Context:
+        """Return the same context for another vendor's form, whose version is another."""
+        return replace(self, version="")
 
     def release(self) -> tuple[int, ...]:
         """Numbers of ``version``; a suffix (``2.7.0rc1``) is left out.

@@ -24,7 +24,8 @@ def convert(config: Config, surface: str, context: Context) -> Conversion:
     result = Config(target, lowered.data)
     unknown = [f"{path} is unknown and left behind" for path in extra_keys(config.settings)]
     there = target.plan(result.settings, result.context())
-    return Conversion(result, (*lowered.losses, *differences(plan, there), *unknown))
+    open_ = [f"{p}; fill it in" for p in result.check(context.elsewhere()) if p.severity == "error"]
+    return Conversion(result, (*lowered.losses, *differences(plan, there), *unknown, *open_))
 
 
 def differences(plan: DumpPlan, there: DumpPlan) -> Iterator[str]:

@@ -141,9 +141,8 @@ def saved_words(plan: DumpPlan) -> str:
     statistics = f"statistics ({join(plan.statistics)}) computed on the {plan.statistics_on}"
     sample = "" if plan.sample is None else f" (first {plan.sample} elements)"
     shape = "in host format" if plan.host_format else "in the device's format"
-    tensors = (
-        f"whole as {plan.files} {shape}" if plan.sample is None else f"as {plan.files}{sample}"
-    )
+    files = "npy files" if plan.files == "npy" else "binary containers"
+    tensors = f"as {files}{sample}" if sample else f"whole, as {files} {shape}"
     return {"tensor": tensors, "statistic": f"as {statistics}"}.get(
         plan.saved, f"{tensors} and as {statistics}"
     )
@@ -157,6 +156,8 @@ def part_words(name: str, value: Any) -> str:
         return select_words(value, None)
     if name == "omit":
         return join(map(omission_words, value)) if value else "none"
+    if name in ("devices", "ranks") and value is None:
+        return "every one"
     if isinstance(value, frozenset | tuple):
         return join(sorted(map(str, value))) or "none"
     if isinstance(value, bool):

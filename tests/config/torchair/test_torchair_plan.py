@@ -163,7 +163,7 @@ def test_a_form_is_explained():
     text = config(dump_step="0|5-8", dump_layer="Add Mul", dump_path="/d").explain()
     assert text.splitlines() == [
         "torchair CompilerConfig().dump_config, judged by torchair of Ascend Extension for PyTorch "
-        "26.0: iterations 0 and 5 to 8, inputs and outputs of 'Add' and 'Mul', whole as bin in the "
+        "26.0: iterations 0 and 5 to 8, inputs and outputs of 'Add' and 'Mul', whole, as binary containers in the "
         "device's format, into /d.",
         "- dump_path is taken as '/d', and must exist before it is assigned",
         "- this process writes below worldsize1_global_rank0/{time}/{device_id}/{model_name}/"
