@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io
     from workbench.graph.nodes import Graph
 
+MAX_ITERATIONS = 1_000_000
+"""Most iterations of a run that is rehearsed or predicted."""
+
 
 def kernel_type(op_name: str) -> str:
     """Return what MindSpore takes for the operator's type: from the last ``/`` to the last ``-``.
@@ -37,9 +40,9 @@ class Choice:
     """
 
     def __init__(self, plan: DumpPlan, graphs: Sequence[Graph]) -> None:
-        self._plan = replace(plan, select=())
-        models = {"", *(graph.name for graph in graphs)}
-        entries = [entry for entry in plan.select if entry.model in models]
+        entries = [entry for entry in plan.select if names_model(entry.model, graphs)]
+        omit = tuple(entry for entry in plan.omit if names_model(entry.model, graphs))
+        self._plan = replace(plan, select=(), omit=omit)
         self.marked = any(entry.kind == "marked" for entry in entries)
         self._all = not plan.select
         self._names = {entry.text for entry in entries if entry.kind == "name"}
@@ -55,6 +58,10 @@ class Choice:
         plan = self._plan
         return plan.wants(op_name, op_type, io, iteration, slot) and self.selects(op_name, op_type)
 
+    def bars(self, op_name: str, op_type: str, io: Io, slot: int) -> bool:
+        """Whether a blacklist keeps a tensor out."""
+        return any(entry.bars(op_name, op_type, io, slot) for entry in self._plan.omit)
+
     def selects(self, op_name: str, op_type: str) -> bool:
         """Whether an operator is meant."""
         if self._all or op_name in self._names:
@@ -65,6 +72,12 @@ class Choice:
                 entry.matches(op_name, op_type) for entry in self._others
             )
         return self._known[key]
+
+
+def names_model(model: str, graphs: Iterable[Graph]) -> bool:
+    """Whether an entry for a model is for these graphs; only GE's graphs know what they are called."""
+    names = [graph.name for graph in graphs if graph.dialect == "ge"]
+    return not model or not names or model in names
 
 
 def _pattern(entry: Selector) -> re.Pattern[str]:
@@ -83,3 +96,17 @@ def _between(entry: Selector, graphs: Iterable[Graph]) -> set[str]:
         if first is not None and last is not None:
             names |= {op.name for op in graph.ops[first : last + 1]}
     return names
+
+
+def dumped_iterations(plan: DumpPlan, count: int, device: int = 0) -> list[int]:
+    """Return those of the first ``count`` iterations of a run that a device dumps.
+
+    Raises FormatError for a count that is not between 1 and `MAX_ITERATIONS`.
+    """
+    if not 1 <= count <= MAX_ITERATIONS:
+        message = f"iterations must be 1 to {MAX_ITERATIONS}, got {count}"
+        raise FormatError(message)
+    if plan.devices is not None and device not in plan.devices:
+        return []
+    run = range(plan.initial_iteration, plan.initial_iteration + count)
+    return [iteration for iteration in run if iteration in plan.iterations]

@@ -119,7 +119,7 @@ class Sink(Protocol):
         ...
 
     def skip(self, key: TensorKey, reason: str) -> None:
-        """Take note of a tensor that was asked for and gets no npy file."""
+        """Take note of a tensor that was asked for and leaves no trace."""
         ...
 
 
@@ -136,7 +136,8 @@ class _Leaf:
 class Tree:
     """A tree while it grows.
 
-    The first of ``graphs`` is the root graph, which has the record of executed iterations.
+    The first of ``graphs`` is the root graph, which has the record of executed iterations; there is
+    at least one. ``choice`` tells which operators the plan means.
     """
 
     def __init__(
@@ -144,10 +145,10 @@ class Tree:
     ) -> None:
         self._plan, self._graphs, self._sink, self._clock = plan, tuple(graphs), sink, clock
         self._device, self._version, self._config_text = target
-        self._choice = Choice(plan, graphs)
+        self.choice = Choice(plan, graphs)
         self._categories = categories_of(self._version, plan.statistics)
         self._leaves: dict[tuple[int, int, int], _Leaf] = {}
-        self._iterations: dict[int, list[int]] = {}
+        self._iterations: dict[int, dict[int, None]] = {}
         self._ops = {op.name: op for graph in graphs for op in graph.ops}
 
     def take(
@@ -177,19 +178,19 @@ class Tree:
         if key.rank not in self._iterations:
             self._rank(key.rank)
         known = self._iterations[key.rank]
-        if key.iteration in self._plan.iterations and key.iteration not in known:
-            known.append(key.iteration)
+        if key.iteration not in known and key.iteration in self._plan.iterations:
+            known[key.iteration] = None
 
     def _wants(self, key: TensorKey) -> bool:
         is_parameter = key.op_type == PARAMETER
         if is_parameter and self._device == "Ascend" and release(self._version) >= (2, 3):
             return False
         kind = kernel_type(key.op_name)
-        return self._choice.wants(key.op_name, kind, key.io, key.iteration, key.slot)
+        return self.choice.wants(key.op_name, kind, key.io, key.iteration, key.slot)
 
     def _rank(self, rank: int) -> None:
         """Write what does not depend on tensors: metadata, graphs, execution orders."""
-        self._iterations[rank] = []
+        self._iterations[rank] = {}
         base = f"rank_{rank}"
         if self._device != "Ascend":
             words = {"device_target": self._device, "ms_version": self._version}
@@ -242,7 +243,9 @@ class Tree:
         if self._plan.saved != "tensor":
             self._statistic(leaf, parts, record, content)
         if self._plan.saved != "statistic" and content is not None:
-            self._tensor(leaf, parts, key, content)
+            refused = self._tensor(leaf, parts, content)
+            if refused and self._plan.saved == "tensor":
+                self._sink.skip(key, refused)
         if self._plan.kernel_args and key.op_name in self._ops:
             self._arguments(leaf, self._ops[key.op_name])
 
@@ -258,15 +261,13 @@ class Tree:
         row = format_row(parts, spec, size, figures, self._categories, version=self._version)
         leaf.rows.append(row)
 
-    def _tensor(self, leaf: _Leaf, parts: NameParts, key: TensorKey, content: Content) -> None:
-        """Pass one npy file on; types that MindSpore cannot put into one are left out, as there."""
+    def _tensor(self, leaf: _Leaf, parts: NameParts, content: Content) -> str:
+        """Pass one npy file on; return why there is none for types that MindSpore leaves out."""
         dtype, shape, _ = content.spec
         if self._device != "CPU":
             dtype = _WIDENED.get(dtype, dtype)
         if not _is_stored(dtype, self._device):
-            reason = f"type {dtype or 'unknown'} is not written by {self._device} as npy"
-            self._sink.skip(key, reason)
-            return
+            return f"MindSpore writes no npy file of type {dtype or 'unknown'} on {self._device}"
         sample, size = self._plan.sample, content.spec.size
         if sample is not None and size is not None and size > sample:
             shape = (sample,)
@@ -275,6 +276,7 @@ class Tree:
         leaf.names.add(name)
         path = f"{leaf.path}/{self._fitting(leaf, name)}"
         self._sink.tensor(path, content, TensorSpec(dtype, shape))
+        return ""
 
     def _file_name(self, parts: NameParts) -> str:
         name = format_name(parts, self._version, device=self._device)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
+from workbench.dump.choice import dumped_iterations
 from workbench.dump.mindspore_tree import Clock
 from workbench.dump.writer import write
 from workbench.run.faults import Fault, faulty_graph, parse_fault
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 REFERENCE = "reference"
 """The device that makes golden trees."""
 
-PLATFORMS: dict[str, Device] = {"mindspore-o0o1": "Ascend", "mindspore-cpu": "CPU"}
+PLATFORMS: dict[str, Device] = {
+    "mindspore-o0o1": "Ascend",
+    "mindspore-cpu": "CPU",
+    "mindspore-gpu": "GPU",
+}
 """Surfaces whose trees can be written, with the platform that writes them."""
 
 
@@ -64,7 +69,8 @@ def simulate(
     device : str
         ``reference``, or a key of `workbench.run.numeric.PROFILES` (``910a``, ``a2``, …).
     surface : str, optional
-        ``mindspore-cpu`` (the default of the reference) or ``mindspore-o0o1`` (that of an NPU).
+        ``mindspore-cpu`` (the default of the reference), ``mindspore-o0o1`` (that of an NPU) or
+        ``mindspore-gpu``.
     faults : sequence of Fault or text
         Defects planted in the NPU, as `workbench.run.faults.parse_fault` spells them.
     seed : int
@@ -89,9 +95,7 @@ def simulate(
     _check(device, planted, precision_mode, iterations)
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
     plan, platform, text = _lower(config, surface, out)
-    wanted = [plan.initial_iteration + turn for turn in range(iterations)]
-    dumps = plan.devices is None or 0 in plan.devices
-    wanted = [iteration for iteration in wanted if dumps and iteration in plan.iterations]
+    wanted = dumped_iterations(plan, iterations)
     run: Run = partial(run_reference, graph, feeds)
     if device != REFERENCE:
         run = partial(run_npu, graph, feeds, profile=device, seed=seed)
