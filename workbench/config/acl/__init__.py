@@ -1,0 +1,1 @@
+"""AscendCL's ``acl.json``: what ``aclInit`` and ``aclmdlSetDump`` read."""

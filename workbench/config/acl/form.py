@@ -1,0 +1,207 @@
+"""``acl.json``: every setting of its ``dump`` object, once.
+
+Facts: ``dump_config_converter.cpp`` of hicann/runtime (adump). What adump checks only after the
+types and the lists of values (paths, steps, conflicts) is a rule, not a declaration: the order of
+its checks decides which error a user sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from workbench.config.setting import Form, Section, Setting
+
+ADUMP = "hicann/runtime dump_config_converter.cpp"
+ACL_PARSER = "hicann/runtime acl/common/json_parser.cpp"
+GE_MANAGER = "hicann/ge base/common/dump/dump_manager.cc"
+GUIDE = "aclmdlSetDump reference"
+OLDER = "documents of CANN 8.0 and before; not verified in code"
+NEWER = "8.1"
+"""First release with the keys that older acl does not know; not verified in code."""
+
+EXCEPTIONS = ("lite_exception", "aic_err_brief_dump", "aic_err_norm_dump", "aic_err_detail_dump")
+STATISTICS = ("Max", "Min", "Avg", "Nan", "Negative Inf", "Positive Inf", "L2norm")
+KERNEL_DATA = ("all", "printf", "tensor", "assert", "timestamp")
+CHOSEN = ("dump_mode", "dump_data", "dump_op_switch", "dump_level", "dump_debug", "dump_scene")
+"""Settings with one value out of a list, in the order they are looked at."""
+
+_NONE: Any = None
+_NAMES = Field(strict=False)
+_PIECE = f"({'|'.join(KERNEL_DATA)})"
+
+
+def dump_of(form: Form) -> Mapping[str, Any]:
+    """Return the ``dump`` object of decoded data; an empty one if there is none."""
+    value = form.get("dump")
+    return value if isinstance(value, Mapping) else {}
+
+
+def _needs_path(form: Form) -> bool:
+    dump = dump_of(form)
+    return bool(dump) and dump.get("dump_scene", "watcher") == "watcher"
+
+
+class Range(Section):
+    """Operators from one name to another, in execution order."""
+
+    begin: Annotated[str, Setting("text", "first operator of the range", bad=1, since=NEWER)] = ""
+    end: Annotated[str, Setting("text", "last operator of the range", bad=1, since=NEWER)] = ""
+
+
+class Blacklist(Section):
+    """An operator, by name or type, and the tensors of it that stay out."""
+
+    name: Annotated[str, Setting("text", "operator, its exact name or type", bad=1)] = ""
+    pos: Annotated[
+        tuple[str, ...],
+        _NAMES,
+        Setting(
+            "a list of 'input<n>' and 'output<n>'",
+            "tensors left out; without any the entry has no effect",
+            bad="input0",
+            widget="list",
+        ),
+    ] = ()
+
+
+class Item(Section):
+    """One entry of ``dump_list``: a model, or operators whatever their model."""
+
+    model_name: Annotated[
+        str,
+        Setting("text", "model to dump (name of its .om file or of the graph); absent: any", bad=1),
+    ] = ""
+    layer: Annotated[
+        tuple[str, ...],
+        _NAMES,
+        Setting(
+            "a list of operator names",
+            "operators to dump; absent: all. With watcher: operators that may overwrite memory",
+            bad="conv1",
+            widget="names",
+        ),
+    ] = ()
+    watcher_nodes: Annotated[
+        tuple[str, ...],
+        _NAMES,
+        Setting(
+            "a list of operator names",
+            "operators whose outputs are written after each of layer (dump_scene watcher)",
+            bad="conv1",
+            since=NEWER,
+            widget="names",
+        ),
+    ] = ()
+    optype_blacklist: tuple[Blacklist, ...] = ()
+    opname_blacklist: tuple[Blacklist, ...] = ()
+    opname_range: tuple[Range, ...] = ()
+
+
+class Dump(Section):
+    """``dump``."""
+
+    dump_path: Annotated[
+        str,
+        Setting(
+            "a folder, as text",
+            "folder, absolute or relative to the process; must exist. 'ip:path' on another host",
+            bad=1,
+            required=_needs_path,
+            widget="path",
+        ),
+    ] = ""
+    dump_mode: Annotated[
+        Literal["input", "output", "all"],
+        Setting("'input', 'output' or 'all'", "tensors to dump of each operator", bad="both"),
+    ] = "output"
+    dump_op_switch: Annotated[
+        Literal["on", "off"],
+        Setting("'on' or 'off'", "dump single operators, those called outside a model", bad=True),
+    ] = "off"
+    dump_level: Annotated[
+        Literal["op", "kernel", "all"],
+        Setting(
+            "'op', 'kernel' or 'all'",
+            "dump operators, the kernels launched for them, or both",
+            bad="layer",
+            since=NEWER,
+        ),
+    ] = "all"
+    dump_scene: Annotated[
+        Literal[
+            "lite_exception",
+            "aic_err_brief_dump",
+            "aic_err_norm_dump",
+            "aic_err_detail_dump",
+            "watcher",
+        ],
+        Setting(
+            f"one of {[*EXCEPTIONS, 'watcher']}",
+            "dump operators that fail (aic_err_*, lite_exception is brief), or watch memory",
+            bad="exception",
+        ),
+    ] = _NONE
+    dump_data: Annotated[
+        Literal["tensor", "stats"],
+        Setting("'tensor' or 'stats'", "whole tensors, or one csv of statistics each", bad="full"),
+    ] = "tensor"
+    dump_debug: Annotated[
+        Literal["on", "off"],
+        Setting("'on' or 'off'", "dump only AI Core operators that overflow", bad="yes"),
+    ] = "off"
+    dump_kernel_data: Annotated[
+        str,
+        Field(pattern=f"^{_PIECE}(,{_PIECE})*$"),
+        Setting(
+            f"{list(KERNEL_DATA)} joined by ','",
+            "what kernels written in Ascend C print",
+            bad="all,",
+            since=NEWER,
+        ),
+    ] = "all"
+    dump_step: Annotated[
+        str,
+        Setting(
+            "text like '0|5-8'",
+            "executions to dump, the first is 0; empty: all",
+            bad=0,
+            widget="iterations",
+        ),
+    ] = ""
+    dump_stats: Annotated[
+        tuple[str, ...],
+        _NAMES,
+        Setting(
+            f"a list of {list(STATISTICS)}",
+            "statistics of dump_data stats; absent: all but L2norm",
+            bad="Max",
+            since=NEWER,
+            widget="list",
+        ),
+    ] = ()
+    dump_list: tuple[Item, ...] = ()
+
+
+class AclForm(Section):
+    """An ``acl.json``; other parts of it than ``dump`` are not the dump's concern."""
+
+    unknown: ClassVar[Any] = "hint"
+
+    dump: Dump | None = None
+
+
+def value_code(key: str, value: Any) -> str:
+    """Return adump's code of a value that does not fit its declaration.
+
+    >>> value_code("dump_mode", "x"), value_code("dump_mode", ""), value_code("dump_mode", None)
+    ('EP0002', 'EP0001', 'EP0001')
+    """
+    if key == "dump_kernel_data" and isinstance(value, str):
+        wrong = (piece for piece in value.split(",") if piece not in KERNEL_DATA)
+        return "EP0002" if next(wrong) else "EP0001"
+    if key in CHOSEN and isinstance(value, str) and value:
+        return "EP0002"
+    return "EP0001"

@@ -1,0 +1,122 @@
+"""What the settings of an ``acl.json`` come to: which dump, where to, of which executions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from workbench.config.acl.form import EXCEPTIONS, Dump, Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.config.acl.form import AclForm
+    from workbench.config.context import Context
+
+Kind = Literal["none", "data", "overflow", "exception", "watch"]
+
+MAX_PIECES = 100
+_LONG = 2**63 - 1
+_NEW_KEYS = ("dump_level", "dump_kernel_data", "dump_stats")
+_NEW_ITEM_KEYS = ("watcher_nodes", "optype_blacklist", "opname_blacklist", "opname_range")
+_OCTET = re.compile(r"[ \t\n\v\f\r]*\+?0*([0-9]{1,3})(?![0-9])")
+
+
+def is_old(context: Context) -> bool:
+    """Whether acl itself, and not adump, reads the file (CANN 8.0 and before)."""
+    return () < context.release()[:2] <= (8, 0)
+
+
+def is_strict(context: Context) -> bool:
+    """Whether adump refuses what it did not look at before (CANN 9.2)."""
+    return context.release() >= (9, 2)
+
+
+def view(form: AclForm, context: Context) -> Dump:
+    """Return the settings as the version reads them: keys that it does not know are at default."""
+    dump = form.dump or Dump()
+    if not is_old(context):
+        return dump
+    defaults = Dump()
+    items = tuple(
+        item.model_copy(update=_defaults(Item(), _NEW_ITEM_KEYS)) for item in dump.dump_list
+    )
+    old = dump.model_copy(update=_defaults(defaults, _NEW_KEYS) | {"dump_list": items})
+    if dump.dump_scene in EXCEPTIONS[1:] or dump.dump_scene == "watcher":
+        old = old.model_copy(update={"dump_scene": None})
+    return old
+
+
+def _defaults(section: Dump | Item, keys: tuple[str, ...]) -> dict[str, object]:
+    return {key: getattr(section, key) for key in keys}
+
+
+def is_read(dump: Dump) -> bool:
+    """Whether there is anything in it; an empty object is not looked at."""
+    return bool(dump.model_fields_set)
+
+
+def kind_of(dump: Dump) -> Kind:
+    """Which dump the settings switch on; ``none`` if they pass and nothing comes of them."""
+    if dump.dump_scene in EXCEPTIONS:
+        return "exception"
+    if dump.dump_debug == "on":
+        return "overflow"
+    if dump.dump_scene == "watcher":
+        return "watch"
+    return "data" if dump.dump_op_switch == "on" or dump.dump_list else "none"
+
+
+def is_checked(dump: Dump) -> bool:
+    """Whether steps, lists and statistics are looked at: not of an exception or overflow dump."""
+    return is_read(dump) and kind_of(dump) not in ("exception", "overflow")
+
+
+class Remote(NamedTuple):
+    """Halves of a path like ``10.0.0.1:/dump``."""
+
+    host: str
+    folder: str
+
+
+def remote(path: str) -> Remote | None:
+    """Split the path of a dump on another host; ``None`` for a path on this one."""
+    host, colon, folder = path.partition(":")
+    octets = host.split(".")
+    if not colon or len(octets) != 4:
+        return None
+    matches = [_OCTET.match(octet) for octet in octets]
+    valid = all(match is not None and int(match[1]) <= 255 for match in matches)
+    return Remote(host, folder) if valid else None
+
+
+def step_pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of ``dump_step`` and what is wrong with each; empty if nothing is."""
+    for piece in text.split("|") if text else ():
+        ends = piece.split("-")
+        if len(ends) > 2:
+            yield piece, "be a number or a range"
+        elif not all(end.isascii() and end.isdigit() for end in ends):
+            yield piece, "consist of digits"
+        elif number(ends[0]) > number(ends[-1]):
+            yield piece, "be a range that does not fall"
+        else:
+            yield piece, ""
+
+
+def number(digits: str) -> int:
+    """Value of digits as the vendor's 64-bit conversion gives it: too large ones are the largest."""
+    significant = digits.lstrip("0")
+    return _LONG if len(significant) > 19 else min(int(significant or "0"), _LONG)
+
+
+def exception_root(dump: Dump, context: Context) -> tuple[str, str]:
+    """Folder of an exception dump and the variable or key that gives it; empty: neither does."""
+    names = ("ASCEND_DUMP_PATH", "ASCEND_WORK_PATH")
+    if is_old(context):
+        names = ("NPU_COLLECT_PATH", "ASCEND_WORK_PATH")
+    for name in names:
+        folder = context.variable(name)
+        if folder and not (context.here and context.file_exists(folder)):
+            return folder, name
+    return dump.dump_path or "./", "dump_path" if dump.dump_path else ""

@@ -1,0 +1,155 @@
+"""Every rule of ``acl.json``, and the order in which acl, adump and GE meet what is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.acl.form import ACL_PARSER, CHOSEN
+from workbench.config.acl.rules_effect import EFFECTS
+from workbench.config.acl.rules_list import ITEMS, LISTS, STATS, STEPS
+from workbench.config.acl.rules_scene import OVERFLOW, PATHS, SCENES, VALUES
+from workbench.config.acl.rules_strict import (
+    DEBUG_LIST,
+    DEBUG_LIST_REFUSED,
+    SCENE_KEYS,
+    SCENE_KEYS_REFUSED,
+    SLOTS,
+    SLOTS_REFUSED,
+    WATCH_KEYS,
+    WATCH_KEYS_REFUSED,
+)
+from workbench.config.paths import lookup, steps
+from workbench.core.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workbench.config.rule import Rule
+
+MAX_BYTES = 10 * 1024 * 1024
+MAX_NESTING = 10
+
+_PHASES: tuple[tuple[Rule, ...], ...] = (
+    (*SCENES, SCENE_KEYS_REFUSED, WATCH_KEYS_REFUSED),
+    PATHS,
+    (*OVERFLOW, DEBUG_LIST_REFUSED),
+    STEPS,
+    (*ITEMS[:6], SLOTS_REFUSED, *ITEMS[6:]),
+    LISTS,
+    STATS,
+)
+"""Rules of adump by the step of its check; those of the list are met entry by entry."""
+
+RULES: tuple[Rule, ...] = (
+    *VALUES,
+    *(rule for phase in _PHASES for rule in phase),
+    SCENE_KEYS,
+    WATCH_KEYS,
+    DEBUG_LIST,
+    SLOTS,
+    *EFFECTS,
+)
+
+_PLACE = {
+    rule.id: (phase, index)
+    for phase, rules in enumerate(_PHASES)
+    for index, rule in enumerate(rules)
+}
+_PATH_PHASE, _LIST_PHASE = 1, 4
+_TYPES = (
+    "dump_path",
+    "dump_mode",
+    "dump_op_switch",
+    "dump_level",
+    "dump_scene",
+    "dump_data",
+    "dump_debug",
+    "dump_kernel_data",
+    "dump_step",
+    "dump_stats",
+    "dump_list",
+)
+_ITEM_TYPES = (
+    "model_name",
+    "layer",
+    "watcher_nodes",
+    "optype_blacklist",
+    "opname_blacklist",
+    "opname_range",
+)
+_INNER_TYPES = ("name", "pos", "begin", "end")
+_VALUES = (*CHOSEN, "dump_kernel_data", "dump_stats")
+
+_TEXT, _TYPE, _VALUE, _RULE, _LATER = range(5)
+_BRACKETS = re.compile(r"[{}\[\]]")
+
+
+def order(problem: Problem, data: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the key by which problems are sorted: the text, all types, all values, then rules.
+
+    What refuses comes before what warns, because the vendor stops at the first refusal.
+    """
+    if problem.severity != "error":
+        return (_LATER,)
+    if problem.source == ACL_PARSER:
+        return (_TEXT,)
+    way = steps(problem.path)
+    if problem.id == "missing":
+        return (_RULE, _PATH_PHASE, 0, 0)
+    if problem.id == "stats-value" or _is_choice(way, lookup(data, problem.path)):
+        return (_VALUE, _VALUES.index(str(way[1])), *_numbers(way))
+    if problem.id in _PLACE:
+        phase, index = _PLACE[problem.id]
+        entry = next(_numbers(way), 0) if phase == _LIST_PHASE else 0
+        return (_RULE, phase, entry, index)
+    return (_TYPE, *_type_place(way))
+
+
+def _is_choice(way: list[str | int], value: Any) -> bool:
+    return len(way) == 2 and way[1] in _VALUES and isinstance(value, str) and way[1] != "dump_stats"
+
+
+def _numbers(way: list[str | int]) -> Iterator[int]:
+    return (step for step in way if isinstance(step, int))
+
+
+def _type_place(way: list[str | int]) -> Iterator[int]:
+    """Yield the place of each step among its siblings; an entry that is no object comes first."""
+    for level, step in enumerate(way[1:]):
+        if isinstance(step, int):
+            if level == 3:  # all entries of a blacklist or range are objects before any is read
+                yield int(len(way) > 5)
+            yield step
+        else:
+            keys = {0: _TYPES, 2: _ITEM_TYPES}.get(level, _INNER_TYPES)
+            yield keys.index(step) if step in keys else len(keys)
+
+
+def examine(text: str) -> Iterator[Problem]:
+    """Yield what acl refuses before it reads the JSON: size, and depth counted by brackets."""
+    size = len(text.encode("utf-8", "replace")) if len(text) * 4 > MAX_BYTES else 0
+    if size > MAX_BYTES:
+        message = f"text must have at most {MAX_BYTES} bytes, got {size}"
+        code = "ACL_ERROR_INVALID_FILE"
+        fix = "name types or models instead of operators"
+        yield Problem("file-size", "error", "", message, fix, code=code, source=ACL_PARSER)
+        return
+    for kind, opening, closing in (("object", "{", "}"), ("list", "[", "]")):
+        depth = _nesting(text, opening, closing)
+        if depth > MAX_NESTING:
+            message = f"text must have {kind}s at most {MAX_NESTING} deep, got {depth}"
+            fix = "brackets inside of texts count too"
+            code = "ACL_ERROR_PARSE_FILE"
+            yield Problem("nesting", "error", "", message, fix, code=code, source=ACL_PARSER)
+
+
+def _nesting(text: str, opening: str, closing: str) -> int:
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(text):
+        if bracket == opening:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif bracket == closing:
+            depth = max(depth - 1, 0)
+    return deepest

@@ -1,0 +1,300 @@
+"""Rules of ``acl.json`` on steps, the list of models and operators, and statistics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.config.acl.examples import ABSENT, LIST, OLD, data, item, watch
+from workbench.config.acl.form import ADUMP, OLDER
+from workbench.config.acl.reading import MAX_PIECES, is_checked, is_old, step_pieces, view
+from workbench.config.rule import NOTHING, Breach, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.config.acl.form import AclForm, Dump, Item
+    from workbench.config.context import Context
+
+MAX_BLACKLIST = 100
+
+_BLACKLISTS = ("optype_blacklist", "opname_blacklist")
+_RANGE = {"begin": "a", "end": "b"}
+_BARRED = [{"name": "Conv2D", "pos": ["input0"]}]
+
+
+def checked_items(form: AclForm, context: Context) -> Iterator[tuple[str, Item, Dump]]:
+    """Yield path and entry of each entry of ``dump_list`` that is looked at, and the settings."""
+    dump = view(form, context)
+    for index, entry in enumerate(dump.dump_list if is_checked(dump) else ()):
+        yield f"dump.dump_list[{index}]", entry, dump
+
+
+def _step(form: AclForm, context: Context) -> Iterator[Breach]:
+    dump = view(form, context)
+    if not is_checked(dump):
+        return
+    pieces = list(step_pieces(dump.dump_step))
+    if len(pieces) > MAX_PIECES:
+        words = {"demand": f"have at most {MAX_PIECES} pieces"}
+        yield Breach("dump.dump_step", dump.dump_step, words)
+        return
+    for index, (piece, fault) in enumerate(pieces):
+        if fault:
+            demand = f"{fault} in its piece {index + 1}"
+            yield Breach("dump.dump_step", piece, {"demand": demand})
+
+
+def _empty(key: str, form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, dump in checked_items(form, context):
+        given = key in entry.model_fields_set
+        if given and not getattr(entry, key) and dump.dump_op_switch == "off":
+            yield Breach(f"{path}.{key}", getattr(entry, key))
+
+
+def _empty_model(form: AclForm, context: Context) -> Iterator[Breach]:
+    return _empty("model_name", form, context)
+
+
+def _empty_layer(form: AclForm, context: Context) -> Iterator[Breach]:
+    return _empty("layer", form, context)
+
+
+def _watch_nodes(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, dump in checked_items(form, context):
+        if dump.dump_scene == "watcher" and not entry.watcher_nodes:
+            given = "watcher_nodes" in entry.model_fields_set
+            yield Breach(f"{path}.watcher_nodes", () if given else NOTHING)
+
+
+def _watch_model(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, dump in checked_items(form, context):
+        if dump.dump_scene == "watcher" and entry.model_name:
+            yield Breach(f"{path}.model_name", entry.model_name)
+
+
+def _nodes_elsewhere(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, dump in checked_items(form, context):
+        if dump.dump_scene != "watcher" and entry.watcher_nodes:
+            yield Breach(f"{path}.watcher_nodes", entry.watcher_nodes)
+
+
+def _blacklist_size(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, _ in checked_items(form, context):
+        for key in _BLACKLISTS:
+            if len(getattr(entry, key)) > MAX_BLACKLIST:
+                yield Breach(f"{path}.{key}", len(getattr(entry, key)))
+
+
+def _blacklist_level(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, dump in checked_items(form, context):
+        for key in _BLACKLISTS:
+            if getattr(entry, key) and dump.dump_level != "op":
+                yield Breach(f"{path}.{key}", dump.dump_level)
+
+
+def _range_level(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, dump in checked_items(form, context):
+        if entry.opname_range and dump.dump_level != "op":
+            yield Breach(f"{path}.opname_range", dump.dump_level)
+
+
+def _range_model(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, _ in checked_items(form, context):
+        if entry.opname_range and not entry.model_name:
+            given = "model_name" in entry.model_fields_set
+            yield Breach(f"{path}.model_name", "" if given else NOTHING)
+
+
+def _range_ends(form: AclForm, context: Context) -> Iterator[Breach]:
+    for path, entry, _ in checked_items(form, context):
+        for index, part in enumerate(entry.opname_range):
+            if not (part.begin and part.end):
+                got = f"{part.begin!r} to {part.end!r}"
+                yield Breach(f"{path}.opname_range[{index}]", got)
+
+
+def _old_list(form: AclForm, context: Context) -> Iterator[Breach]:
+    dump = view(form, context)
+    needed = is_old(context) and is_checked(dump) and dump.dump_op_switch == "off"
+    if needed and not dump.dump_list:
+        given = "dump_list" in dump.model_fields_set
+        yield Breach("dump.dump_list", () if given else NOTHING)
+
+
+def _no_statistics(form: AclForm, context: Context) -> Iterator[Breach]:
+    dump = view(form, context)
+    given = form.dump is not None and "dump_stats" in form.dump.model_fields_set
+    if is_checked(dump) and given and not is_old(context) and not dump.dump_stats:
+        yield Breach("dump.dump_stats", ())
+
+
+def _statistics_data(form: AclForm, context: Context) -> Iterator[Breach]:
+    dump = view(form, context)
+    if is_checked(dump) and dump.dump_stats and dump.dump_data == "tensor":
+        yield Breach("dump.dump_stats", dump.dump_stats)
+
+
+STEPS = (
+    Rule(
+        id="step",
+        severity="error",
+        find=_step,
+        must="{demand}",
+        fix="write numbers and ranges like '0|5-8'",
+        source=ADUMP,
+        breaks=data(dump_step="5|"),
+        keeps=data(dump_step="0|5-5|7-9"),
+        code="EP0003",
+    ),
+)
+
+ITEMS = (
+    Rule(
+        id="list-model",
+        severity="error",
+        find=_empty_model,
+        must="name a model",
+        fix="leave the key out to mean any model",
+        source=ADUMP,
+        breaks=data(dump_list=[{"model_name": ""}]),
+        keeps=data(dump_list=[{"model_name": ""}], dump_op_switch="on"),
+        code="EP0001",
+    ),
+    Rule(
+        id="list-layer",
+        severity="error",
+        find=_empty_layer,
+        must="name operators",
+        fix="leave the key out to mean all",
+        source=ADUMP,
+        breaks=data(dump_list=[{"model_name": "m", "layer": []}]),
+        keeps=data(dump_list=[{"model_name": "m", "layer": ["conv1"]}]),
+        code="EP0001",
+    ),
+    Rule(
+        id="watch-nodes",
+        severity="error",
+        find=_watch_nodes,
+        must="name the operators to watch",
+        fix="add those whose outputs change",
+        source=ADUMP,
+        breaks=watch(dump_list=[{"layer": ["A"]}]),
+        keeps=watch(),
+        code="EP0001",
+    ),
+    Rule(
+        id="watch-model",
+        severity="error",
+        find=_watch_model,
+        must="be absent with dump_scene 'watcher'",
+        fix="remove it; every model is watched",
+        source=ADUMP,
+        breaks=watch(dump_list=[{"model_name": "m", "watcher_nodes": ["C"]}]),
+        keeps=watch(),
+        code="EP0005",
+    ),
+    Rule(
+        id="nodes-unwatched",
+        severity="error",
+        find=_nodes_elsewhere,
+        must="be absent without dump_scene 'watcher'",
+        fix="set the scene or remove the nodes",
+        source=ADUMP,
+        breaks=data(dump_list=[{"model_name": "m", "watcher_nodes": ["C"]}]),
+        keeps=data(dump_list=[{"model_name": "m", "watcher_nodes": []}]),
+        code="EP0005",
+    ),
+    Rule(
+        id="blacklist-size",
+        severity="error",
+        find=_blacklist_size,
+        must=f"have at most {MAX_BLACKLIST} entries",
+        fix="bar types instead of names",
+        source=ADUMP,
+        breaks=item(model_name="m", opname_blacklist=_BARRED * (MAX_BLACKLIST + 1)),
+        keeps=item(model_name="m", opname_blacklist=_BARRED * MAX_BLACKLIST),
+        code="EP0003",
+    ),
+    Rule(
+        id="blacklist-level",
+        severity="error",
+        find=_blacklist_level,
+        must="go with dump_level 'op'",
+        fix="set dump_level to 'op'",
+        source=ADUMP,
+        breaks=data(dump_list=[{"model_name": "m", "optype_blacklist": _BARRED}]),
+        keeps=item(model_name="m", optype_blacklist=_BARRED),
+        code="EP0005",
+    ),
+    Rule(
+        id="range-level",
+        severity="error",
+        find=_range_level,
+        must="go with dump_level 'op'",
+        fix="set dump_level to 'op'",
+        source=ADUMP,
+        breaks=data(dump_list=[{"model_name": "m", "opname_range": [_RANGE]}]),
+        keeps=item(model_name="m", opname_range=[_RANGE]),
+        code="EP0005",
+    ),
+    Rule(
+        id="range-model",
+        severity="error",
+        find=_range_model,
+        must="name the model of opname_range",
+        fix="add it; a range is of one model",
+        source=ADUMP,
+        breaks=item(opname_range=[_RANGE]),
+        keeps=item(model_name="m", opname_range=[_RANGE]),
+        code="EP0001",
+    ),
+    Rule(
+        id="range-ends",
+        severity="error",
+        find=_range_ends,
+        must="have a begin and an end",
+        fix="name the first and the last operator",
+        source=ADUMP,
+        breaks=item(model_name="m", opname_range=[{"begin": "a"}]),
+        keeps=item(model_name="m", opname_range=[_RANGE]),
+        code="EP0003",
+    ),
+)
+
+LISTS = (
+    Rule(
+        id="list-old",
+        severity="error",
+        find=_old_list,
+        must="name models while dump_op_switch is off, for acl of CANN 8.0 and before",
+        fix="name them, or set dump_op_switch to 'on'",
+        source=OLDER,
+        breaks=data(OLD, dump_list=ABSENT),
+        keeps=data(OLD, dump_list=LIST),
+    ),
+)
+
+STATS = (
+    Rule(
+        id="stats-empty",
+        severity="error",
+        find=_no_statistics,
+        must="name a statistic",
+        fix="leave the key out to mean all but L2norm",
+        source=ADUMP,
+        breaks=data(dump_data="stats", dump_stats=[]),
+        keeps=data(dump_data="stats"),
+        code="EP0001",
+    ),
+    Rule(
+        id="stats-data",
+        severity="error",
+        find=_statistics_data,
+        must="be absent unless dump_data is 'stats'",
+        fix="set dump_data to 'stats'",
+        source=ADUMP,
+        breaks=data(dump_stats=["Max"]),
+        keeps=data(dump_stats=["Max"], dump_data="stats"),
+        code="EP0005",
+    ),
+)
