@@ -18,7 +18,7 @@ MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
 
 _TOKEN = re.compile(
-    r'(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")'
+    r'(?:(?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")'
     r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<word>true|false|null)|(?P<mark>[\[\]{},:]))"
 )
