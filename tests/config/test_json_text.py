@@ -35,7 +35,7 @@ def test_whatever_json_can_hold_is_read_as_the_standard_library_reads_it(value, 
 
 
 PIECES = st.sampled_from(
-    list('{}[],:"\\ \n\t0123456789-+.eE') + ["true", "null", '"a"', "\\u00e9", "\x1f", "tru", "é"]
+    [*'{}[],:"\\ \n\t0123456789-+.eEé\x1f', "true", "null", '"a"', "\\u00e9", "tru"]
 )
 
 
@@ -57,13 +57,15 @@ def test_text_is_json_for_us_exactly_if_it_is_for_the_standard_library(text):
         )
     except (ValueError, RecursionError):
         end = None
+    fault = ""
     try:
         got = decode_json(text)
     except FormatError as error:
-        assert str(error).startswith("<text>:")
-        assert end is None or not _plain(end[0])
+        fault = str(error)
+    if end is None or not _plain(end[0]):
+        assert fault.startswith("<text>:")
     else:
-        assert end is not None
+        assert not fault
         assert got.data == end[0]
         assert bool(got.trailing) == bool(text[end[1] :].strip(" \t\r\n"))
 
@@ -172,7 +174,7 @@ def test_nesting_is_bounded_long_before_python_is():
     deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert decode_json(deep).data
     for text in ("[" * (MAX_DEPTH + 1), '{"a":' * 10_000_000, "[" * 10_000_000):
-        with pytest.raises(FormatError, match="^<text>:1: text must be at most 500 levels deep"):
+        with pytest.raises(FormatError, match=r"^<text>:1: text must be at most 500 levels deep"):
             decode_json(text)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
 
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_PART = r"[^.\[\]]++(?:\[[0-9]{1,9}\])*+"
+_PATH = re.compile(rf"{_PART}(?:\.{_PART}){{0,63}}+")
+_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9})\]")
 
 
 def steps(path: str) -> list[str | int]:
@@ -22,36 +24,48 @@ def steps(path: str) -> list[str | int]:
 
 
 def lookup(data: Any, path: str, default: Any = None) -> Any:
-    """Value at a path, or ``default``."""
+    """Value at a path, or ``default``; everything at the empty path."""
+    if path and not _PATH.fullmatch(path):
+        return default
     for step in steps(path):
-        index = isinstance(step, int)
-        fits = isinstance(data, list | tuple) if index else isinstance(data, Mapping)
-        if not fits or (step >= len(data) if index else step not in data):
+        if isinstance(step, int):
+            there = isinstance(data, list | tuple) and step < len(data)
+        else:
+            there = isinstance(data, Mapping) and step in data
+        if not there:
             return default
         data = data[step]
     return data
 
 
 def assign(data: Any, path: str, value: Any) -> Any:
-    """Return a copy with a value at a path; missing objects are made, a list grows by one at most."""
-    return _change(data, steps(path), path, lambda holder, step: _put(holder, step, value, path))
+    """Return a copy with a value at a path; missing objects are made, a list grows by one at most.
+
+    Raises ConfigError if the path is none or leaves out elements of a list.
+    """
+    return _change(data, _way(path), path, lambda holder, step: _put(holder, step, value, path))
 
 
 def delete(data: Any, path: str) -> Any:
-    """Return a copy without the value at a path."""
-    missing = object()
+    """Return a copy without the value at a path; raises ConfigError if the path is none."""
+    way, missing = _way(path), object()
     if lookup(data, path, missing) is missing:
         return data
 
     def remove(holder: Any, step: str | int) -> None:
         del holder[step]
 
-    return _change(data, steps(path), path, remove)
+    return _change(data, way, path, remove)
+
+
+def _way(path: str) -> list[str | int]:
+    if not _PATH.fullmatch(path):
+        message = f"path must be keys joined by '.' and indices in brackets, got {path[:80]!r}"
+        raise ConfigError([Problem("path", "error", path, message)])
+    return steps(path)
 
 
 def _change(data: Any, way: list[str | int], path: str, act: Any) -> Any:
-    if not way:
-        raise _wrong(path, data)
     step = way[0]
     holder: Any
     if isinstance(step, int):
@@ -61,12 +75,11 @@ def _change(data: Any, way: list[str | int], path: str, act: Any) -> Any:
     if len(way) == 1:
         act(holder, step)
     else:
-        inner = lookup_one(holder, step)
-        _put(holder, step, _change(inner, way[1:], path, act), path)
+        _put(holder, step, _change(_member(holder, step), way[1:], path, act), path)
     return holder
 
 
-def lookup_one(holder: Any, step: str | int) -> Any:
+def _member(holder: Any, step: str | int) -> Any:
     """Member of an object or a list; ``None`` if it has none."""
     if isinstance(step, int):
         return holder[step] if step < len(holder) else None
@@ -77,14 +90,10 @@ def _put(holder: Any, step: str | int, value: Any, path: str) -> None:
     if isinstance(step, int) and step == len(holder):
         holder.append(value)
     elif isinstance(step, int) and step > len(holder):
-        raise _wrong(path, holder)
+        message = f"path must end in an index up to {len(holder)} where a list is, got {path!r}"
+        raise ConfigError([Problem("path", "error", path, message)])
     else:
         holder[step] = value
-
-
-def _wrong(path: str, got: Any) -> ConfigError:
-    message = f"path must be keys joined by '.' and indices in brackets, got {path!r} in {got!r}"
-    return ConfigError([Problem("path", "error", path, message)])
 
 
 def place_of(lines: Mapping[str, int], path: str) -> int:
