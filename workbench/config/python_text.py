@@ -19,7 +19,7 @@ from workbench.core.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_CHARACTERS = 4_000_000
+MAX_CHARACTERS = 1_000_000
 """Longest script that is read."""
 
 _MAX_BITS = 1024
@@ -47,21 +47,29 @@ def parse_python(text: str, where: str = "<text>") -> ast.Module:
 
 
 def bound_literals(tree: ast.Module) -> dict[str, Any]:
-    """Values of the names that a script binds exactly once, anywhere, to a literal.
+    """Values of the names that a script binds exactly once, anywhere, to a literal."""
+    names: dict[str, Any] = {}
+    for name, node in bound_once(tree).items():
+        with suppress(_Unknown, RecursionError):
+            names[name] = _value(node, names)
+    return names
+
+
+def bound_once(tree: ast.Module) -> dict[str, ast.expr]:
+    """Expressions of the names that a script binds exactly once, anywhere, by an assignment.
 
     A parameter, an import, a loop variable, a function or a class binds its name as well.
     """
     counts = Counter(_bindings(tree))
-    names: dict[str, Any] = {}
+    found: dict[str, ast.expr] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         target = targets[0]
         if len(targets) == 1 and isinstance(target, ast.Name) and counts[target.id] == 1:
-            with suppress(_Unknown, RecursionError):
-                names[target.id] = _value(node.value, names)
-    return names
+            found[target.id] = node.value
+    return found
 
 
 def _bindings(tree: ast.Module) -> Iterator[str]:

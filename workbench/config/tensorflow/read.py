@@ -1,0 +1,211 @@
+"""Read the form out of a training script; the script is parsed, never run."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.json_text import Decoded
+from workbench.config.python_text import literal, parse_python
+from workbench.config.setting import Unresolved
+from workbench.config.tensorflow.form import Dump, Run
+from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
+from workbench.config.tensorflow.rank import flags, rank_around, true_on
+from workbench.config.tensorflow.scan import OPTIMIZER, Block, Call, Entry, Facts, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SWITCHES = ("enable_dump", "enable_dump_debug")
+
+INTERFACES = (
+    ("NPURunConfig", "estimator", "manual"),
+    ("DumpConfig", "estimator", "manual"),
+    ("npu_run_config_init", "estimator", "automated"),
+    ("npu_config_proto", "session", "automated"),
+    ("set_keras_session_npu_config", "keras", "automated"),
+)
+"""What a script is, by the first of these that it calls."""
+
+SESSIONS = ("Session", "InteractiveSession", "MonitoredTrainingSession", "managed_session")
+
+INIT_KEYS = (*Run.model_fields, "dump_data")
+"""Settings that the first session of a process decides, that of ``init_resource`` if there is one."""
+
+
+@dataclass(slots=True)
+class Found:
+    """One setting as it counts: its section, value, line, and the weight of where it stands."""
+
+    section: str
+    value: Any
+    line: int
+    weight: int
+    source: Any
+
+
+@dataclass(slots=True)
+class Reading:
+    """The form that a script holds, and what was overridden on the way."""
+
+    facts: Facts
+    found: dict[tuple[str, str], Found] = field(default_factory=dict)
+    rank: tuple[int, int] | None = None
+    conflicts: list[tuple[str, Found, Found]] = field(default_factory=list)
+    duplicates: list[tuple[str, int]] = field(default_factory=list)
+    flags: dict[str, int] = field(default_factory=dict)
+
+
+def decode(text: str, where: str = "<text>") -> Decoded:
+    """Return the form of a script; raises FormatError ``where:line:`` if it is no Python."""
+    reading = read(scan(parse_python(text, where)))
+    data, lines = _form(reading)
+    return Decoded(data, text, lines, reading.duplicates)
+
+
+def read(facts: Facts) -> Reading:
+    """Return the settings of a script as they count."""
+    reading = Reading(facts, flags=flags(facts))
+    for block in counting_blocks(facts):
+        for entry in block.entries:
+            weight = 1 if block.only_init == (entry.key not in INIT_KEYS) else 2
+            found = Found(_section(entry.key), _value(reading, entry), entry.line, weight, block)
+            _take(reading, entry, found)
+    for home, call, entry in _arguments(facts):
+        value = _value(reading, entry)
+        if value is not None or entry.key == "dump_mode":
+            _take(reading, entry, Found(home, value, entry.line, 3, call))
+    for name, rank in reading.flags.items():
+        if reading.rank is None and "dump" in name:
+            reading.rank = rank, facts.once[name].lineno if name in facts.once else 0
+    return reading
+
+
+def counting_blocks(facts: Facts) -> list[Block]:
+    """Return the blocks that npu_bridge reads; every one if it reads none of them."""
+    blocks = [block for block in facts.blocks if block.entries]
+    return [block for block in blocks if block.name == OPTIMIZER] or blocks
+
+
+def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
+    """Yield section, call and entry of the arguments of ``NPURunConfig`` and ``DumpConfig``."""
+    for call in facts.runs:
+        for entry in call.entries.values():
+            if entry.key not in UNTOLD:
+                judged = entry.key in Run.model_fields or entry.key not in RUN_ARGUMENTS
+                yield "run" if judged else "options", call, entry
+    for call in facts.dumps:
+        for entry in call.entries.values():
+            yield "dump", call, entry
+
+
+def _section(key: str) -> str:
+    """Section of a key of ``parameter_map``; unknown ones stand by what they seem to be about."""
+    for name, model in (("dump", Dump), ("run", Run)):
+        if key in model.model_fields:
+            return name
+    if key in JUDGED:
+        return "script"
+    if key in MEMBERS:
+        return "options"
+    return "dump" if "dump" in key else "run"
+
+
+def _value(reading: Reading, entry: Entry) -> Any:
+    """Value of a setting; one under another proto member keeps that."""
+    value: Any = literal(entry.node, reading.facts.names)
+    member = MEMBERS.get(entry.key, entry.member or "s")
+    if entry.member and entry.member != member:
+        return {entry.member: value}
+    if entry.key in SWITCHES and isinstance(value, Unresolved):
+        rank = true_on(entry.node, reading.facts.once)
+        if rank is None and isinstance(entry.node, ast.Name):
+            rank = reading.flags.get(entry.node.id)
+        if rank is not None:
+            reading.rank = rank, entry.line
+            return True
+    if member == "b" and type(value) is int:
+        return bool(value)
+    return int(value) if member == "i" and type(value) is bool else value
+
+
+def _take(reading: Reading, entry: Entry, new: Found) -> None:
+    """Keep a setting, unless one that counts more stands already."""
+    around = rank_around(entry.test, reading.facts.once) if entry.key in SWITCHES else None
+    if around is not None:
+        if new.value is around.is_it:
+            reading.rank = around.rank, entry.line
+        if not around.is_it:
+            return
+    place = new.section, entry.key
+    old = reading.found.get(place)
+    if old is not None:
+        _note(reading, entry, old, new)
+    if old is None or new.weight >= old.weight:
+        reading.found[place] = new
+
+
+def _note(reading: Reading, entry: Entry, old: Found, new: Found) -> None:
+    """Note that a setting stands twice: in one place, or in two that differ."""
+    path = f"{new.section}.{entry.key}"
+    if old.source is new.source and entry.test is None:
+        reading.duplicates.append((path, new.line))
+    elif old.source is not new.source and old.value != new.value:
+        wins, loses = (new, old) if new.weight >= old.weight else (old, new)
+        reading.conflicts.append((path, wins, loses))
+
+
+def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the form and the line of every setting."""
+    facts = reading.facts
+    data: dict[str, Any] = {"script": _script(facts)}
+    lines: dict[str, int] = {}
+
+    def put(section: str, key: str, value: Any, line: int) -> None:
+        data.setdefault(section, {})[key] = value
+        lines.setdefault(section, line)
+        lines[f"{section}.{key}"] = line
+
+    for (section, key), found in reading.found.items():
+        put(section, key, found.value, found.line)
+    for key, (value, line) in facts.rewrites.items():
+        put("script", key, value, line)
+    if reading.rank is not None:
+        put("script", "rank", *reading.rank)
+    blocks = counting_blocks(facts)
+    if blocks and blocks[0].name != OPTIMIZER:
+        put("script", "optimizer", blocks[0].name, blocks[0].line)
+    for key, (value, line) in facts.environment.items():
+        put("environment", key, value, line)
+    _strange_dump(facts, data, lines)
+    return data, lines
+
+
+def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> None:
+    """Keep a ``dump_config`` that is plainly no ``DumpConfig``."""
+    for run in facts.runs:
+        entry = run.entries.get("dump_config")
+        if entry is not None and isinstance(entry.node, ast.Constant | ast.Dict | ast.List):
+            value = literal(entry.node)
+            if value is not None:
+                data["dump"], lines["dump"] = value, entry.line
+
+
+def _script(facts: Facts) -> dict[str, Any]:
+    """Say what kind of script it is."""
+    init = "init_resource" in facts.calls
+    script: dict[str, Any] = {"interface": "any", "porting": "automated" if init else "manual"}
+    for name, interface, porting in INTERFACES:
+        if name in facts.calls:
+            script.update(interface=interface, porting=porting)
+            break
+    else:
+        if any(name in facts.calls for name in SESSIONS):
+            keras = "set_session" in facts.calls or any("keras" in name for name in facts.imports)
+            script.update(interface="keras" if keras else "session", porting="manual")
+        elif "RunConfig" in facts.calls:
+            script.update(interface="estimator", porting="automated")
+    if init:
+        script["init_resource"] = True
+    return script

@@ -1,0 +1,326 @@
+"""What a training script does that concerns dumps: blocks of parameters, calls, variables.
+
+Statements are visited in the order of the text by an explicit stack, so depth costs no recursion.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.config.python_text import bound_literals, bound_once, dotted, literal, source_of
+from workbench.config.setting import Unresolved
+from workbench.config.tensorflow.form import Environment
+from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, RUN_ARGUMENTS
+
+OPTIMIZER = "NpuOptimizer"
+
+USES = {
+    "init_resource": "init",
+    "npu_config_proto": "session",
+    "set_keras_session_npu_config": "session",
+    "RunConfig": "session",
+    "NPURunConfig": "session",
+    "Session": "session",
+    "InteractiveSession": "session",
+    "MonitoredTrainingSession": "session",
+    "managed_session": "session",
+}
+"""Calls that take a session's configuration, and what the session is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One condition around a statement, whether it must hold, and the conditions around that."""
+
+    node: ast.expr
+    holds: bool
+    outer: Test | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A statement, the function that it is in, and the conditions that it runs under."""
+
+    node: ast.AST
+    scope: str
+    test: Test | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One setting: ``parameter_map[key].member = value`` or an argument (no member)."""
+
+    key: str
+    member: str
+    node: ast.expr
+    line: int
+    test: Test | None
+
+
+@dataclass(slots=True)
+class Block:
+    """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to."""
+
+    variable: str
+    config: str
+    scope: str
+    line: int
+    name: Any = ""
+    entries: list[Entry] = field(default_factory=list)
+    uses: set[str] = field(default_factory=set)
+
+    @property
+    def only_init(self) -> bool:
+        """Whether the settings reach nothing but ``init_resource``."""
+        return self.uses == {"init"}
+
+
+@dataclass(slots=True)
+class Call:
+    """Arguments of ``DumpConfig`` or ``NPURunConfig``; ``extra`` are those that cannot be told."""
+
+    variable: str
+    line: int
+    entries: dict[str, Entry]
+    extra: list[str]
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything found; ``calls`` are called names with their first line."""
+
+    tree: ast.Module
+    names: dict[str, Any]
+    once: dict[str, ast.expr]
+    places: list[Place] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    dumps: list[Call] = field(default_factory=list)
+    runs: list[Call] = field(default_factory=list)
+    calls: dict[str, int] = field(default_factory=dict)
+    imports: dict[str, int] = field(default_factory=dict)
+    rewrites: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    environment: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    latest: dict[tuple[str, str, str], Block] = field(default_factory=dict)
+
+    def add(self, block: Block) -> Block:
+        """Keep a block, and find it by the names of its variable and its configuration."""
+        self.blocks.append(block)
+        self.latest[block.scope, "variable", block.variable] = block
+        if block.config:
+            self.latest[block.scope, "config", block.config] = block
+        return block
+
+    def nearest(self, scope: str, kind: str, name: str) -> Block | None:
+        """Latest block that a name means in a function: its own, or one of the code around it."""
+        while (scope, kind, name) not in self.latest:
+            if not scope:
+                return None
+            scope = scope.rpartition(".")[0]
+        return self.latest[scope, kind, name]
+
+
+def scan(tree: ast.Module) -> Facts:
+    """Return what a script does."""
+    facts = Facts(tree, bound_literals(tree), bound_once(tree))
+    for place in places(tree):
+        facts.places.append(place)
+        _imports(facts, place.node)
+        if isinstance(place.node, ast.Assign | ast.AnnAssign) and place.node.value is not None:
+            _assignment(facts, place, place.node)
+        for call in calls_in(place.node):
+            _call(facts, place, call)
+    return facts
+
+
+def places(tree: ast.Module) -> Iterator[Place]:
+    """Yield every statement in the order of the text."""
+    stack = [Place(node, "", None) for node in reversed(tree.body)]
+    while stack:
+        place = stack.pop()
+        yield place
+        stack += reversed(list(_inside(place)))
+
+
+def _inside(place: Place) -> Iterator[Place]:
+    node, scope, test = place.node, place.scope, place.test
+    if isinstance(node, ast.If):
+        yield from (Place(inner, scope, Test(node.test, True, test)) for inner in node.body)
+        yield from (Place(inner, scope, Test(node.test, False, test)) for inner in node.orelse)
+        return
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        scope = f"{scope}.{node.name}"
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.stmt | ast.excepthandler | ast.match_case):
+            yield Place(inner, scope, test)
+
+
+def calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls of a statement, not those of the statements inside it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from (inner for inner in ast.walk(child) if isinstance(inner, ast.Call))
+
+
+def called(call: ast.Call) -> str:
+    """Last part of the name that is called; empty if it has none."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _imports(facts: Facts, node: ast.AST) -> None:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            facts.imports.setdefault(alias.name, node.lineno)
+    elif isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            facts.imports.setdefault(f"{node.module or ''}.{alias.name}", node.lineno)
+
+
+def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) -> None:
+    value = node.value
+    if value is None:
+        return
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(value, ast.Call) and called(value) == "add":
+            _open_block(facts, place.scope, target, value)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Subscript):
+            _parameter(facts, place, target.value, target.attr, value)
+        elif isinstance(target, ast.Attribute):
+            _attribute(facts, place.scope, target, value)
+        elif isinstance(target, ast.Subscript) and dotted(target.value).endswith("environ"):
+            key = literal(target.slice, facts.names)
+            _variable(facts, key, value, target.lineno)
+
+
+def _open_block(facts: Facts, scope: str, target: ast.expr, value: ast.Call) -> None:
+    """``custom_op = config.graph_options.rewrite_options.custom_optimizers.add()``."""
+    owner = value.func.value if isinstance(value.func, ast.Attribute) else value
+    path = dotted(owner)
+    if path.endswith("custom_optimizers"):
+        config = path.partition(".graph_options")[0]
+        block = Block(source_of(target), config, scope, value.lineno)
+        for keyword in value.keywords:
+            if keyword.arg == "name":
+                block.name = literal(keyword.value, facts.names)
+        facts.add(block)
+
+
+def _parameter(
+    facts: Facts, place: Place, target: ast.Subscript, member: str, value: ast.expr
+) -> None:
+    """``custom_op.parameter_map["key"].member = value``."""
+    owner = target.value
+    if not isinstance(owner, ast.Attribute) or owner.attr != "parameter_map":
+        return
+    key = literal(target.slice, facts.names)
+    if isinstance(key, str) and not isinstance(key, Unresolved):
+        block = _block(facts, place.scope, source_of(owner.value), target.lineno)
+        block.entries.append(Entry(key, member, value, target.lineno, place.test))
+
+
+def _block(facts: Facts, scope: str, variable: str, line: int) -> Block:
+    """Latest block of a variable in a function or around it; one that was made elsewhere is new."""
+    block = facts.nearest(scope, "variable", variable)
+    if block is None:
+        block = facts.add(Block(variable, "", scope, line, OPTIMIZER))
+    return block
+
+
+def _attribute(facts: Facts, scope: str, target: ast.Attribute, value: ast.expr) -> None:
+    """``custom_op.name = …`` and ``config.graph_options.rewrite_options.remapping = …``."""
+    if target.attr == "name":
+        block = facts.nearest(scope, "variable", source_of(target.value))
+        if block is not None:
+            block.name = literal(value, facts.names)
+    elif target.attr in ("remapping", "memory_optimization"):
+        switch = dotted(value).rpartition(".")[2]
+        known = {"OFF": True, "ON": False, "DEFAULT": False, "AGGRESSIVE": False}
+        off = known.get(switch, Unresolved(source_of(value)))
+        facts.rewrites[f"{target.attr}_off"] = (off, target.lineno)
+
+
+def _variable(facts: Facts, key: Any, value: ast.expr, line: int) -> None:
+    known = key in Environment.model_fields
+    if known or (isinstance(key, str) and key.startswith(("DUMP_G", "DUMP_LEVEL"))):
+        facts.environment[key] = (literal(value, facts.names), line)
+
+
+def _call(facts: Facts, place: Place, call: ast.Call) -> None:
+    name = called(call)
+    facts.calls.setdefault(name, call.lineno)
+    if name in USES:
+        _use(facts, place.scope, call, USES[name])
+    if name == "DumpConfig":
+        facts.dumps.append(_arguments(place, call, DUMP_ARGUMENTS, facts))
+    elif name == "NPURunConfig":
+        facts.runs.append(_arguments(place, call, RUN_ARGUMENTS, facts))
+    elif name in ("setdefault", "putenv") and len(call.args) == 2 and "environ" in _owner(call):
+        _variable(facts, literal(call.args[0], facts.names), call.args[1], call.lineno)
+    elif name == "update" and "environ" in _owner(call):
+        for key, value in _pairs(call, facts):
+            _variable(facts, key, value, call.lineno)
+
+
+def _owner(call: ast.Call) -> str:
+    name = dotted(call.func)
+    return name.replace("os.putenv", "os.environ.putenv")
+
+
+def _pairs(call: ast.Call, facts: Facts) -> Iterator[tuple[Any, ast.expr]]:
+    for argument in call.args:
+        if isinstance(argument, ast.Dict):
+            yield from _items(argument, facts)
+    for keyword in call.keywords:
+        if keyword.arg:
+            yield keyword.arg, keyword.value
+
+
+def _items(node: ast.Dict, facts: Facts) -> Iterator[tuple[Any, ast.expr]]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is not None:
+            yield literal(key, facts.names), value
+
+
+def _use(facts: Facts, scope: str, call: ast.Call, role: str) -> None:
+    """Note what the configurations among the arguments are for."""
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        name = dotted(argument)
+        block = facts.nearest(scope, "config", name) if name else None
+        if block is not None:
+            block.uses.add(role)
+
+
+def _arguments(place: Place, call: ast.Call, order: tuple[str, ...], facts: Facts) -> Call:
+    """Arguments by name; positional ones get theirs from the signature."""
+    node = place.node
+    target = node.targets[0] if isinstance(node, ast.Assign) and node.value is call else None
+    found = Call(source_of(target) if target is not None else "", call.lineno, {}, [])
+
+    def add(key: Any, value: ast.expr) -> None:
+        if isinstance(key, str) and not isinstance(key, Unresolved):
+            found.entries[key] = Entry(key, "", value, value.lineno, place.test)
+
+    _positional(found, call.args, order, add)
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            add(keyword.arg, keyword.value)
+        elif isinstance(keyword.value, ast.Dict) and None not in keyword.value.keys:
+            for key, value in _items(keyword.value, facts):
+                add(key, value)
+        else:
+            found.extra.append(f"**{source_of(keyword.value)}")
+    return found
+
+
+def _positional(
+    found: Call, arguments: Iterable[ast.expr], order: tuple[str, ...], add: Any
+) -> None:
+    for index, argument in enumerate(arguments):
+        if isinstance(argument, ast.Starred) or index >= len(order):
+            found.extra.append(source_of(argument))
+            return
+        add(order[index], argument)
