@@ -169,7 +169,7 @@ EFFECTS = (
         severity="warning",
         find=_ge_list,
         must="have an entry while dump_op_switch is off",
-        fix="GE refuses an empty list when it gets it; [{}] means every operator",
+        fix="GE refuses an empty list when it gets it; [{{}}] means every operator",
         source=GE_MANAGER,
         breaks=watch(dump_list=ABSENT),
         keeps=data(dump_list=[], dump_op_switch="on"),
