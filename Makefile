@@ -4,7 +4,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check lint types lab clean
+PYTHON311 ?= python3.11
+MINDSPORE ?= 2.10.0
+RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
+
+.PHONY: demo test check lint types lab conformance clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -26,8 +30,18 @@ types: $(VENV)/developed
 lab: $(VENV)/installed
 	$(BIN)/jupyter lab notebooks
 
+# what real MindSpore makes of over a thousand configurations; see docs/conformance.md
+conformance: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
+	.venv-mindspore/bin/python conformance/run_mindspore.py $(RECORD) --fresh 24
+	$(BIN)/python -m pytest tests/config/test_conformance.py
+
+.venv-mindspore/$(MINDSPORE):
+	$(PYTHON311) -m venv --clear .venv-mindspore
+	.venv-mindspore/bin/python -m pip install --quiet --disable-pip-version-check 'mindspore==$(MINDSPORE)' 'numpy<2'
+	touch $@
+
 clean:
-	rm -rf $(VENV) demo_out
+	rm -rf $(VENV) .venv-mindspore demo_out
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'
