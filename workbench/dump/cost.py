@@ -24,14 +24,14 @@ class Class(NamedTuple):
 
 CLASSES = (
     Class("none", 0, 0, "nothing is written"),
-    Class("light", 64 << 20, 1_000, "an iteration stays near its usual time"),
-    Class("noticeable", 1 << 30, 10_000, "an iteration takes clearly longer"),
-    Class("heavy", 16 << 30, 100_000, "writing takes most of the time of an iteration"),
+    Class("light", 64 << 20, 1_000, "it stays near its usual time"),
+    Class("noticeable", 1 << 30, 10_000, "it takes clearly longer"),
+    Class("heavy", 16 << 30, 100_000, "writing takes most of its time"),
     Class(
         "extreme",
         float("inf"),
         float("inf"),
-        "an iteration takes minutes or more; other ranks may time out while they wait",
+        "it takes minutes or more, and other ranks may time out while they wait",
     ),
 )
 """Every class, the mildest first; a dump belongs to the first that holds its bytes and its files."""
@@ -61,7 +61,7 @@ def slow_down(plan: DumpPlan, moved: int, written: int, files: int) -> SlowDown:
     on_device = plan.saved == "statistic" and plan.statistics_on == "device"
     work = written if on_device else max(moved, written)
     row = next(row for row in CLASSES if work <= row.nbytes and files <= row.files)
-    words = f"{row.meaning}: an iteration copies {readable(work)} and writes {files:,} files"
+    words = f"{readable(work)} copied and {files:,} files written an iteration; {row.meaning}"
     if on_device:
         words += "; statistics are computed on the device, one more kernel each"
     elif plan.saved == "statistic":

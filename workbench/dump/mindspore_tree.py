@@ -70,11 +70,15 @@ class Clock:
 
 
 class Target(NamedTuple):
-    """Whose tree it is: the device, MindSpore's version, and the text of the configuration."""
+    """Whose tree it is: device, MindSpore's version, text of the configuration.
+
+    ``rank`` has a tree even if no record comes; the keys of records tell their own.
+    """
 
     device: Device = "CPU"
     version: str = VERSION
     config_text: str | None = None
+    rank: int = 0
 
 
 class Content(NamedTuple):
@@ -144,7 +148,7 @@ class Tree:
         self, plan: DumpPlan, graphs: Sequence[Graph], target: Target, clock: Clock, sink: Sink
     ) -> None:
         self._plan, self._graphs, self._sink, self._clock = plan, tuple(graphs), sink, clock
-        self._device, self._version, self._config_text = target
+        self._device, self._version, self._config_text, self._own_rank = target
         self.choice = Choice(plan, graphs)
         self._categories = categories_of(self._version, plan.statistics)
         self._leaves: dict[tuple[int, int, int], _Leaf] = {}
@@ -166,7 +170,7 @@ class Tree:
                     if done is not None:
                         done(record.key)
             if not self._iterations:
-                self._rank(0)
+                self._rank(self._own_rank)
         finally:
             self._finish()
 

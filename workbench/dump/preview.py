@@ -115,11 +115,13 @@ def predict_tree(
     FormatError
         A name cannot be a file name, or an entry of the operator list is no regular expression.
     """
-    counter = _Counter()
-    tree = Tree(plan, graphs, target or Target(), clock or Clock(), counter)
-    once = sum(1 for graph in graphs for _ in _kernels(graph, 0))
+    counter, target = _Counter(), target or Target()
+    tree = Tree(plan, graphs, target, clock or Clock(), counter)
+    rank = target.rank
+    once = sum(1 for graph in graphs for _ in _kernels(graph, 0, rank))
     listed = max(1, MAX_TENSORS // max(once, 1))
-    records = (_kernels(graph, number) for number in iterations[:listed] for graph in graphs)
+    run = ((graph, number) for number in iterations[:listed] for graph in graphs)
+    records = (_kernels(graph, number, rank) for graph, number in run)
     tree.take(chain.from_iterable(records), counter.done)
     more = max(0, len(iterations) - listed)
     silent = {name: why for name, why in counter.skipped.items() if not counter.tensors[name]}
@@ -144,8 +146,12 @@ def _control_flow(graph: Graph, choice: Choice) -> Iterator[Op]:
                 yield op
 
 
-def _kernels(graph: Graph, iteration: int) -> Iterator[TensorRecord]:
-    return (r for r in outline(graph, iteration) if r.key.op_type not in CONTROL_FLOW)
+def _kernels(graph: Graph, iteration: int, rank: int) -> Iterator[TensorRecord]:
+    """Records of one iteration that a kernel can leave."""
+    for record in outline(graph, iteration):
+        if record.key.op_type not in CONTROL_FLOW:
+            record.key = record.key._replace(rank=rank)
+            yield record
 
 
 def _doubts(counter: _Counter, graphs: Sequence[Graph]) -> Iterator[str]:

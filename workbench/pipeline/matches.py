@@ -1,0 +1,127 @@
+"""Which operators of a graph an operator list means, and which of its entries mean none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.dump.choice import Choice, kernel_type, names_model
+from workbench.dump.names import sanitize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from workbench.core.plan import DumpPlan, Selector
+    from workbench.graph.nodes import Graph
+
+_ID = re.compile(r"\d+$")
+_FUSED = "_datadump_original_op_names"
+
+
+class Unmet(NamedTuple):
+    """An entry of a list that matches nothing: where it stands, its text, and why or what would."""
+
+    where: str
+    entry: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Operators that a plan means and that can be dumped, in the order of the graph."""
+
+    operators: tuple[str, ...]
+    unmet: tuple[Unmet, ...] = ()
+
+
+def match(
+    plan: DumpPlan, graphs: Sequence[Graph], silent: Mapping[str, str], *, by_scope: bool
+) -> Matches:
+    """Match a plan with graphs.
+
+    Parameters
+    ----------
+    silent : mapping
+        Operators that never dump; they are not counted.
+    by_scope : bool
+        Whether types are read from the full name, as MindSpore does, or are the graph's own.
+    """
+    blocks = [block for graph in graphs for block in (graph, *graph.subgraphs)]
+    types = {
+        op.name: kernel_type(op.name) if by_scope else op.op_type
+        for block in blocks
+        for op in block.ops
+    }
+    choice = Choice(plan, blocks)
+    operators = tuple(
+        name for name, kind in types.items() if name not in silent and choice.selects(name, kind)
+    )
+    parameters = (p.name for graph in graphs for p in graph.parameters) if by_scope else ()
+    known = types | {name: kernel_type(name) for name in parameters}
+    return Matches(operators, tuple(_unmet(plan, blocks, known)))
+
+
+def _unmet(plan: DumpPlan, blocks: Sequence[Graph], types: Mapping[str, str]) -> Iterator[Unmet]:
+    hints = _Hints(blocks, types)
+    for entry in plan.select:
+        if not names_model(entry.model, blocks):
+            yield Unmet("list", _text(entry), _other_model(entry.model, blocks))
+        elif entry.kind == "name" and entry.text not in types:
+            yield Unmet("list", _text(entry), hints.of(entry.text))
+        elif entry.kind in ("type", "regex", "all") and not any(
+            entry.matches(name, kind) for name, kind in types.items()
+        ):
+            yield Unmet("list", _text(entry), f"no {_WHAT[entry.kind]} of the graph matches")
+        elif entry.kind == "range":
+            for end in (entry.text, entry.end):
+                if end not in types:
+                    yield Unmet("range", _text(entry), f"{end!r}: {hints.of(end)}")
+    for name in plan.watched:
+        if name not in types:
+            yield Unmet("watched", name, hints.of(name))
+    kinds = set(types.values())
+    for bar in plan.omit:
+        if bar.text not in (types if bar.kind == "name" else kinds):
+            yield Unmet("blacklist", bar.text, f"no operator of the graph has this {bar.kind}")
+
+
+_WHAT = {"type": "operator's type", "regex": "operator's full name", "all": "operator"}
+
+
+def _text(entry: Selector) -> str:
+    return f"{entry.text} to {entry.end}" if entry.kind == "range" else entry.text
+
+
+def _other_model(model: str, blocks: Iterable[Graph]) -> str:
+    names = ", ".join(repr(graph.name) for graph in blocks)
+    return f"it is for model {model!r}, the graph is called {names}"
+
+
+class _Hints:
+    """What a name that no operator has may have meant."""
+
+    def __init__(self, blocks: Sequence[Graph], names: Iterable[str]) -> None:
+        self._written = {sanitize(name): name for name in names}
+        self._without_id: dict[str, str] = {}
+        for name in names:
+            self._without_id.setdefault(_ID.sub("", name), name)
+        self._fused: dict[str, str] = {}
+        for block in blocks:
+            for op in block.ops if block.dialect == "ge" else ():
+                originals = op.attrs.get(_FUSED)
+                for name in originals if isinstance(originals, tuple | list) else ():
+                    self._fused.setdefault(str(name), op.name)
+
+    def of(self, name: str) -> str:
+        """Say why a name matches nothing."""
+        near = self._written.get(name)
+        if near:
+            return f"this is the name of its files; the operator is called {near!r}"
+        near = self._fused.get(name)
+        if near:
+            return f"it was fused into {near!r}; name that one"
+        near = self._without_id.get(_ID.sub("", name))
+        if near:
+            return f"no operator has this number; there is {near!r}"
+        return "no operator of the graph has this name"

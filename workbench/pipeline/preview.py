@@ -1,0 +1,391 @@
+"""Preview: what a configuration will write of a graph, and what it will not, before any run.
+
+For the trees that the simulated device writes, names and bytes are exact (``exact`` says so): the
+same seed gives the same timestamps. For all others they are as near as a graph comes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import GraphError
+from workbench.dump.choice import dumped_iterations
+from workbench.dump.containers import TREES, predict_containers
+from workbench.dump.cost import SlowDown, slow_down
+from workbench.dump.mindspore_tree import VERSION, Clock, Target
+from workbench.dump.preview import Forecast, predict_tree
+from workbench.dump.writer import check_net_name
+from workbench.pipeline.matches import Matches, match
+from workbench.pipeline.simulate import PLATFORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.config.context import Context
+    from workbench.config.surface import Config
+    from workbench.core.plan import DumpPlan
+    from workbench.dump.preview import FileEntry
+    from workbench.graph.nodes import Graph
+
+WITHOUT_FORECAST = {
+    "overflow": "which operators overflow is known only when the run is over",
+    "exception": "which operator fails is known only when it has failed",
+}
+"""Kinds of dump that no graph foretells."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of the dump: files and known bytes directly in it; ``bytes`` may be a bound."""
+
+    path: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Space of the disk that the dump goes to, in bytes."""
+
+    path: str
+    free: int
+    needed: int
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= self.free
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a configuration will write of a graph.
+
+    Attributes
+    ----------
+    surface, version, kind : str
+        Who asks, the version whose names are predicted, and the plan's kind of dump.
+    graph : str
+        The graph or graphs that were looked at.
+    operators : int
+        Operators of the graph.
+    matches : Matches
+        Operators that will be dumped, and entries of the list that match nothing.
+    iterations : tuple of int
+        Iterations that run and dump, 0-based.
+    forecast : Forecast
+        Every file; `files`, `bytes` and `folders` sum it up.
+    slow_down : SlowDown
+        A rough class.
+    disk : Disk, optional
+        Only where the dump will be written on this machine.
+    doubts, notes : tuple of str
+        Why the forecast is not exact; what else the user should know.
+    """
+
+    surface: str
+    version: str
+    kind: str
+    graph: str
+    operators: int
+    matches: Matches
+    iterations: tuple[int, ...]
+    slow_down: SlowDown
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    disk: Disk | None = None
+    forecast: Forecast = field(default_factory=Forecast, repr=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether names and bytes are those that the simulated device writes."""
+        return not self.doubts
+
+    @property
+    def silent(self) -> tuple[tuple[str, str], ...]:
+        """Operators that were chosen and write nothing, with the reason."""
+        return tuple(self.forecast.silent.items())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Path of every listed file, in the order of writing."""
+        return tuple(entry.path for entry in self.forecast.files)
+
+    @cached_property
+    def per_iteration(self) -> tuple[int, int]:
+        """Files and known bytes of the largest iteration."""
+        return _largest_iteration(self.forecast.files)
+
+    @cached_property
+    def files(self) -> int:
+        """Files of all iterations."""
+        return _total(self.forecast)[0]
+
+    @cached_property
+    def bytes(self) -> int:
+        """Known bytes of all files."""
+        return _total(self.forecast)[1]
+
+    @cached_property
+    def folders(self) -> tuple[Folder, ...]:
+        """Every folder that holds files, by name."""
+        ordered = sorted(self.forecast.files, key=_folder_key)
+        return tuple(
+            Folder(path, *_sums(list(entries)))
+            for path, entries in groupby(ordered, lambda e: e.path.rpartition("/")[0])
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, schema ``workbench.preview/1``."""
+        from workbench.pipeline.preview_views import to_dict
+
+        return to_dict(self)
+
+    def __str__(self) -> str:
+        from workbench.pipeline.preview_views import to_text
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from workbench.pipeline.preview_views import to_html
+
+        return to_html(self)
+
+
+def _folder_key(entry: FileEntry) -> tuple[tuple[bool, int, str], ...]:
+    """Sort numbers by value."""
+    parts = entry.path.split("/")[:-1]
+    return tuple((part.isdecimal(), len(part) if part.isdecimal() else 0, part) for part in parts)
+
+
+def _sums(entries: Sequence[FileEntry]) -> tuple[int, int]:
+    return len(entries), sum(entry.size or 0 for entry in entries)
+
+
+def _total(forecast: Forecast) -> tuple[int, int]:
+    """Files and known bytes of all iterations, those that are not listed included."""
+    files, size = _sums(forecast.files)
+    numbers = [entry.iteration for entry in forecast.files if entry.iteration is not None]
+    if forecast.more and numbers:
+        last = _sums([entry for entry in forecast.files if entry.iteration == max(numbers)])
+        files, size = files + forecast.more * last[0], size + forecast.more * last[1]
+    return files, size
+
+
+def _largest_iteration(files: Sequence[FileEntry]) -> tuple[int, int]:
+    sums: dict[int, tuple[int, int]] = {}
+    for entry in files:
+        if entry.iteration is not None:
+            count, size = sums.get(entry.iteration, (0, 0))
+            sums[entry.iteration] = count + 1, size + (entry.size or 0)
+    return max(sums.values(), default=(0, 0), key=lambda pair: (pair[1], pair[0]))
+
+
+def preview(
+    config: Config,
+    graph: Graph | str | Path,
+    *,
+    context: Context | None = None,
+    iterations: int = 1,
+    seed: int = 0,
+    version: str = "",
+) -> Preview:
+    """Predict what a configuration writes of a graph.
+
+    Parameters
+    ----------
+    config : Config
+        A form that its vendor accepts.
+    graph : Graph, text or path
+        A traced graph; or a model's name, ``file.py:Name``, a graph file (``.ir``, ``.pb``,
+        ``ge_proto_*.txt``) or a dump folder, whose graphs are taken.
+    context : Context, optional
+        Version, device and rank; disk space is looked at where ``context.here``.
+    iterations : int
+        How many iterations run, counted from the form's first.
+    seed : int
+        As `workbench.pipeline.simulate`'s, for the same names.
+    version : str
+        MindSpore version of names and columns; that of the context or of the simulation if left out.
+
+    Raises
+    ------
+    ConfigError
+        The vendor refuses the form.
+    GraphError, FormatError
+        The graph cannot be had, or a number or name does not fit.
+    """
+    known = version or (context.version if context is not None else "")
+    graphs = load_graphs(graph)
+    context = config.context(context)
+    text = config.decoded.text if config.decoded else config.to_text()
+    plan = config.plan(context)
+    device = PLATFORMS.get(config.surface.name, "CPU")
+    target = Target(device, known or VERSION, text, context.rank)
+    return preview_plan(
+        plan,
+        graphs,
+        config.surface.name,
+        context=context,
+        iterations=iterations,
+        seed=seed,
+        target=target,
+    )
+
+
+def preview_plan(
+    plan: DumpPlan,
+    graphs: Sequence[Graph],
+    surface: str,
+    *,
+    context: Context,
+    iterations: int = 1,
+    seed: int = 0,
+    target: Target,
+) -> Preview:
+    """Predict what a plan writes on a surface; see `preview`."""
+    _check(graphs, surface)
+    numbers = dumped_iterations(plan, iterations, context.device)
+    if plan.ranks is not None and context.rank not in plan.ranks:
+        numbers = []
+    closed = _no_forecast(plan, surface)
+    forecast = Forecast()
+    if not closed and surface in PLATFORMS:
+        check_net_name(plan.net_name)
+        forecast = predict_tree(graphs, plan, numbers, target=target, clock=Clock(seed))
+    elif not closed:
+        forecast = predict_containers(graphs[0], plan, numbers, surface, _places(context))
+    each = _largest_iteration(forecast.files)
+    cost = slow_down(plan, forecast.moved, each[1], each[0])
+    found = match(plan, graphs, forecast.silent, by_scope=surface in PLATFORMS)
+    return Preview(
+        surface=surface,
+        version=target.version if surface in PLATFORMS else context.version,
+        kind=plan.kind,
+        graph=", ".join(graph.name for graph in graphs),
+        operators=sum(len(block.ops) for g in graphs for block in (g, *g.subgraphs)),
+        matches=found,
+        iterations=tuple(numbers),
+        slow_down=SlowDown("unknown", closed) if closed else cost,
+        doubts=tuple(_doubts(plan, closed, forecast)),
+        notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers)),
+        disk=_disk(plan.path, forecast) if context.here else None,
+        forecast=forecast,
+    )
+
+
+def _check(graphs: Sequence[Graph], surface: str) -> None:
+    if not graphs:
+        message = "graph must be given for a preview, got none"
+        raise GraphError(message)
+    if surface not in PLATFORMS and surface not in TREES:
+        message = f"surface must be one of {[*PLATFORMS, *TREES]}, got {surface!r}"
+        raise GraphError(message)
+    if surface in PLATFORMS and graphs[0].dialect == "ge":
+        message = f"graph must be traced or MindSpore's for surface {surface}, got one of GE"
+        raise GraphError(f"{message}; name an ms_output_trace_code_graph_*.ir")
+
+
+def _no_forecast(plan: DumpPlan, surface: str) -> str:
+    """Why nothing can be foretold; empty if something can."""
+    if plan.kind in WITHOUT_FORECAST:
+        return WITHOUT_FORECAST[plan.kind]
+    if plan.kind == "watch" and surface in PLATFORMS:
+        return "MindSpore has no watch mode outside the graph engine"
+    if plan.files == "pt":
+        return "operators that are captured one by one are named while they are captured"
+    return ""
+
+
+def _places(context: Context) -> dict[str, str]:
+    """What is known of the folders."""
+    world = context.variable("WORLD_SIZE") or str(context.rank + 1 if context.rank else 1)
+    rank = f"worldsize{world}_global_rank{context.rank}"
+    return {"device_id": str(context.device), "world": rank}
+
+
+def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[str]:
+    if closed:
+        yield closed
+        return
+    if any(entry.kind == "marked" for entry in plan.select):
+        yield "operators that the script marks with set_dump are known only when it runs"
+    yield from forecast.doubts
+
+
+def _notes(
+    plan: DumpPlan,
+    graphs: Sequence[Graph],
+    surface: str,
+    context: Context,
+    iterations: int,
+    numbers: Sequence[int],
+) -> Iterator[str]:
+    if plan.devices is not None and context.device not in plan.devices:
+        yield f"device {context.device} is not among the devices that dump: nothing is dumped there"
+    elif plan.ranks is not None and context.rank not in plan.ranks:
+        yield f"rank {context.rank} is not among the ranks that dump: nothing is dumped there"
+    elif not numbers:
+        last = plan.initial_iteration + iterations - 1
+        run = (
+            f"iterations {plan.initial_iteration} to {last}"
+            if iterations > 1
+            else f"iteration {last}"
+        )
+        yield f"the run has {run}, the form asks for {plan.iterations or 'none'}: nothing is dumped"
+    if surface in PLATFORMS and any(graph.path for graph in graphs):
+        yield "MindSpore may number operators in file names otherwise than in this graph file"
+    if surface == "mindspore-gpu":
+        yield "a GPU also writes the constants once, under numbers that the graph does not show"
+    if plan.single_op:
+        yield "operators that run outside a model are dumped as well, which no graph shows"
+    if surface == "tensorflow":
+        yield "folders count step x (iterations_per_loop + 1); shown is one iteration a step"
+
+
+def _disk(path: str, forecast: Forecast) -> Disk | None:
+    """Space at the nearest folder that exists; ``None`` if it cannot be told."""
+    place = Path(path or ".").absolute()
+    for folder in (place, *place.parents):
+        try:
+            return Disk(str(folder), shutil.disk_usage(folder).free, _total(forecast)[1])
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
+    """Return the graph that is given or named, or all those of one rank of a dump folder."""
+    if not isinstance(graph, str | Path):
+        return (graph,)
+    from workbench.graph.models import MODELS, load_graph
+
+    text, path = str(graph), Path(graph)
+    if text in MODELS or ".py:" in text:
+        return (load_graph(text),)
+    if path.is_dir():
+        return _graphs_of(path)
+    if path.is_file():
+        from workbench.ir.detect import read_graph
+
+        return (read_graph(path),)
+    known = f"one of {sorted(MODELS)}, 'file.py:Name', a graph file or a dump folder"
+    message = f"graph must be {known}, got {text!r}"
+    raise GraphError(message)
+
+
+def _graphs_of(folder: Path) -> tuple[Graph, ...]:
+    from workbench.dump.reader import load
+
+    found = load(folder).graphs
+    if not found:
+        message = (
+            f"dump must hold graphs to be previewed, got {str(folder)!r} without a readable one"
+        )
+        raise GraphError(message)
+    rank = min(rank for rank, _ in found)
+    return tuple(found[key] for key in sorted(found) if key[0] == rank)

@@ -1,0 +1,149 @@
+"""A preview for programs (JSON), terminals (text) and notebooks (HTML without scripts)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from workbench.dump.cost import readable
+from workbench.show.words import plural, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.pipeline.preview import Preview
+
+SCHEMA = "workbench.preview/1"
+
+SHOWN = 10
+"""Lines of every list on a screen."""
+
+WIDTH = 160
+
+
+def to_dict(preview: Preview) -> dict[str, Any]:
+    """Return JSON values; ``bytes`` leaves out files whose shape is unknown (``null``)."""
+    files, size = preview.per_iteration
+    return {
+        "schema": SCHEMA,
+        "surface": preview.surface,
+        "version": preview.version,
+        "kind": preview.kind,
+        "graph": {"name": preview.graph, "operators": preview.operators},
+        "matched": {
+            "count": len(preview.matches.operators),
+            "operators": list(preview.matches.operators),
+        },
+        "unmatched": [entry._asdict() for entry in preview.matches.unmet],
+        "silent": [{"op_name": name, "reason": reason} for name, reason in preview.silent],
+        "iterations": list(preview.iterations),
+        "files": preview.files,
+        "bytes": preview.bytes,
+        "per_iteration": {"files": files, "bytes": size},
+        "statistic_rows": preview.forecast.rows,
+        "folders": [{"path": f.path, "files": f.files, "bytes": f.bytes} for f in preview.folders],
+        "first": list(preview.names[:SHOWN]),
+        "names": [
+            {"path": entry.path, "bytes": entry.size, "bound": entry.bound}
+            for entry in preview.forecast.files
+        ],
+        "exact": preview.exact,
+        "doubts": list(preview.doubts),
+        "notes": list(preview.notes),
+        "slow_down": preview.slow_down._asdict(),
+        "disk": None
+        if preview.disk is None
+        else {
+            "path": preview.disk.path,
+            "free": preview.disk.free,
+            "needed": preview.disk.needed,
+            "fits": preview.disk.fits,
+        },
+    }
+
+
+def to_text(preview: Preview) -> str:
+    """Return a few dozen lines; long lists are cut and say so."""
+    return "\n".join(_lines(preview))
+
+
+def headline(preview: Preview) -> str:
+    """Say in one sentence what will be written."""
+    if preview.slow_down.name == "unknown":
+        return f"Nothing can be foretold: {preview.slow_down.reason}."
+    count, every = len(preview.matches.operators), preview.operators
+    about = "" if preview.exact else "about "
+    times = plural(len(preview.iterations), "iteration")
+    files, size = plural(preview.files, "file"), readable(preview.bytes)
+    match = "matches" if count == 1 else "match"
+    write = "writes" if len(preview.iterations) == 1 else "write"
+    what = f"{about}{files}, {size}"
+    return f"{count:,} of {plural(every, 'operator')} {match}; {times} {write} {what}."
+
+
+def facts(preview: Preview) -> list[tuple[str, str]]:
+    """What stands behind the sentence, a title and a text each."""
+    found = [("graph", preview.graph or "without a name")]
+    files, size = preview.per_iteration
+    if files:
+        found.append(("one iteration", f"{plural(files, 'file')}, {readable(size)}"))
+    found.append(("slow-down", f"{preview.slow_down.name}: {preview.slow_down.reason}"))
+    if preview.disk is not None:
+        fits = "enough" if preview.disk.fits else "NOT ENOUGH"
+        found.append(("disk", f"{readable(preview.disk.free)} free at {preview.disk.path}: {fits}"))
+    found += [("note", note) for note in preview.notes]
+    found += [("not exact", doubt) for doubt in preview.doubts]
+    return found
+
+
+def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
+    """Title, length and first lines of every list that is not empty."""
+    matches = preview.matches
+    why = Counter(reason for _, reason in preview.silent)
+    silent = [f"{name}  ({reason})" for name, reason in preview.silent]
+    silent_title = "never dump: " + "; ".join(f"{n} because {r}" for r, n in why.most_common(3))
+    folders = [
+        f"{f.path or '.'}  {plural(f.files, 'file')}, {readable(f.bytes)}" for f in preview.folders
+    ]
+    found: list[tuple[str, Sequence[str]]] = [
+        ("entries that match nothing", [f"{u.entry}  ({u.reason})" for u in matches.unmet]),
+        (silent_title, silent),
+        ("operators that match", matches.operators),
+        ("folders", folders),
+        ("first files", preview.names),
+    ]
+    return [
+        (title, len(lines), [shorten(line, WIDTH) for line in lines[:SHOWN]])
+        for title, lines in found
+        if lines
+    ]
+
+
+def _lines(preview: Preview) -> Iterator[str]:
+    yield f"{preview.surface} {preview.version}".rstrip() + f": {headline(preview)}"
+    for title, text in facts(preview):
+        yield f"  {title}: {text}"
+    for title, count, lines in lists(preview):
+        yield f"{title} ({count:,}):"
+        yield from (f"  {line}" for line in lines)
+        if count > len(lines):
+            yield f"  … and {count - len(lines):,} more"
+
+
+def to_html(preview: Preview) -> str:
+    """Return a static fragment; everything from a graph or a form is escaped."""
+    from markupsafe import Markup
+
+    from workbench.show.html import environment, read_asset
+
+    return (
+        environment()
+        .get_template("preview.html.j2")
+        .render(
+            css=Markup(read_asset("parts.css")),
+            preview=preview,
+            headline=headline(preview),
+            facts=facts(preview),
+            lists=lists(preview),
+        )
+    )
