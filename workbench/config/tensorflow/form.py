@@ -282,3 +282,13 @@ class TensorFlowForm(Section):
         dict[str, Any],
         Setting("an object", "other settings of the script; kept, not judged", bad=[]),
     ] = Field(default_factory=dict)
+
+
+def takes_arguments(form: TensorFlowForm) -> bool:
+    """Whether the settings are arguments of ``DumpConfig`` and ``NPURunConfig``."""
+    return (form.script.interface, form.script.porting) == ("estimator", "manual")
+
+
+def dumps(form: TensorFlowForm) -> bool:
+    """Whether either kind of dump is on."""
+    return form.dump.enable_dump or form.dump.enable_dump_debug

@@ -70,7 +70,7 @@ def read(facts: Facts) -> Reading:
     for block in counting_blocks(facts):
         for entry in block.entries:
             weight = 1 if block.only_init == (entry.key not in INIT_KEYS) else 2
-            found = Found(_section(entry.key), _value(reading, entry), entry.line, weight, block)
+            found = Found(section_of(entry.key), _value(reading, entry), entry.line, weight, block)
             _take(reading, entry, found)
     for home, call, entry in _arguments(facts):
         value = _value(reading, entry)
@@ -100,7 +100,7 @@ def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
             yield "dump", call, entry
 
 
-def _section(key: str) -> str:
+def section_of(key: str) -> str:
     """Section of a key of ``parameter_map``; unknown ones stand by what they seem to be about."""
     for name, model in (("dump", Dump), ("run", Run)):
         if key in model.model_fields:

@@ -1,0 +1,127 @@
+"""The form as a dump plan, and the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.surface import Lowered
+from workbench.config.tensorflow.form import DEBUG_MODES, takes_arguments
+from workbench.config.tensorflow.steps import iterations_of, step_text
+from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
+
+if TYPE_CHECKING:
+    from workbench.config.context import Context
+    from workbench.config.tensorflow.form import Dump, TensorFlowForm
+    from workbench.core.tensors import Io
+
+IO: dict[str, frozenset[Io]] = {
+    "all": BOTH,
+    "input": frozenset(("input",)),
+    "output": frozenset(("output",)),
+}
+STATISTICS = ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
+"""What the device writes of a tensor for ``dump_data = "stats"``."""
+
+_BINARY: dict[str, Any] = {"files": "bin", "host_format": False}
+_DETAIL = {1: "norm", 2: "brief"}
+
+
+def plan(form: TensorFlowForm, context: Context) -> DumpPlan:
+    """Return what a run shall write; one without iterations if nothing."""
+    dump, script = form.dump, form.script
+    ranks = None if script.rank is None else (script.rank,)
+    if not script.use_off_line or script.optimizer != "NpuOptimizer":
+        return nothing(dump.dump_path)
+    if dump.enable_dump:
+        return DumpPlan(
+            dump.dump_path,
+            iterations=iterations_of(dump.dump_step),
+            io=IO[dump.dump_mode or "output"],
+            select=tuple(Selector("name", name) for name in dict.fromkeys(dump.dump_layer.split())),
+            before_quantisation=form.run.quant_dumpable == "1",
+            ranks=ranks,
+            **_saved(dump),
+            **_BINARY,
+        )
+    if dump.enable_dump_debug:
+        lost = takes_arguments(form) and dump.dump_mode is None
+        mode = "all" if lost else dump.dump_debug_mode
+        return DumpPlan(dump.dump_path, kind="overflow", overflow=mode, ranks=ranks, **_BINARY)
+    detail: Any = _DETAIL.get(form.run.enable_exception_dump)
+    if detail is None:
+        return nothing(dump.dump_path)
+    return DumpPlan(exception_root(context), kind="exception", detail=detail, **_BINARY)
+
+
+def nothing(path: str) -> DumpPlan:
+    """Return the plan of a form that is accepted and dumps nothing."""
+    return DumpPlan(path, iterations=Iterations(()), **_BINARY)
+
+
+def exception_root(context: Context) -> str:
+    """Folder below which a failing operator leaves its record."""
+    found = context.variable("ASCEND_DUMP_PATH") or context.variable("ASCEND_WORK_PATH")
+    return found or "./"
+
+
+def _saved(dump: Dump) -> dict[str, Any]:
+    if dump.dump_data == "tensor":
+        return {"saved": "tensor"}
+    return {"saved": "statistic", "statistics": STATISTICS, "statistics_on": "device"}
+
+
+def start() -> dict[str, Any]:
+    """Return a form that dumps outputs and inputs of one iteration."""
+    return {
+        "script": {"interface": "session", "porting": "automated"},
+        "dump": {
+            "enable_dump": True,
+            "dump_path": "/tmp/dump",
+            "dump_step": "0",
+            "dump_mode": "all",
+        },
+        "environment": {"DUMP_GE_GRAPH": "2"},
+    }
+
+
+def from_plan(wanted: DumpPlan) -> Lowered:
+    """Return a form that dumps what a plan wants, as far as the surface can."""
+    data = start()
+    path = wanted.path or "./"
+    steps = step_text(wanted.iterations)
+    if wanted.kind == "exception":
+        del data["dump"]
+        data["run"] = {"enable_exception_dump": 2 if wanted.detail in ("", "brief") else 1}
+        return Lowered(data)
+    if wanted.kind == "overflow":
+        data["dump"] = {
+            "enable_dump_debug": True,
+            "dump_path": path,
+            "dump_debug_mode": wanted.overflow if wanted.overflow in DEBUG_MODES else "all",
+        }
+    elif steps is None:
+        data["dump"] = {"enable_dump": False, "dump_path": wanted.path}
+        data["run"] = {"enable_exception_dump": 0}
+        return Lowered(data)
+    else:
+        data["dump"] = _data(wanted, path, steps)
+        if wanted.before_quantisation:
+            data["run"] = {"quant_dumpable": "1"}
+    if wanted.ranks is not None and len(wanted.ranks) == 1:
+        data["script"]["rank"] = wanted.ranks[0]
+    return Lowered(data)
+
+
+def _data(wanted: DumpPlan, path: str, steps: str) -> dict[str, Any]:
+    """Return the settings of a dump of data."""
+    mode = next((mode for mode, io in IO.items() if io == wanted.io), "output")
+    names = [s.text for s in wanted.select if s.kind == "name" and len(s.text.split()) == 1]
+    dump: dict[str, Any] = {"enable_dump": True, "dump_path": path}
+    if steps:
+        dump["dump_step"] = steps
+    dump["dump_mode"] = mode
+    if wanted.saved == "statistic":
+        dump["dump_data"] = "stats"
+    if names:
+        dump["dump_layer"] = " ".join(names)
+    return dump
