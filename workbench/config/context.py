@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench.core.errors import FormatError
 
+_DIGITS = re.compile(r"[0-9]{1,9}")
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -70,20 +72,32 @@ class Context:
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """Leading numbers of a version text, to be compared.
+    """Leading numbers of a version text; raises FormatError if it begins with none.
 
-    >>> version_numbers("8.0.RC3"), version_numbers("2.10.0")
+    >>> version_numbers("8.0.RC3"), version_numbers("2.10.0rc1")
     ((8, 0), (2, 10, 0))
     """
     numbers: list[int] = []
     for piece in version.split("."):
-        digits = "".join(c for c in piece[:9] if c.isascii() and c.isdigit())
-        if not digits or not piece.startswith(digits):
+        digits = _DIGITS.match(piece)
+        if digits is None:
             break
-        numbers.append(int(digits))
-        if digits != piece:
+        numbers.append(int(digits[0]))
+        if digits[0] != piece:
             break
     if version and not numbers:
         message = f"version must be like '2.7', got {version!r}"
         raise FormatError(message)
     return tuple(numbers)
+
+
+def is_before(numbers: tuple[int, ...], since: str) -> bool:
+    """Whether a version is older than another; ``26`` is as old as ``26.0``, unknown is not older.
+
+    >>> is_before((26,), "26.0"), is_before((7, 3), "26.0"), is_before((), "26.0")
+    (False, True, False)
+    """
+    other = version_numbers(since)
+    length = max(len(numbers), len(other))
+    padded = [(*part, *[0] * (length - len(part))) for part in (numbers, other)]
+    return bool(numbers) and padded[0] < padded[1]

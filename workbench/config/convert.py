@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.context import Context
-from workbench.config.setting import Section
+from workbench.config.setting import Section, shorten
 from workbench.config.surface import Config, Conversion
 from workbench.config.surfaces import get
 from workbench.config.words import PARTS, part_words
@@ -15,29 +14,75 @@ from workbench.core.plan import DumpPlan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workbench.config.context import Context
+
+STATISTIC_PARTS = ("statistics", "statistics_on", "statistics_precision")
+TENSOR_PARTS = ("sample", "files", "host_format")
+KIND_PARTS = {"overflow": ("overflow", "limit"), "exception": ("detail",), "watch": ("watched",)}
+"""Parts that mean something to one kind of dump only."""
+
 
 def convert(config: Config, surface: str, context: Context) -> Conversion:
-    """Return the form on another surface; raises ConfigError if the first is refused."""
-    target = get(surface)
-    plan = config.plan(context)
+    """Return the form on another surface; raises ConfigError if the first is refused.
+
+    A form converted to its own surface stays as it is.
+    """
+    target, plan = get(surface), config.plan(context)
+    if target is config.surface:
+        return Conversion(config, ())
     lowered = target.from_plan(plan)
     result = Config(target, lowered.data)
-    unknown = [f"{path} is unknown and left behind" for path in extra_keys(config.settings)]
-    there = target.plan(result.settings, result.context())
-    open_ = [f"{p}; fill it in" for p in result.check(context.elsewhere()) if p.severity == "error"]
-    return Conversion(result, (*lowered.losses, *differences(plan, there), *unknown, *open_))
+    left = [f"{path} is unknown and left behind" for path in extra_keys(config.settings)]
+    left += [f"{words} is left behind" for words in unplanned(config, context, plan)]
+    there = result.context(context.elsewhere())
+    open_ = [f"{p}; fill it in" for p in result.check(there) if p.severity == "error"]
+    lost = () if open_ else differences(plan, target.plan(result.settings, there))
+    return Conversion(result, (*lowered.losses, *lost, *left, *open_))
 
 
 def differences(plan: DumpPlan, there: DumpPlan) -> Iterator[str]:
     """Say, a sentence each, in which parts another plan is not the same."""
+    silent = idle_parts(plan) | idle_parts(there)
     for part in fields(DumpPlan):
         one, two = getattr(plan, part.name), getattr(there, part.name)
-        if one != two:
+        if one != two and part.name not in silent:
             here, become = part_words(part.name, one), part_words(part.name, two)
             yield f"{PARTS[part.name]} {here} cannot be said there; it becomes {become}"
 
 
-def extra_keys(section: Any, path: str = "") -> Iterator[str]:
+def idle_parts(plan: DumpPlan) -> set[str]:
+    """Return the parts of a plan that mean nothing, because of what is saved and of its kind."""
+    silent = {part for kind, parts in KIND_PARTS.items() if kind != plan.kind for part in parts}
+    silent.update(STATISTIC_PARTS if plan.saved == "tensor" else ())
+    silent.update(TENSOR_PARTS if plan.saved == "statistic" else ())
+    return silent
+
+
+def unplanned(config: Config, context: Context, plan: DumpPlan) -> Iterator[str]:
+    """Say which settings of an accepted form do something, by its notes, that no plan holds."""
+    notes = list(config.surface.notes(config.settings, context))
+    for path, value in set_values(config.settings):
+        without = config.unset(path)
+        same = without.accepted(context) and without.plan(context) == plan
+        if same and list(config.surface.notes(without.settings, context)) != notes:
+            yield f"{path} {shorten(value)}"
+
+
+def set_values(section: Section, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and value of every setting that a form sets to something else than its default."""
+    prefix = f"{path}." if path else ""
+    sections = section.sections()
+    for key in section.settings():
+        value = getattr(section, key)
+        if key in section.model_fields_set and value != type(section).model_fields[key].default:
+            yield prefix + key, value
+    for key in section.model_fields_set & sections.keys():
+        inner = getattr(section, key)
+        for index, part in enumerate(inner) if sections[key][1] else [(-1, inner)]:
+            yield from set_values(part, prefix + key + (f"[{index}]" if index >= 0 else ""))
+
+
+def extra_keys(section: Section, path: str = "") -> Iterator[str]:
     """Paths of the unknown keys of a typed form."""
     prefix = f"{path}." if path else ""
     yield from (prefix + key for key in section.model_extra or {})

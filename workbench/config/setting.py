@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_o
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from workbench.config.context import version_numbers
+from workbench.config.context import is_before, version_numbers
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
@@ -88,6 +88,9 @@ class Section(BaseModel):
 
     unknown: ClassVar[Severity] = "warning"
     """What an unknown key is: a warning where the vendor ignores it, an error where it refuses."""
+
+    lenient: ClassVar[bool] = False
+    """Whether the vendor takes anything that is no object for an empty one."""
 
     @classmethod
     def unknown_in(cls, _form: Form) -> Severity:
@@ -176,6 +179,13 @@ class Reader:
             good[key] = self.read(model, item, path)
         elif isinstance(item, Unresolved):
             self.problems.append(self._unresolved("an object", path, item))
+        elif model.lenient and not many:
+            message = f"{path} must be an object, got {shorten(item)}"
+            fix = "it counts as an empty one"
+            self.problems.append(
+                Problem("section", "warning", path, message, fix, source=self.source)
+            )
+            good[key] = self.read(model, {}, path)
         else:
             self._refuse(path, "a list of objects" if many else "an object", key, item)
 
@@ -237,7 +247,7 @@ class Reader:
         """Name a key that this version does not know: it is treated like any unknown one."""
         setting = model.settings()[key]
         numbers = version_numbers(self.version)
-        early = setting.since and numbers and numbers < version_numbers(setting.since)
+        early = is_before(numbers, setting.since)
         late = (
             setting.until
             and numbers
@@ -274,9 +284,10 @@ class Reader:
         near = difflib.get_close_matches(key, known, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
         path = prefix + key
+        shown = path if path.isprintable() and len(path) <= _LONGEST_PATH else shorten(path)
         severity = model.unknown_in(self.form)
         effect = ", which is ignored" if severity == "warning" else ""
-        message = f"{path} must be a known key, got {key!r}{effect}"
+        message = f"{shown} must be a known key, got {shorten(key)}{effect}"
         code = self.code(key, None) if severity == "error" else ""
         return Problem("unknown-key", severity, path, message, fix, code=code, source=self.source)
 
@@ -293,6 +304,7 @@ def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+_LONGEST_PATH = 200
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
 _REPR.maxdict, _REPR.maxlist, _REPR.maxtuple, _REPR.maxlevel = 8, 12, 12, 4

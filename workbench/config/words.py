@@ -40,6 +40,9 @@ PARTS = {
 }
 """How each part of a plan is called."""
 
+FILES = {"npy": "npy files", "bin": "binary containers", "pt": "torch files"}
+"""How each type of file is called."""
+
 
 def explain(config: Config, context: Context, operators: int | None = None) -> str:
     """Say what a form will do; for a refused form say what refuses it."""
@@ -141,7 +144,7 @@ def saved_words(plan: DumpPlan) -> str:
     statistics = f"statistics ({join(plan.statistics)}) computed on the {plan.statistics_on}"
     sample = "" if plan.sample is None else f" (first {plan.sample} elements)"
     shape = "in host format" if plan.host_format else "in the device's format"
-    files = "npy files" if plan.files == "npy" else "binary containers"
+    files = FILES[plan.files]
     tensors = f"as {files}{sample}" if sample else f"whole, as {files} {shape}"
     return {"tensor": tensors, "statistic": f"as {statistics}"}.get(
         plan.saved, f"{tensors} and as {statistics}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from workbench.config.setting import shorten
 from workbench.config.torchair.plan import captures
 from workbench.config.torchair.write import encode
+from workbench.config.words import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,10 @@ GE_TREE = "{time}/{device_id}/{model_name}/{model_id}/{data_index}"
 def notes(settings: Torchair, context: Context) -> Iterator[str]:
     """Say what follows from a form that its plan does not show."""
     dump = settings.dump_config
+    for name, value in settings.environment.model_dump(exclude_unset=True).items():
+        yield f"the script sets {name} to {shorten(value)}"
+    if settings.options:
+        yield f"other options of the CompilerConfig stay as they are: {join(settings.options)}"
     if dump.dump_config_path is not None and not captures(settings):
         yield from _file_notes(settings, context)
     if not dump.enable_dump:

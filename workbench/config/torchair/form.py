@@ -9,15 +9,11 @@ those of `Ascend/torchair`_ ``configs/dump_config.py`` and ``configs/_option_bas
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from workbench.config.context import version_numbers
 from workbench.config.setting import Section, Setting
-
-if TYPE_CHECKING:
-    from workbench.config.context import Context
 
 SOURCE = "Ascend/torchair configs/dump_config.py"
 GUIDE = "TorchAir guide of Ascend Extension for PyTorch"
@@ -54,11 +50,6 @@ OTHER_OPTIONS = (
 _PIECE = r"\d++(?:-\d\d++(?=-))*+(?:-\d++)?+"
 STEP_TEXT = re.compile(rf"(?:{_PIECE}(?:\|{_PIECE})*+\|?+)?+$")
 LAYER_TEXT = re.compile(r'[0-9a-zA-Z_" /\\.]*+$')
-
-
-def version_before(context: Context, since: str) -> bool:
-    """Whether the version that is judged by is older; never if it is not told."""
-    return bool(context.version) and context.release() < version_numbers(since)
 
 
 def _truth(value: Any) -> Any:

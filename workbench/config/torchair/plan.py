@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.config.context import Context
+from workbench.config.context import Context, is_before
 from workbench.config.ge_options import (
     DATA,
     ENABLE,
@@ -22,7 +22,6 @@ from workbench.config.torchair.form import (
     CAPTURE_DUMP_SINCE,
     CAPTURE_MODES,
     LAYER_TEXT,
-    version_before,
 )
 from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
@@ -77,7 +76,7 @@ def acl_file(settings: Torchair, context: Context) -> AclFile:
         return AclFile()
     from workbench.config.surfaces import load
 
-    version = next((cann for torch, cann in CANN if not version_before(context, torch)), "")
+    version = next((cann for torch, cann in CANN if not is_before(context.release(), torch)), "")
     there = replace(context, version=version)
     try:
         config = load(path, "acl")
@@ -105,7 +104,7 @@ def to_plan(settings: Torchair, context: Context) -> DumpPlan:
         return file.config.plan(file.context) if accepted else DumpPlan("", iterations=NEVER)
     dump = settings.dump_config
     if captures(settings):
-        early = version_before(context, CAPTURE_DUMP_SINCE)
+        early = is_before(context.release(), CAPTURE_DUMP_SINCE)
         when = Iterations() if dump.enable_dump and not early else NEVER
         outputs: frozenset[Io] = frozenset(("output",))
         return DumpPlan(dump.dump_path, iterations=when, io=outputs, files="pt")

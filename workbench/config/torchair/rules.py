@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.context import Context
+from workbench.config.context import Context, is_before
 from workbench.config.ge_options import ge_breaches
 from workbench.config.paths import lookup
 from workbench.config.rule import NOTHING, Breach, Example, Rule
@@ -48,7 +48,7 @@ def changed(settings: Torchair, names: Iterable[str]) -> Iterator[Breach]:
 
 def _mode_too_new(settings: Torchair, context: Context) -> Iterator[Breach]:
     since = form.MODE_SINCE.get(settings.mode, "")
-    if since and form.version_before(context, since):
+    if since and is_before(context.release(), since):
         yield Breach("mode", settings.mode, {"since": since, "version": context.version})
 
 
@@ -116,7 +116,7 @@ def _stage_with_ge(settings: Torchair, context: Context) -> Iterator[Breach]:
 
 
 def _capture_never_dumps(settings: Torchair, context: Context) -> Iterator[Breach]:
-    early = form.version_before(context, form.CAPTURE_DUMP_SINCE)
+    early = is_before(context.release(), form.CAPTURE_DUMP_SINCE)
     if captures(settings) and settings.dump_config.enable_dump and early:
         words = {"mode": settings.mode, "since": form.CAPTURE_DUMP_SINCE}
         yield Breach(ON, True, words)

@@ -1,0 +1,168 @@
+"""A form says the same on another surface, or the conversion says what it could not."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from workbench.config import surfaces
+from workbench.config.convert import differences, idle_parts
+from workbench.config.words import PARTS
+from workbench.core.errors import ConfigError
+from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+
+NAMES = list(surfaces.HOMES)
+OTHER = {
+    "path": "/elsewhere",
+    "net_name": "Other",
+    "iterations": Iterations(((1, 2),)),
+    "io": frozenset(["input"]),
+    "select": (Selector("name", "Add"),),
+    "saved": "tensor",
+    "statistics": ("avg",),
+    "sample": 3,
+    "initial_iteration": 7,
+    "kernel_args": True,
+    "kind": "watch",
+    "omit": (Exclusion("type", "Add"),),
+    "watched": ("Add",),
+    "statistics_on": "device",
+    "statistics_precision": "low",
+    "files": "bin",
+    "host_format": False,
+    "limit": 3,
+    "detail": "norm",
+    "overflow": "aicore_overflow",
+    "devices": (1,),
+    "ranks": (1,),
+    "level": "op",
+    "single_op": True,
+    "before_quantisation": True,
+}
+"""Another value for every part of a plan."""
+
+FULL = {
+    kind: DumpPlan("/d", kind=kind, saved="full")
+    for kind in ("data", "overflow", "exception", "watch")
+}
+
+
+def examples(name):
+    """Every accepted form in the tables of a surface, and the one to start with."""
+    surface = surfaces.get(name)
+    yield surfaces.new(name), None
+    for rule in surface.rules:
+        for example in (rule.breaks, rule.keeps):
+            config = surfaces.Config(surface, example.form)
+            if not example.context.here and config.accepted(example.context):
+                yield config, example.context
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("other", NAMES)
+def test_every_accepted_form_converts_and_passes_or_says_why(name, other):
+    for config, context in examples(name):
+        conversion = config.convert(other, context)
+        result = conversion.config
+        assert result.surface.name == other
+        there = context if name == other else context and context.elsewhere()
+        errors = [str(p) for p in result.check(there) if p.severity == "error"]
+        for error in errors:
+            assert f"{error}; fill it in" in conversion.losses, config.data
+        if not errors and name != other:
+            complete(config.plan(context), result.plan(there), conversion.losses)
+
+
+def complete(plan, there, losses):
+    """Assert that every part in which the plans differ, and that counts, is among the losses."""
+    for part in fields(DumpPlan):
+        if getattr(plan, part.name) != getattr(there, part.name):
+            said = any(loss.startswith(PARTS[part.name]) for loss in losses)
+            assert said or part.name in idle_parts(plan) | idle_parts(there), part.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_form_converted_to_its_own_surface_stays_as_it_is(name):
+    for config, context in examples(name):
+        conversion = config.convert(name, context)
+        assert conversion.config.data == config.data
+        assert conversion.losses == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_second_conversion_there_and_back_loses_nothing_more(name):
+    for other in NAMES:
+        there = surfaces.new(name).convert(other).config
+        if there.accepted():
+            back = there.convert(name).config
+            if back.accepted():
+                again = back.convert(other).config.convert(name).config
+                assert again.plan() == back.plan(), other
+
+
+def test_every_part_of_a_plan_has_a_name_and_another_value_here():
+    names = [part.name for part in fields(DumpPlan)]
+    assert list(PARTS) == names == list(OTHER) or set(PARTS) == set(names) == set(OTHER)
+
+
+@pytest.mark.parametrize("part", OTHER)
+def test_a_difference_that_counts_is_said_and_one_that_does_not_is_not(part):
+    told = {}
+    for kind, plan in FULL.items():
+        changed = replace(plan, **{part: OTHER[part]})
+        lines = list(differences(plan, changed))
+        told[kind] = [line for line in lines if line.startswith(PARTS[part])]
+        assert len(lines) == len(told[kind])
+    only = {"overflow": "overflow", "limit": "overflow", "detail": "exception", "watched": "watch"}
+    if part == "kind":
+        assert told["data"]
+        assert not told["watch"]
+    else:
+        assert {kind for kind in FULL if told[kind]} == (
+            {only[part]} if part in only else set(FULL)
+        )
+
+
+@pytest.mark.parametrize(
+    ("saved", "part", "counts"),
+    [
+        ("tensor", "statistics", False),
+        ("tensor", "statistics_on", False),
+        ("tensor", "files", True),
+        ("tensor", "sample", True),
+        ("statistic", "statistics", True),
+        ("statistic", "statistics_precision", True),
+        ("statistic", "files", False),
+        ("statistic", "host_format", False),
+    ],
+)
+def test_what_is_not_saved_makes_no_difference(saved, part, counts):
+    plan = DumpPlan("/d", saved=saved)
+    assert bool(list(differences(plan, replace(plan, **{part: OTHER[part]})))) == counts
+
+
+def test_equal_plans_differ_in_nothing():
+    for plan in FULL.values():
+        assert list(differences(plan, replace(plan))) == []
+
+
+def test_a_refused_form_is_not_converted():
+    with pytest.raises(ConfigError, match="dump_step"):
+        surfaces.new("torchair", dump_config__dump_step="3-").convert("acl")
+
+
+def test_an_unknown_surface_is_named():
+    with pytest.raises(ConfigError, match=r"surface must be one of .*, got 'caffe'"):
+        surfaces.new("torchair").convert("caffe")
+
+
+def test_what_a_form_says_beyond_its_plan_is_among_the_losses():
+    form = surfaces.new("torchair", options={"fusion_config.fusion_switch_file": "/f.cfg"})
+    form = form.set("mode", "reduce-overhead").set("dump_config.data_dump_stage", "original")
+    losses = form.convert("acl").losses
+    assert "dump_config.data_dump_stage 'original' is left behind" in losses
+    assert "options {'fusion_config.fusion_switch_file': '/f.cfg'} is left behind" in losses
+
+
+def test_an_unknown_key_is_among_the_losses():
+    form = surfaces.new("mindspore-cpu").set("common_dump_settings.mine", 1)
+    assert "common_dump_settings.mine is unknown and left behind" in form.convert("acl").losses

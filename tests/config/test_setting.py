@@ -1,0 +1,224 @@
+"""A form is read by its declarations: nothing is raised, nothing is lost, everything is named."""
+
+from typing import Annotated, Literal
+
+import pytest
+from annotated_types import Ge, Le
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.setting import Reader, Section, Setting, Unresolved, always, shorten
+
+
+class Entry(Section):
+    name: Annotated[str, Setting("text", "Name of an entry.", bad=1, required=always)] = ""
+    size: Annotated[int, Ge(0), Setting("a natural number", "Size.", bad=-1)] = 0
+
+
+class Strict(Section):
+    unknown = "error"
+
+    on: Annotated[bool, Setting("true or false", "A switch.", bad="on")] = False
+    new: Annotated[int, Setting("a number", "A newer key.", bad="", since="3.0")] = 0
+
+
+class Form(Section):
+    level: Annotated[Literal["low", "high"], Setting("'low' or 'high'", "How much.", bad="mid")] = (
+        "low"
+    )
+    count: Annotated[int, Ge(0), Le(9), Setting("0 to 9", "How many.", bad=10)] = 0
+    steps: Annotated[tuple[int, ...], Setting("a list of numbers", "Which.", bad="0")] = ()
+    extra: Annotated[
+        int,
+        Setting(
+            "a number", "Read at level high.", bad="x", read=lambda f: f.get("level") == "high"
+        ),
+    ] = 5
+    need: Annotated[
+        str,
+        Setting("text", "Needed at level high.", required=lambda f: f.get("level") == "high"),
+    ] = ""
+    new: Annotated[int, Setting("a number", "A newer key.", since="2.5")] = 0
+    old: Annotated[int, Setting("a number", "An older key.", until="2.3", source="elsewhere")] = 0
+    entries: tuple[Entry, ...] = ()
+    strict: Strict | None = None
+
+
+def read(form, version=""):
+    def code(key, value):
+        return f"{key}={value!r}"
+
+    reader = Reader(form, "the source", version, code)
+    return reader.read(Form, form), reader.problems
+
+
+def told(form, version=""):
+    return [(p.id, p.severity, p.path) for p in read(form, version)[1]]
+
+
+def test_what_fits_is_read_and_what_is_absent_is_at_its_default():
+    settings, problems = read({"level": "high", "need": "x", "steps": [1, 2]})
+    assert problems == []
+    assert (settings.level, settings.steps, settings.count, settings.extra) == (
+        "high",
+        (1, 2),
+        0,
+        5,
+    )
+    assert settings.model_fields_set == {"level", "need", "steps"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("level", value) for value in ("mid", "HIGH", "", None, 1, ["low"], {})),
+        *(("count", value) for value in (-1, 10, 1.0, "1", True, None, [1], 10**30)),
+        *(("steps", value) for value in ("0", 1, {}, None)),
+    ],
+)
+def test_a_value_that_does_not_fit_is_one_error_and_the_setting_keeps_its_default(key, value):
+    settings, (problem,) = read({key: value})
+    assert (problem.id, problem.severity, problem.path) == ("value", "error", key)
+    assert problem.message.startswith(f"{key} must be ")
+    assert problem.message.endswith(f", got {value!r}")
+    assert problem.code == f"{key}={value!r}"
+    assert problem.source == "the source"
+    assert getattr(settings, key) == Form.model_fields[key].default
+    assert key not in settings.model_fields_set
+
+
+def test_the_wrong_element_of_a_list_is_named():
+    _, (problem,) = read({"steps": [1, "2", 3]})
+    assert problem.path == "steps[1]"
+    assert str(problem) == "steps[1] must be a list of numbers, got '2'"
+
+
+def test_a_setting_that_is_not_read_may_hold_anything_and_is_mentioned():
+    assert told({"extra": "x"}) == [("value-unread", "hint", "extra")]
+    assert told({"extra": "x", "level": "high", "need": ""}) == [("value", "error", "extra")]
+
+
+def test_a_needed_key_is_missing_only_where_it_is_needed():
+    assert told({}) == []
+    assert told({"level": "high"}) == [("missing", "error", "need")]
+    assert told({"entries": [{}, {"name": "b"}]}) == [("missing", "error", "entries[0].name")]
+
+
+def test_sections_and_lists_of_sections_are_read_in_depth():
+    settings, problems = read({"entries": [{"name": "a", "size": -1}], "strict": {"on": True}})
+    assert [(p.path, p.id) for p in problems] == [("entries[0].size", "value")]
+    assert settings.entries[0].name == "a"
+    assert settings.strict.on is True
+
+
+@pytest.mark.parametrize(
+    ("form", "path", "expected"),
+    [
+        ({"entries": {}}, "entries", "a list of objects"),
+        ({"entries": 3}, "entries", "a list of objects"),
+        ({"entries": [{"name": "a"}, 3]}, "entries[1]", "an object"),
+        ({"strict": []}, "strict", "an object"),
+        ({"strict": True}, "strict", "an object"),
+    ],
+)
+def test_what_is_no_section_is_refused(form, path, expected):
+    _, (problem,) = read(form)
+    assert (problem.id, problem.path) == ("value", path)
+    assert f"must be {expected}, got" in problem.message
+
+
+def test_an_unknown_key_is_kept_and_its_neighbour_is_named():
+    settings, (problem,) = read({"cuont": {"a": [1]}})
+    assert str(problem) == (
+        "cuont must be a known key, got 'cuont', which is ignored; did you mean 'count'?"
+    )
+    assert (problem.severity, problem.code) == ("warning", "")
+    assert settings.model_extra == {"cuont": {"a": [1]}}
+
+
+def test_an_unknown_key_of_a_strict_section_is_an_error_with_a_code():
+    _, (problem,) = read({"strict": {"zzz": 1}})
+    assert str(problem) == "strict.zzz must be a known key, got 'zzz'; known: ['on', 'new']"
+    assert (problem.severity, problem.code) == ("error", "zzz=None")
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "fits"),
+    [
+        ("new", "", True),
+        ("new", "2.4.9", False),
+        ("new", "2.5", True),
+        ("new", "2.10", True),
+        ("old", "", True),
+        ("old", "2.2", True),
+        ("old", "2.3", True),
+        ("old", "2.3.1", True),
+        ("old", "2.4", False),
+    ],
+)
+def test_a_key_of_another_version_is_a_warning(key, version, fits):
+    assert told({key: 1}, version) == ([] if fits else [("version", "warning", key)])
+
+
+def test_a_key_of_another_version_is_an_error_where_unknown_ones_are():
+    _, (problem,) = read({"strict": {"new": 1}}, "2.0")
+    assert (problem.id, problem.severity, problem.code) == ("version", "error", "new=None")
+    assert str(problem) == (
+        "strict.new must be absent with version 2.0, got 1; it is read since 3.0 only"
+    )
+
+
+def test_a_declaration_may_name_its_own_source():
+    assert read({"old": "x"})[1][0].source == "elsewhere"
+
+
+@pytest.mark.parametrize("key", ["count", "strict"])
+def test_what_only_a_run_knows_is_shown_and_not_judged(key):
+    settings, (problem,) = read({key: Unresolved("f(x)")})
+    assert (problem.id, problem.severity, problem.path) == ("unresolved", "hint", key)
+    assert "got the expression 'f(x)'" in problem.message
+    assert getattr(settings, key) == Form.model_fields[key].default
+
+
+def test_settings_and_sections_together_are_the_fields_of_a_form():
+    assert [*Form.settings(), *Form.sections()] == list(Form.model_fields)
+    assert Form.sections() == {"entries": (Entry, True), "strict": (Strict, False)}
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(max_size=3) | st.sampled_from(["name", "size", "on"]), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(Form.model_fields)) | st.text(max_size=3), ANY))
+def test_any_form_is_read_and_every_problem_lies_at_one_of_its_keys(form):
+    settings, problems = read(form)
+    assert isinstance(settings, Form)
+    for problem in problems:
+        assert problem.path.startswith((*map(str, form), "need"))
+        assert problem.message.count("\n") == 0
+
+
+@given(ANY, st.integers(10, 200))
+def test_a_shown_value_is_short_and_on_one_line(value, width):
+    text = shorten(value, width)
+    assert len(text) <= width
+    assert "\n" not in text
+    if len(repr(value)) <= min(width, 30) and isinstance(value, str | int | None):
+        assert text == repr(value)
+
+
+def test_a_large_value_is_shown_cheaply():
+    assert len(shorten(list(range(10**6)))) <= 80
+    assert len(shorten("x" * 10**7)) <= 80
+    deep = []
+    for _ in range(10**5):
+        deep = [deep]
+    assert len(shorten(deep)) <= 80
