@@ -1,0 +1,60 @@
+"""Reader of GE's graph dumps ``ge_proto_{index}_{stage}.txt`` and ``ge_proto_{index}_graph_{id}_{stage}.txt``.
+
+Such a file is the text form of ge.proto's ``ModelDef`` (`workbench.ir.ge_fields`). Every ``DUMP_GE_GRAPH``
+level is read; level 3 has names, types and edges alone. The whole text is checked while it is read, so
+an attribute that is parsed later, when it is first used, cannot fail. `workbench.ir.ge_graph` says how
+the fields become a graph.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.core.errors import FormatError
+from workbench.graph.nodes import Graph
+from workbench.ir.ge_canonical import read_op
+from workbench.ir.ge_graph import model_graph
+from workbench.ir.ge_scan import Scanner
+
+_GRAPH_ID = re.compile(r"ge_proto_\d+_graph_(\d{1,18})_")
+
+MAX_BYTES = 1 << 31
+"""Largest file that is read; a real operator takes about 10 KB, weights (level 1) come on top."""
+
+
+def read_ge_text(path: str | Path) -> Graph:
+    """Read a dumped graph; raises FormatError if the file cannot be read or is malformed.
+
+    ``graph_id`` comes from a file name of the form ``ge_proto_{index}_graph_{id}_{stage}.txt``.
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            message = f"{path}: graph must be smaller than {MAX_BYTES} bytes, got {size}"
+            raise FormatError(message)
+        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+    except OSError as error:
+        message = f"{path}: graph must be a readable file, got {error.strerror or error}"
+        raise FormatError(message) from error
+    found = _GRAPH_ID.match(path.name)
+    graph = parse_ge_text(text, str(path))
+    return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)
+
+
+def parse_ge_text(text: str, where: str = "<text>") -> Graph:
+    """Parse the text of a dumped graph; ``where`` starts the message of an error."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    scanner = Scanner(text, where, read_op)
+    model, _ = scanner.message("ModelDef", 0)
+    graph = model_graph(model)
+    if graph is None:
+        message = f"{where}:1: graph must begin with 'graph {{', got none; is it a ge_proto_*.txt?"
+        raise FormatError(message)
+    if scanner.unknown and not any(part.ops for part in (graph, *graph.subgraphs)):
+        message = f"{where}:1: graph must hold blocks 'op {{', got other fields alone; is it a ge_proto_*.txt?"
+        raise FormatError(message)
+    return replace(graph, unknown_lines=graph.unknown_lines + scanner.unknown)
