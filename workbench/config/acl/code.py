@@ -86,7 +86,8 @@ def _shell(dump: Dump) -> Iterator[str]:
 
 
 def _remarks(dump: Dump, file: str) -> Iterator[str]:
-    yield f"acl.init({file}) alone does it too, once in a process; init_dump then fails."
+    fails = "" if kind_of(dump) == "exception" else "; init_dump then fails"
+    yield f"acl.init({file}) alone does it too, once in a process{fails}."
     if DETAIL.get(dump.dump_scene) == "detail":
         yield "set_dump comes before set_device, and finalize_dump has no effect on this dump."
     else:

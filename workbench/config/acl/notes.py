@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.config.acl.form import EXCEPTIONS, Dump
 from workbench.config.acl.plan import DETAIL
 from workbench.config.acl.reading import exception_root, is_old, kind_of, remote, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.acl.form import AclForm, Dump
+    from workbench.config.acl.form import AclForm
     from workbench.config.context import Context
 
 _LOADED = (
@@ -36,6 +37,7 @@ def notes(form: AclForm, context: Context) -> Iterator[str]:
         yield from _exception(dump, context)
         return
     if kind == "none":
+        yield from _environment(context)
         return
     yield from _tree(dump, context)
     if kind == "data":
@@ -119,6 +121,16 @@ def _exception(dump: Dump, context: Context) -> Iterator[str]:
     }[detail]
     if detail == "detail":
         yield from _DETAIL
+
+
+def _environment(context: Context) -> Iterator[str]:
+    """Say which exception dump the variables ask for where the file asks for nothing."""
+    scene, collect = map(context.variable, ("ASCEND_DUMP_SCENE", "NPU_COLLECT_PATH"))
+    if scene in EXCEPTIONS[1:]:
+        root, _ = exception_root(Dump(), context)
+        yield f"ASCEND_DUMP_SCENE asks for a dump of operators that fail, below {root}"
+    elif collect:
+        yield f"NPU_COLLECT_PATH asks for a norm dump of operators that fail, below {collect}"
 
 
 _DETAIL = (

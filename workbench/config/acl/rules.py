@@ -97,12 +97,12 @@ def order(problem: Problem, data: Mapping[str, Any]) -> tuple[int, ...]:
     way = steps(problem.path)
     if problem.id == "missing":
         return (_RULE, _PATH_PHASE, 0, 0)
-    if problem.id == "stats-value" or _is_choice(way, lookup(data, problem.path)):
-        return (_VALUE, _VALUES.index(str(way[1])), *_numbers(way))
     if problem.id in _PLACE:
         phase, index = _PLACE[problem.id]
         entry = next(_numbers(way), 0) if phase == _LIST_PHASE else 0
         return (_RULE, phase, entry, index)
+    if problem.id == "stats-value" or _is_choice(way, lookup(data, problem.path)):
+        return (_VALUE, _VALUES.index(str(way[1])), *_numbers(way))
     return (_TYPE, *_type_place(way))
 
 
@@ -135,8 +135,9 @@ def examine(text: str) -> Iterator[Problem]:
         fix = "name types or models instead of operators"
         yield Problem("file-size", "error", "", message, fix, code=code, source=ACL_PARSER)
         return
-    for kind, opening, closing in (("object", "{", "}"), ("list", "[", "]")):
-        depth = _nesting(text, opening, closing)
+    depths = _depths(text)
+    for bracket, kind in (("{", "object"), ("[", "list")):
+        depth = depths[bracket]
         if depth > MAX_NESTING:
             message = f"text must have {kind}s at most {MAX_NESTING} deep, got {depth}"
             fix = "brackets inside of texts count too"
@@ -144,12 +145,17 @@ def examine(text: str) -> Iterator[Problem]:
             yield Problem("nesting", "error", "", message, fix, code=code, source=ACL_PARSER)
 
 
-def _nesting(text: str, opening: str, closing: str) -> int:
-    depth = deepest = 0
-    for bracket in _BRACKETS.findall(text):
-        if bracket == opening:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif bracket == closing:
-            depth = max(depth - 1, 0)
+def _depths(text: str) -> dict[str, int]:
+    """Depth of each kind of bracket; a closing one too many counts for nothing."""
+    depth, deepest = {"{": 0, "[": 0}, {"{": 0, "[": 0}
+    if max(map(text.count, deepest)) <= MAX_NESTING:
+        return deepest
+    for match in _BRACKETS.finditer(text):
+        bracket = match[0]
+        if bracket in depth:
+            depth[bracket] += 1
+            deepest[bracket] = max(deepest[bracket], depth[bracket])
+        else:
+            opening = "{" if bracket == "}" else "["
+            depth[opening] = max(depth[opening] - 1, 0)
     return deepest

@@ -35,13 +35,11 @@ def _step(form: AclForm, context: Context) -> Iterator[Breach]:
         return
     pieces = list(step_pieces(dump.dump_step))
     if len(pieces) > MAX_PIECES:
-        words = {"demand": f"have at most {MAX_PIECES} pieces"}
-        yield Breach("dump.dump_step", dump.dump_step, words)
+        yield Breach("dump.dump_step", dump.dump_step, {"fault": f"it has {len(pieces)} pieces"})
         return
     for index, (piece, fault) in enumerate(pieces):
         if fault:
-            demand = f"{fault} in its piece {index + 1}"
-            yield Breach("dump.dump_step", piece, {"demand": demand})
+            yield Breach("dump.dump_step", piece, {"fault": f"piece {index + 1} must {fault}"})
 
 
 def _empty(key: str, form: AclForm, context: Context) -> Iterator[Breach]:
@@ -139,8 +137,8 @@ STEPS = (
         id="step",
         severity="error",
         find=_step,
-        must="{demand}",
-        fix="write numbers and ranges like '0|5-8'",
+        must=f"hold at most {MAX_PIECES} numbers and ranges joined by '|'",
+        fix="{fault}, as in '0|5-8'",
         source=ADUMP,
         breaks=data(dump_step="5|"),
         keeps=data(dump_step="0|5-5|7-9"),

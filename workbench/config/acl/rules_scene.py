@@ -32,13 +32,13 @@ def _statistics(form: AclForm, context: Context) -> Iterator[Breach]:
 def _scene_debug(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     if dump.dump_scene and dump.dump_debug == "on":
-        yield Breach("dump.dump_debug", "on", {"scene": dump.dump_scene})
+        yield Breach("dump.dump_debug", "on")
 
 
 def _scene_switch(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     if dump.dump_scene and dump.dump_op_switch == "on":
-        yield Breach("dump.dump_op_switch", "on", {"scene": dump.dump_scene})
+        yield Breach("dump.dump_op_switch", "on")
 
 
 def _watch_mode(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -133,7 +133,7 @@ SCENES = (
         id="scene-debug",
         severity="error",
         find=_scene_debug,
-        must="be off with dump_scene '{scene}'",
+        must="be off with a dump_scene",
         fix="an overflow dump needs a run of its own",
         source=ADUMP,
         breaks=scene(dump_debug="on"),
@@ -144,7 +144,7 @@ SCENES = (
         id="scene-op-switch",
         severity="error",
         find=_scene_switch,
-        must="be off with dump_scene '{scene}'",
+        must="be off with a dump_scene",
         fix="a dump of single operators needs a run of its own",
         source=ADUMP,
         breaks=scene(dump_op_switch="on"),
@@ -212,8 +212,8 @@ PATHS = (
         id="path-remote",
         severity="error",
         find=_remote_folder,
-        must="have letters, digits and -=[];\\,./!@#$%^&*()_+{{}}:? behind the address",
-        fix="take other characters",
+        must="have letters, digits and ASCII marks behind the address",
+        fix="no blanks, quotes, '~', '|', '<' or '>'",
         source=ADUMP,
         breaks=data(dump_path="10.0.0.1:/my dump"),
         keeps=data(dump_path="10.0.0.1:/dump"),

@@ -38,7 +38,7 @@ def _scene_keys(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     for key in _SCENE_KEYS if dump.dump_scene in EXCEPTIONS else ():
         if key in dump.model_fields_set and getattr(dump, key) != "on":
-            yield Breach(f"dump.{key}", getattr(dump, key), {"scene": dump.dump_scene})
+            yield Breach(f"dump.{key}", getattr(dump, key))
 
 
 def _watch_keys(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -87,7 +87,7 @@ SCENE_KEYS, SCENE_KEYS_REFUSED = _both(
         id="scene-key",
         severity="warning",
         find=_scene_keys,
-        must="be absent with dump_scene '{scene}'",
+        must="be absent in an exception dump",
         fix="it is not read",
         source=ADUMP,
         breaks=scene(dump_list=[{"layer": []}]),

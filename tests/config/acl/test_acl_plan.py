@@ -1,0 +1,350 @@
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.config.acl.surface import ACL
+from workbench.config.context import Context
+from workbench.config.convert import differences
+from workbench.config.help import surface_help
+from workbench.config.schema import json_schema
+from workbench.config.surface import Config, read_text
+from workbench.core.errors import ConfigError
+from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
+
+BINARY = {"files": "bin", "host_format": False}
+
+
+def plan_of(context=None, **dump):
+    return Config(ACL, {"dump": {"dump_path": "d"} | dump}).plan(context)
+
+
+def back(plan):
+    """The form of a plan, which must be one that adump takes."""
+    config = Config(ACL, ACL.from_plan(plan).data)
+    assert [p for p in config.check() if p.severity == "error"] == []
+    return config
+
+
+@pytest.mark.parametrize(
+    ("text", "ranges"),
+    [
+        ("", None),
+        ("3", ((3, 3),)),
+        ("0|5-8", ((0, 0), (5, 8))),
+        ("007", ((7, 7),)),
+        ("9" * 5000, ((2**63 - 1, 2**63 - 1),)),
+    ],
+)
+def test_steps(text, ranges):
+    assert plan_of(dump_list=[{}], dump_step=text).iterations == Iterations(ranges)
+
+
+def test_steps_of_an_overflow_dump_are_read_as_far_as_they_can_be():
+    assert plan_of(dump_debug="on", dump_step="x|3").iterations == Iterations(((3, 3),))
+    assert plan_of(dump_debug="on", dump_step="x").iterations == Iterations(())
+
+
+def test_modes():
+    modes = {
+        mode: plan_of(dump_list=[{}], dump_mode=mode).io for mode in ("input", "output", "all")
+    }
+    assert modes == {"input": {"input"}, "output": {"output"}, "all": BOTH}
+    assert plan_of(dump_list=[{}]).io == {"output"}
+
+
+def test_statistics():
+    every = ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
+    default = plan_of(dump_list=[{}], dump_data="stats")
+    assert (default.saved, default.statistics, default.statistics_on) == (
+        "statistic",
+        every,
+        "device",
+    )
+    chosen = ["L2norm", "Negative Inf", "Max", "Max"]
+    plan = plan_of(dump_list=[{}], dump_data="stats", dump_stats=chosen)
+    assert plan.statistics == ("max", "negative inf count", "l2norm")
+
+
+NAME = {"name": "n", "pos": ["output1", "input02", "input0", "bad"]}
+SELECTIONS = {
+    "everything": ([{}], ()),
+    "a model": ([{"model_name": "m"}], (Selector("all", model="m"),)),
+    "operators of a model": (
+        [{"model_name": "m", "layer": ["b", "a", "b"]}],
+        (Selector("name", "b", model="m"), Selector("name", "a", model="m")),
+    ),
+    "operators of any model": ([{"layer": ["a"]}], (Selector("name", "a"),)),
+    "a range": (
+        [{"model_name": "m", "opname_range": [{"begin": "a", "end": "b"}]}],
+        (Selector("range", "a", "b", "m"),),
+    ),
+    "a range and operators": (
+        [{"model_name": "m", "layer": ["c"], "opname_range": [{"begin": "a", "end": "b"}]}],
+        (Selector("name", "c", model="m"), Selector("range", "a", "b", "m")),
+    ),
+    "the last entry of a model": (
+        [{"model_name": "m", "layer": ["a"]}, {"model_name": "m"}],
+        (Selector("all", model="m"),),
+    ),
+    "an entry without a model hides the others": (
+        [{"model_name": "m"}, {"layer": ["a"]}],
+        (Selector("name", "a"),),
+    ),
+}
+
+
+@pytest.mark.parametrize(("items", "select"), SELECTIONS.values(), ids=SELECTIONS)
+def test_selection(items, select):
+    assert plan_of(dump_list=items, dump_level="op").select == select
+
+
+def test_omissions():
+    items = [
+        {"model_name": "m", "opname_blacklist": [NAME], "optype_blacklist": [NAME | {"pos": []}]},
+        {"model_name": "m", "opname_blacklist": [{"name": "n", "pos": ["input1"]}]},
+        {"optype_blacklist": [{"name": "T", "pos": ["input0"]}, {"pos": ["input0"]}]},
+    ]
+    assert plan_of(dump_list=items, dump_level="op").omit == (
+        Exclusion("type", "T", ("input0",)),
+        Exclusion("name", "n", ("input0", "input1", "input2", "output1"), "m"),
+    )
+
+
+def test_a_watch_takes_the_last_entry():
+    items = [{"layer": ["A"], "watcher_nodes": ["B"]}, {"watcher_nodes": ["C", "D"]}]
+    plan = plan_of(dump_list=items, dump_scene="watcher")
+    assert (plan.kind, plan.watched, plan.select, plan.io) == ("watch", ("C", "D"), (), {"output"})
+
+
+@pytest.mark.parametrize(
+    "dump",
+    [{}, {"dump_list": []}, {"dump_op_switch": "off"}, {"dump_scene": "watcher"}],
+)
+def test_plans_of_nothing(dump):
+    assert plan_of(**dump) == DumpPlan("d", iterations=Iterations(()), **BINARY)
+
+
+def test_a_refused_form_has_no_plan():
+    with pytest.raises(ConfigError, match="dump_debug"):
+        plan_of(dump_debug="x")
+
+
+def test_older_acl_does_not_see_newer_keys():
+    dump = {"dump_list": [{"model_name": "m"}], "dump_level": "op", "dump_data": "stats"}
+    plan = plan_of(Context("8.0"), **dump, dump_stats=["L2norm"])
+    assert (plan.level, len(plan.statistics)) == ("all", 6)
+
+
+def losses(plan):
+    return list(differences(plan, back(plan).plan()))
+
+
+def test_what_cannot_be_said_becomes_more_and_is_listed():
+    selectors = (Selector("regex", "a.*"), Selector("type", "Add"), Selector("marked"))
+    plan = DumpPlan("/d", select=selectors, statistics=("max", "min", "l2norm"), **BINARY)
+    assert losses(plan) == [
+        "the operators names that match 'a.*', types with 'Add' in them and operators marked with "
+        "set_dump cannot be said there; it becomes every operator"
+    ]
+
+
+def test_part_of_a_list_that_can_be_said_is_kept():
+    plan = DumpPlan("/d", select=(Selector("regex", "a.*"), Selector("name", "b")), **BINARY)
+    assert back(plan).plan().select == (Selector("name", "b"),)
+
+
+def test_from_mindspores_words():
+    plan = DumpPlan(
+        "/d",
+        saved="full",
+        statistics=("max", "md5"),
+        iterations=Iterations.parse("9-3"),
+    )
+    assert back(plan).data == {"dump": {"dump_path": "/d", "dump_list": []}}
+    plan = DumpPlan("/d", saved="statistic", statistics=("md5", "l2norm", "max"))
+    assert back(plan).data["dump"] == {
+        "dump_path": "/d",
+        "dump_list": [{}],
+        "dump_mode": "all",
+        "dump_op_switch": "off",
+        "dump_data": "stats",
+        "dump_stats": ["Max", "L2norm"],
+    }
+
+
+def test_more_than_a_hundred_pieces_are_cut():
+    plan = DumpPlan("/d", iterations=Iterations(tuple((i, i) for i in range(0, 300, 2))))
+    assert len(back(plan).plan().iterations.ranges) == 100
+
+
+def test_more_than_a_hundred_omissions_of_a_model_are_kept():
+    omit = tuple(Exclusion("name", f"n{i:03}", ("input0",), "m") for i in range(250))
+    plan = DumpPlan(
+        "/d", select=(Selector("name", "a", model="m"),), omit=omit, level="op", **BINARY
+    )
+    again = back(plan).plan()
+    assert (again.omit, again.select) == (plan.omit, plan.select)
+
+
+def test_a_form_for_the_newest_release_passes_it():
+    for kind in ("exception", "overflow", "watch", "data"):
+        plan = DumpPlan(
+            "/d", kind=kind, watched=("C",), detail="norm" if kind == "exception" else ""
+        )
+        form = Config(ACL, ACL.from_plan(plan).data)
+        found = form.check(Context("9.2"))
+        assert [p for p in found if p.severity == "error"] == []
+
+
+@pytest.mark.parametrize("path", ["", "10.0.0.1:", "10.0.0.1:a b", "x" * 600])
+def test_a_path_that_is_refused_is_replaced(path):
+    assert back(DumpPlan(path)).data["dump"]["dump_path"] == "./"
+
+
+NAMES = st.sampled_from(["a", "b", "net/conv", "", "m", "x y"])
+SLOTS = st.sampled_from(["input0", "output1", "input12", "bad", "input"])
+RANGES = st.tuples(st.integers(0, 20), st.integers(0, 20))
+PLANS = st.builds(
+    DumpPlan,
+    path=st.sampled_from(["", "/d", "o", "10.0.0.1:/d", "10.0.0.1:", "$HOME"]),
+    kind=st.sampled_from(["data", "overflow", "exception", "watch"]),
+    iterations=st.builds(Iterations, st.none() | st.lists(RANGES, max_size=4).map(tuple)),
+    io=st.sampled_from([BOTH, frozenset(["input"]), frozenset(["output"]), frozenset()]),
+    select=st.lists(
+        st.builds(
+            Selector,
+            st.sampled_from(["regex", "name", "type", "marked", "range", "all"]),
+            NAMES,
+            NAMES,
+            NAMES,
+        ),
+        max_size=4,
+    ).map(tuple),
+    omit=st.lists(
+        st.builds(
+            Exclusion,
+            st.sampled_from(["name", "type"]),
+            NAMES,
+            st.lists(SLOTS, max_size=3).map(tuple),
+            NAMES,
+        ),
+        max_size=4,
+    ).map(tuple),
+    watched=st.lists(NAMES, max_size=3).map(tuple),
+    saved=st.sampled_from(["tensor", "statistic", "full"]),
+    statistics=st.lists(st.sampled_from(CATEGORIES), max_size=5).map(tuple),
+    detail=st.sampled_from(["", "brief", "norm", "detail"]),
+    overflow=st.sampled_from(["all", "aicore_overflow"]),
+    level=st.sampled_from(["all", "op", "kernel"]),
+    single_op=st.booleans(),
+    sample=st.none() | st.integers(1, 9),
+    files=st.sampled_from(["npy", "bin"]),
+)
+
+
+@given(PLANS)
+def test_a_plan_said_once_can_be_said_again(plan):
+    said = back(plan).plan()
+    assert back(said).plan() == said
+
+
+TEXTS = st.sampled_from(["a", "b", "m", ""])
+LISTS = st.lists(TEXTS, max_size=3)
+BARRED = st.lists(
+    st.fixed_dictionaries({}, optional={"name": TEXTS, "pos": st.lists(SLOTS, max_size=3)}),
+    max_size=3,
+)
+ITEMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "model_name": TEXTS,
+        "layer": LISTS,
+        "watcher_nodes": LISTS,
+        "optype_blacklist": BARRED,
+        "opname_blacklist": BARRED,
+        "opname_range": st.lists(
+            st.fixed_dictionaries({}, optional={"begin": TEXTS, "end": TEXTS}), max_size=2
+        ),
+    },
+)
+DUMPS = st.fixed_dictionaries(
+    {},
+    optional={
+        "dump_path": st.sampled_from(["d", "/d", "$HOME", "", "10.0.0.1:/d", "10.0.0.1:"]),
+        "dump_mode": st.sampled_from(["input", "output", "all", "x"]),
+        "dump_op_switch": st.sampled_from(["on", "off"]),
+        "dump_level": st.sampled_from(["op", "op", "kernel", "all"]),
+        "dump_scene": st.sampled_from(["watcher", "lite_exception", "aic_err_norm_dump"]),
+        "dump_data": st.sampled_from(["tensor", "stats"]),
+        "dump_debug": st.sampled_from(["on", "off"]),
+        "dump_kernel_data": st.sampled_from(["all", "printf,assert"]),
+        "dump_step": st.sampled_from(["", "0", "3-3", "0|5-8", "9-3", "x", "5|"]),
+        "dump_stats": st.lists(st.sampled_from(["Max", "Nan", "L2norm"]), max_size=3),
+        "dump_list": st.lists(ITEMS, max_size=3),
+    },
+)
+CONTEXTS = st.sampled_from([Context(), Context("9.2"), Context(env={"ASCEND_WORK_PATH": "/w"})])
+
+
+@settings(suppress_health_check=[HealthCheck.filter_too_much], max_examples=200)
+@given(DUMPS, CONTEXTS)
+def test_an_accepted_form_converts_to_itself(dump, context):
+    config = Config(ACL, {"dump": dump})
+    if not config.accepted(context):
+        with pytest.raises(ConfigError):
+            config.plan(context)
+        return
+    plan = config.plan(context)
+    assert back(plan).plan(context) == plan
+    assert config.explain(context).startswith("AscendCL acl.json, judged by CANN")
+
+
+@given(DUMPS)
+def test_data_to_text_and_back(dump):
+    data = {"dump": dump, "other": [1, None]}
+    assert json.loads(read_text(ACL, Config(ACL, data).to_text()).to_text()) == data
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "pos", "layer", "model_name", "x"]), inner, max_size=3
+        )
+    ),
+    max_leaves=6,
+)
+KEYS = [*ACL.model.sections()["dump"][0].model_fields, "other"]
+GARBAGE = st.dictionaries(
+    st.sampled_from(["dump", "x"]),
+    JSON | st.dictionaries(st.sampled_from(KEYS), JSON | st.sampled_from(["on", "op"]), max_size=5),
+)
+
+
+@given(GARBAGE, st.sampled_from([Context(), Context("8.0"), Context("9.2"), Context(here=True)]))
+def test_nothing_makes_it_stumble(data, context):
+    config = Config(ACL, data)
+    found = config.check(context)
+    assert all(p.path.startswith("dump") or p.id == "unknown-key" for p in found)
+    assert config.explain(context)
+    assert config.code(context)
+    assert json.loads(config.to_text()) == data
+    refused = any(p.severity == "error" for p in found)
+    if refused:
+        with pytest.raises(ConfigError):
+            config.plan(context)
+    else:
+        assert config.plan(context).files == "bin"
+
+
+def test_schema_and_help_come_from_the_declarations():
+    schema = json_schema(ACL)["properties"]["dump"]["properties"]
+    assert schema["dump_mode"]["enum"] == ["input", "output", "all"]
+    assert schema["dump_list"]["items"]["properties"]["layer"]["type"] == "array"
+    assert "null" not in json.dumps(schema)
+    text = surface_help(ACL, "dump_step")
+    assert "error [step]" in text
+    assert "hint [volume]" in text
