@@ -249,3 +249,31 @@ def test_words_on_what_the_environment_asks_for(env, words):
     text = surfaces.of("acl", {"dump": {}}).explain(Context(env=env))
     assert words in text
     assert ("operators that fail" in text) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("dump", "message"),
+    [
+        (
+            {"dump_path": "d", "dump_list": [{}], "dump_step": "5|"},
+            "dump.dump_step must hold at most 100 numbers and ranges joined by '|', got '5|'; "
+            "piece 2 must consist of digits, as in '0|5-8'",
+        ),
+        (
+            {"dump_path": "d", "dump_list": [{"model_name": "m", "layer": []}]},
+            "dump.dump_list[0].layer must name operators, got []; leave the key out to mean all",
+        ),
+        (
+            {"dump_path": "d", "dump_op_switch": "on", "dump_stats": ["Max"]},
+            "dump.dump_stats must be absent unless dump_data is 'stats', got ['Max']; "
+            "set dump_data to 'stats'",
+        ),
+        (
+            {"dump_list": [{}]},
+            "dump.dump_path must be a folder, as text, got nothing; add the key",
+        ),
+    ],
+)
+def test_messages(dump, message):
+    (problem,) = (p for p in surfaces.of("acl", {"dump": dump}).check() if p.severity == "error")
+    assert str(problem) == message

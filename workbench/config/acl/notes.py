@@ -56,9 +56,8 @@ def _tree(dump: Dump, context: Context) -> Iterator[str]:
     root = (place.folder if place else dump.dump_path).rstrip("/")
     device = f"{root}/{{YYYYMMDDHHMMSS}}/{context.device}"
     where = f" on {place.host}" if place else ""
-    if kind_of(dump) != "data" or dump.dump_list or dump.dump_op_switch == "off":
-        model = f"{device}/{{model_name}}/{{model_id}}/{{data_index}}/"
-        yield f"files of models go to {model}{where}; data_index counts the executions from 0"
+    model = f"{device}/{{model_name}}/{{model_id}}/{{data_index}}/"
+    yield f"files of models go to {model}{where}; data_index counts the executions from 0"
     if dump.dump_op_switch == "on":
         yield f"files of single operators go to {device}/{where}, without levels of a model"
 

@@ -43,7 +43,7 @@ def _nothing(form: AclForm, context: Context) -> Iterator[Breach]:
         yield Breach("dump", {})
     elif kind_of(dump) == "none":
         given = "dump_list" in dump.model_fields_set
-        yield Breach("dump.dump_list", () if given else NOTHING)
+        yield Breach("dump.dump_list", [] if given else NOTHING)
 
 
 def _ge_list(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -51,7 +51,7 @@ def _ge_list(form: AclForm, context: Context) -> Iterator[Breach]:
     empty = is_read(dump) and dump.dump_op_switch == "off" and not dump.dump_list
     if empty and kind_of(dump) in ("none", "watch"):
         given = "dump_list" in dump.model_fields_set
-        yield Breach("dump.dump_list", () if given else NOTHING)
+        yield Breach("dump.dump_list", [] if given else NOTHING)
 
 
 def _collect(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -80,7 +80,7 @@ def _shadowed(form: AclForm, context: Context) -> Iterator[Breach]:
 def _watch_entries(form: AclForm, context: Context) -> Iterator[Breach]:
     items = [row for row in checked_items(form, context) if row[2].dump_scene == "watcher"]
     for path, entry, _ in items[:-1]:
-        yield Breach(path, entry.watcher_nodes)
+        yield Breach(path, list(entry.watcher_nodes))
 
 
 def _watch_same(form: AclForm, context: Context) -> Iterator[Breach]:

@@ -37,16 +37,18 @@ def _step(form: AclForm, context: Context) -> Iterator[Breach]:
     if len(pieces) > MAX_PIECES:
         yield Breach("dump.dump_step", dump.dump_step, {"fault": f"it has {len(pieces)} pieces"})
         return
-    for index, (piece, fault) in enumerate(pieces):
+    for index, (_, fault) in enumerate(pieces):
         if fault:
-            yield Breach("dump.dump_step", piece, {"fault": f"piece {index + 1} must {fault}"})
+            yield Breach(
+                "dump.dump_step", dump.dump_step, {"fault": f"piece {index + 1} must {fault}"}
+            )
 
 
 def _empty(key: str, form: AclForm, context: Context) -> Iterator[Breach]:
     for path, entry, dump in checked_items(form, context):
         given = key in entry.model_fields_set
         if given and not getattr(entry, key) and dump.dump_op_switch == "off":
-            yield Breach(f"{path}.{key}", getattr(entry, key))
+            yield Breach(f"{path}.{key}", "" if key == "model_name" else [])
 
 
 def _empty_model(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -61,7 +63,7 @@ def _watch_nodes(form: AclForm, context: Context) -> Iterator[Breach]:
     for path, entry, dump in checked_items(form, context):
         if dump.dump_scene == "watcher" and not entry.watcher_nodes:
             given = "watcher_nodes" in entry.model_fields_set
-            yield Breach(f"{path}.watcher_nodes", () if given else NOTHING)
+            yield Breach(f"{path}.watcher_nodes", [] if given else NOTHING)
 
 
 def _watch_model(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -73,7 +75,7 @@ def _watch_model(form: AclForm, context: Context) -> Iterator[Breach]:
 def _nodes_elsewhere(form: AclForm, context: Context) -> Iterator[Breach]:
     for path, entry, dump in checked_items(form, context):
         if dump.dump_scene != "watcher" and entry.watcher_nodes:
-            yield Breach(f"{path}.watcher_nodes", entry.watcher_nodes)
+            yield Breach(f"{path}.watcher_nodes", list(entry.watcher_nodes))
 
 
 def _blacklist_size(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -116,20 +118,20 @@ def _old_list(form: AclForm, context: Context) -> Iterator[Breach]:
     needed = is_old(context) and is_checked(dump) and dump.dump_op_switch == "off"
     if needed and not dump.dump_list:
         given = "dump_list" in dump.model_fields_set
-        yield Breach("dump.dump_list", () if given else NOTHING)
+        yield Breach("dump.dump_list", [] if given else NOTHING)
 
 
 def _no_statistics(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     given = form.dump is not None and "dump_stats" in form.dump.model_fields_set
     if is_checked(dump) and given and not is_old(context) and not dump.dump_stats:
-        yield Breach("dump.dump_stats", ())
+        yield Breach("dump.dump_stats", [])
 
 
 def _statistics_data(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     if is_checked(dump) and dump.dump_stats and dump.dump_data == "tensor":
-        yield Breach("dump.dump_stats", dump.dump_stats)
+        yield Breach("dump.dump_stats", list(dump.dump_stats))
 
 
 STEPS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.acl.examples import LIST, NEWEST, debug, item, scene, watch
 from workbench.config.acl.form import ADUMP, EXCEPTIONS, GE_MANAGER
@@ -34,18 +34,22 @@ _SLOT = re.compile(r"(?:input|output)[0-9]+")
 _BARRED = {"name": "Conv2D", "pos": ["input0"]}
 
 
+def _plain(value: Any) -> Any:
+    return f"{len(value)} entries" if isinstance(value, tuple) else value
+
+
 def _scene_keys(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     for key in _SCENE_KEYS if dump.dump_scene in EXCEPTIONS else ():
         if key in dump.model_fields_set and getattr(dump, key) != "on":
-            yield Breach(f"dump.{key}", getattr(dump, key))
+            yield Breach(f"dump.{key}", _plain(getattr(dump, key)))
 
 
 def _watch_keys(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     for key in _WATCH_KEYS if dump.dump_scene == "watcher" else ():
         if key in dump.model_fields_set:
-            yield Breach(f"dump.{key}", getattr(dump, key))
+            yield Breach(f"dump.{key}", _plain(getattr(dump, key)))
 
 
 def _debug_list(form: AclForm, context: Context) -> Iterator[Breach]:
