@@ -151,6 +151,8 @@ class _Decoder:
         return text
 
     def _number(self, token: str) -> int | float:
+        if token == "-0":  # no unsigned number to any of the vendors' parsers
+            return -0.0
         if token.lstrip("-").isdecimal() and len(token) <= 20:
             return int(token)
         number = float(token)

@@ -131,7 +131,9 @@ class Config:
         """Every problem of the form, in the order the vendor would meet them; nothing is raised."""
         context = self.context(context)
         settings, found = self._read(context)
-        text = [*self.surface.examine(self.decoded.text), *self._decoding()] if self.decoded else []
+        text = [*self._naming()]
+        if self.decoded:
+            text += [*self.surface.examine(self.decoded.text), *self._decoding()]
         unknown = ("value", "missing", "unresolved")
         wrong = {problem.path for problem in found if problem.id in unknown}
         ruled = [p for rule in self.surface.rules for p in rule.problems(settings, context)]
@@ -201,6 +203,14 @@ class Config:
         surface = self.surface
         reader = Reader(self.data, surface.source, context.version, surface.value_code)
         return reader.read(surface.model, self.data), reader.problems
+
+    def _naming(self) -> Iterable[Problem]:
+        """Judge the name of the file, if the form comes from one."""
+        suffix, name = self.surface.suffix, self.path.rpartition("/")[2]
+        if name and not self.path.startswith("<") and not name.endswith(suffix):
+            message = f"name of the file must end in {suffix!r}, got {name!r}"
+            fix = "rename it; it is refused unread"
+            yield Problem("suffix", "error", "", message, fix, source=self.surface.source)
 
     def _decoding(self) -> Iterable[Problem]:
         decoded, source = self.decoded, self.surface.source

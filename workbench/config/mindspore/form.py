@@ -1,7 +1,7 @@
 """``data_dump.json`` of MindSpore: every setting, once. Five surfaces read the same form.
 
-Facts: MindSpore ``dump_json_parser.cc`` at r2.7. Defaults are the vendor's; a required setting
-defaults to a value that dumps everything, so an empty form is a useful one.
+Facts: MindSpore ``dump_json_parser.cc`` at r2.7 and after it. Defaults are the vendor's; a required
+setting defaults to a value that dumps everything, so an empty form is a useful one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,21 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from workbench.config.setting import Form, Section, Setting, always
+from workbench.config.mindspore.numbers import Cut, cut
+from workbench.config.setting import Form, Section, Setting, always, never
 from workbench.core.plan import CATEGORIES
 
-Unsigned = Annotated[int, Field(ge=0, le=2**64 - 1)]
 Target = Literal["o0o1", "o2", "cpu", "gpu", "ge"]
 
 COMMON, E2E = "common_dump_settings", "e2e_dump_settings"
+HASHES = ("hash", "hash:sha1", "hash:md5")
+"""Statistic categories that only releases behind 2.7.0 know."""
+
+_UNSIGNED = "an unsigned integer"
+_BETWEEN = (
+    "MindSpore tutorial: not in that of 2.0, in that of 2.3.1 or 2.5; the release is not verified"
+)
+_LATE = "MindSpore tutorial before 2.6, absent from a parser of 2024; the release is not verified"
 
 
 def part(form: Form, name: str) -> Form:
@@ -27,33 +35,52 @@ def part(form: Form, name: str) -> Form:
 
 
 def _samples(form: Form) -> bool:
-    return part(form, E2E).get("sample_mode") == 1
-
-
-def _has_statistics(form: Form) -> bool:
-    return part(form, COMMON).get("saved_data") in ("statistic", "full")
+    return cut(part(form, E2E).get("sample_mode")) == 1
 
 
 def _lacks_e2e(form: Form) -> bool:
     return E2E not in form
 
 
-class Common(Section):
-    """``common_dump_settings``."""
+def _fails(form: Form) -> bool:
+    """Whether only the operator that fails is asked for."""
+    return cut(part(form, COMMON).get("op_debug_mode")) == 4
 
-    op_debug_mode: Annotated[
-        Unsigned,
-        Field(le=4),
-        Setting(
-            "0, 3 or 4",
-            "0 dumps as asked, 3 operators that overflow, 4 the operator that fails",
-            bad=5,
-            required=_lacks_e2e,
-        ),
-    ] = 0
+
+def _reads_saved(form: Form) -> bool:
+    """MindSpore replaces any text by 'tensor' before it looks, if the failing operator is wanted."""
+    replaced = _fails(form) and isinstance(part(form, COMMON).get("saved_data"), str)
+    return not replaced
+
+
+def _reads_saved_on_ascend(form: Form) -> bool:
+    return _lacks_e2e(form) or _reads_saved(form)
+
+
+def _has_statistics(form: Form) -> bool:
+    wanted = part(form, COMMON).get("saved_data") in ("statistic", "full")
+    return wanted and (_lacks_e2e(form) or not _fails(form))
+
+
+_SAVED = Literal["tensor", "statistic", "full"]
+_SAVED_WORDS = ("'tensor', 'statistic' or 'full'", "tensors, their statistics, or both")
+_MODE = Literal[0, 1, 2, 3, 4]
+_MODE_WORDS = (
+    "0, 3 or 4",
+    "0 dumps as asked, 3 operators that overflow, 4 the operator that fails",
+)
+_FORMAT = Literal["bin", "npy"]
+_FORMAT_WORDS = ("'bin' or 'npy'", "file type of O2 dumps")
+_CATEGORY_WORDS = (f"a list of {list(CATEGORIES)}", "columns of statistics, in their order")
+
+
+class Common(Section):
+    """``common_dump_settings`` on Ascend."""
+
+    op_debug_mode: Annotated[_MODE, Cut(), Setting(*_MODE_WORDS, bad=5, required=_lacks_e2e)] = 0
     dump_mode: Annotated[
-        Unsigned,
-        Field(le=2),
+        Literal[0, 1, 2],
+        Cut(),
         Setting(
             "0, 1 or 2",
             "0 dumps every operator, 1 those in kernels, 2 those marked with set_dump",
@@ -65,7 +92,7 @@ class Common(Section):
         str,
         Setting(
             "an absolute path of letters, digits, '-', '_' and '/'",
-            "folder of the dump; empty: debug_dump in $MS_DIAGNOSTIC_DATA_PATH",
+            "folder of the dump, made if missing; empty: debug_dump in $MS_DIAGNOSTIC_DATA_PATH",
             bad=7,
             widget="path",
         ),
@@ -91,9 +118,12 @@ class Common(Section):
             widget="iterations",
         ),
     ] = "all"
+    saved_data: Annotated[
+        _SAVED, Setting(*_SAVED_WORDS, bad="all", read=_reads_saved_on_ascend)
+    ] = "tensor"
     input_output: Annotated[
-        Unsigned,
-        Field(le=2),
+        Literal[0, 1, 2],
+        Cut(),
         Setting(
             "0, 1 or 2", "0 dumps inputs and outputs, 1 inputs, 2 outputs", bad=3, required=always
         ),
@@ -102,74 +132,124 @@ class Common(Section):
         tuple[Any, ...],
         Setting(
             "a list of names, types or 'name-regex(…)'",
-            "operators to dump, if dump_mode is 1",
+            "operators to dump, if dump_mode is 1; empty: every one",
             bad="Conv2D",
             required=always,
             widget="names",
         ),
     ] = ()
     support_device: Annotated[
-        tuple[int | float, ...],
+        tuple[int | float | bool, ...],
         Setting(
-            "a list of numbers", "devices that dump", bad=["0"], required=always, widget="list"
-        ),
-    ] = (0, 1, 2, 3, 4, 5, 6, 7)
-    saved_data: Annotated[
-        Literal["tensor", "statistic", "full"],
-        Setting("'tensor', 'statistic' or 'full'", "tensors, their statistics, or both", bad="all"),
-    ] = "tensor"
-    statistic_category: Annotated[
-        tuple[str, ...],
-        Setting(
-            f"a list of {list(CATEGORIES)}",
-            "columns of statistics",
-            bad=[1],
-            read=_has_statistics,
+            "a list of numbers",
+            "devices that dump; the others do not",
+            bad=["0"],
+            required=always,
             widget="list",
         ),
+    ] = (0, 1, 2, 3, 4, 5, 6, 7)
+    statistic_category: Annotated[
+        tuple[str, ...],
+        Setting(*_CATEGORY_WORDS, bad=[1], read=_has_statistics, since="2.3.1", widget="list"),
     ] = ("max", "min", "l2norm")
-    file_format: Annotated[
-        Literal["bin", "npy"],
-        Setting("'bin' or 'npy'", "file type of O2 dumps", bad="txt", read=_lacks_e2e),
-    ] = "bin"
+    file_format: Annotated[_FORMAT, Setting(*_FORMAT_WORDS, bad="txt", read=_lacks_e2e)] = "bin"
     overflow_number: Annotated[
-        Unsigned,
-        Setting("an unsigned integer", "dumps at most, 0: no limit (op_debug_mode 3)", bad=-1),
+        int,
+        Cut(),
+        Setting(
+            _UNSIGNED,
+            "overflowing operators dumped at most, 0: no limit (op_debug_mode 3)",
+            bad=-1,
+            since="2.3",
+            source=_BETWEEN,
+        ),
     ] = 0
     initial_iteration: Annotated[
-        Unsigned, Setting("an unsigned integer", "number of the first iteration", bad=-1)
+        int, Cut(), Setting(_UNSIGNED, "number that the first iteration gets", bad=-1, since="2.6")
     ] = 0
+
+
+class HostCommon(Common):
+    """``common_dump_settings`` on CPU and GPU, which always dump kernel by kernel."""
+
+    op_debug_mode: Annotated[_MODE, Cut(), Setting(*_MODE_WORDS, bad=5)] = 0
+    saved_data: Annotated[_SAVED, Setting(*_SAVED_WORDS, bad="all", read=_reads_saved)] = "tensor"
+    file_format: Annotated[_FORMAT, Setting(*_FORMAT_WORDS, bad="txt", read=never)] = "bin"
+
+
+class CpuCommon(HostCommon):
+    """``common_dump_settings`` on a CPU, which knows no statistics."""
+
+    statistic_category: Annotated[
+        tuple[str, ...],
+        Setting(*_CATEGORY_WORDS, bad=[1], read=never, since="2.3.1", widget="list"),
+    ] = ("max", "min", "l2norm")
 
 
 class E2e(Section):
-    """``e2e_dump_settings``; its presence makes Ascend dump in the O0/O1 way."""
+    """``e2e_dump_settings``; its presence makes Ascend dump kernel by kernel, whatever is in it."""
+
+    lenient: ClassVar[bool] = True
 
     enable: Annotated[
         bool, Setting("true or false", "launch operators one after another", bad="true")
     ] = False
-    trans_flag: Annotated[bool, Setting("true or false", "dump in host format", bad=1)] = True
+    trans_flag: Annotated[
+        bool, Setting("true or false", "dump in the graph's format, not the device's", bad=1)
+    ] = True
     stat_calc_mode: Annotated[
         Literal["host", "device"],
-        Setting("'host' or 'device'", "who computes statistics", bad="npu"),
+        Setting(
+            "'host' or 'device'",
+            "who computes statistics; the device knows max, min, avg and l2norm",
+            bad="npu",
+            since="2.3",
+            source=_BETWEEN,
+        ),
     ] = "host"
     device_stat_precision_mode: Annotated[
         Literal["high", "low"],
-        Setting("'high' or 'low'", "precision of statistics on the device", bad="mid"),
+        Setting(
+            "'high' or 'low'",
+            "high: the device sums in float32; low: in the tensor's own dtype, which may overflow",
+            bad="mid",
+            since="2.5",
+            source=_LATE,
+        ),
     ] = "high"
     sample_mode: Annotated[
-        Unsigned,
-        Field(le=1),
-        Setting("0 or 1", "1 dumps only the first elements of a tensor", bad=2),
+        Literal[0, 1],
+        Cut(),
+        Setting(
+            "0 or 1",
+            "1 dumps only the first elements of a tensor",
+            bad=2,
+            since="2.3",
+            source=_BETWEEN,
+        ),
     ] = 0
     sample_num: Annotated[
-        Unsigned,
+        int,
         Field(ge=1),
+        Cut(),
         Setting(
-            "an integer of at least 1", "elements kept, if sample_mode is 1", bad=0, read=_samples
+            "an integer of at least 1",
+            "elements kept, if sample_mode is 1",
+            bad=0,
+            read=_samples,
+            since="2.3",
+            source=_BETWEEN,
         ),
     ] = 100
     save_kernel_args: Annotated[
-        bool, Setting("true or false", "write the arguments of every operator as JSON", bad=0)
+        bool,
+        Setting(
+            "true or false",
+            "write the arguments of every operator as JSON",
+            bad=0,
+            since="2.3",
+            source=_BETWEEN,
+        ),
     ] = False
 
 
@@ -188,10 +268,18 @@ class O2Form(MindSporeForm):
     target: ClassVar[Target] = "o2"
 
 
+class GeForm(MindSporeForm):
+    """The form of a dump by the graph engine."""
+
+    target: ClassVar[Target] = "ge"
+
+
 class CpuForm(MindSporeForm):
     """The form on a CPU."""
 
     target: ClassVar[Target] = "cpu"
+
+    common_dump_settings: CpuCommon = CpuCommon()
 
 
 class GpuForm(MindSporeForm):
@@ -199,8 +287,4 @@ class GpuForm(MindSporeForm):
 
     target: ClassVar[Target] = "gpu"
 
-
-class GeForm(MindSporeForm):
-    """The form of a dump by the graph engine."""
-
-    target: ClassVar[Target] = "ge"
+    common_dump_settings: HostCommon = HostCommon()

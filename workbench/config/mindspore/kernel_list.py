@@ -1,20 +1,24 @@
 """The entries of ``kernels`` in a ``data_dump.json``: regular expression, full name or type.
 
-Source: MindSpore r2.7 ``dump_json_parser.cc``, which works on the JSON *text* of each entry: quotes
-and blanks vanish, backslashes stay doubled, and a number is its digits.
+Source: MindSpore ``dump_json_parser.cc``, which works on the JSON *text* of each entry: quotes and
+blanks vanish, backslashes stay doubled, and a number is its digits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.mindspore.regex import to_python
 from workbench.core.plan import Selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _REGEX = "name-regex("
+_SPECIAL = frozenset(".^$*+?()[]{}|\\")
 
 
 def kernel_text(entry: Any) -> str:
@@ -23,12 +27,20 @@ def kernel_text(entry: Any) -> str:
     >>> kernel_text("Default/my net"), kernel_text(5), kernel_text("a[.]b")
     ('Default/mynet', '5', 'a[.]b')
     """
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    except TypeError:  # keys of more than one kind, which no file holds
+        text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"), default=str)
     return text.replace('"', "").replace(" ", "")
 
 
+def is_regex(text: str) -> bool:
+    """Whether the text of an entry is a regular expression."""
+    return text.startswith(_REGEX) and text.endswith(")") and len(text) > len(_REGEX)
+
+
 def read_kernel(entry: Any) -> Selector | None:
-    """Selector of an entry; ``None`` for an empty one.
+    """Selector of an entry; ``None`` for an empty one. Raises ValueError for a bad expression.
 
     >>> [read_kernel(entry).kind for entry in ("name-regex(Default/fc.+)", "Conv2D-op1", "Conv2D")]
     ['regex', 'name', 'type']
@@ -36,8 +48,8 @@ def read_kernel(entry: Any) -> Selector | None:
     text = kernel_text(entry)
     if not text:
         return None
-    if text.startswith(_REGEX) and text.endswith(")"):
-        return Selector("regex", text[len(_REGEX) : -1])
+    if is_regex(text):
+        return Selector("regex", to_python(text[len(_REGEX) : -1]))
     return Selector("name" if "/" in text or "-op" in text else "type", text)
 
 
@@ -45,4 +57,58 @@ def read_kernels(entries: Iterable[Any]) -> tuple[Selector, ...]:
     """Selectors of a list: regular expressions first, then names, then types. None: everything."""
     order = ("regex", "name", "type")
     found = [selector for entry in entries if (selector := read_kernel(entry))]
-    return tuple(sorted(found, key=lambda selector: order.index(selector.kind)))
+    return tuple(sorted(dict.fromkeys(found), key=lambda selector: order.index(selector.kind)))
+
+
+def write_kernel(selector: Selector) -> str | None:
+    """Entry that means a selector, or as nearly as can be said; ``None`` if none does.
+
+    >>> write_kernel(Selector("name", "fc1.weight")), write_kernel(Selector("type", "Conv2D"))
+    ('name-regex(fc1[.]weight)', 'Conv2D')
+    """
+    plain = replace(selector, model="")
+    return next((entry for entry in _spellings(selector) if _means(entry, plain)), None) or next(
+        (entry for entry in _escaped(selector) if _is_expression(entry)), None
+    )
+
+
+def _spellings(selector: Selector) -> Iterator[str]:
+    """Entries whose text may be the selector's: a quote leaves one backslash, the rest leave two."""
+    text = f"{_REGEX}{selector.text})" if selector.kind == "regex" else selector.text
+    yield text
+    with contextlib.suppress(ValueError):
+        yield str(json.loads(f'"{text}"'))
+    yield text.replace("\\", '"')
+
+
+def _means(entry: str, selector: Selector) -> bool:
+    try:
+        return read_kernel(entry) == selector
+    except ValueError:
+        return False
+
+
+def _is_expression(entry: str) -> bool:
+    try:
+        found = read_kernel(entry)
+    except ValueError:
+        return False
+    return found is not None and found.kind == "regex"
+
+
+def _escaped(selector: Selector) -> Iterator[str]:
+    """A name without scope, as an expression, because alone it would be a type."""
+    if selector.kind == "name" and selector.text:
+        body = "".join(_escape(char) for char in selector.text)
+        yield f"{_REGEX}{body})"
+
+
+def _escape(char: str) -> str:
+    """Write one character into an expression; a quote becomes a backslash there."""
+    if char in "^\\":
+        return f'"{char}' if char == "^" else '""'
+    if char in _SPECIAL:
+        return f"[{char}]"
+    return (
+        char if ("!" <= char <= "~" and char != '"') or ord(char) > 0x7F else f'"x{ord(char):02x}'
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from workbench.config.mindspore.form import COMMON, E2E, Common, E2e
+from workbench.config.mindspore.form import COMMON, E2E, HASHES, Common, E2e
+from workbench.core.plan import CATEGORIES
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
@@ -12,6 +14,11 @@ if TYPE_CHECKING:
 
 DEVICE_CATEGORIES = ("max", "min", "avg", "l2norm")
 """Statistics that an Ascend device computes itself."""
+
+LAST_WITHOUT_HASHES = (2, 7, 0)
+"""Last release that was seen to lack the hash categories; 2.10.0 has them."""
+
+_DIGESTS = {"hash": "sha1", "hash:sha1": "sha1", "hash:md5": "md5"}
 
 
 def common(form: MindSporeForm) -> Common | None:
@@ -22,6 +29,19 @@ def common(form: MindSporeForm) -> Common | None:
 def e2e(form: MindSporeForm) -> E2e | None:
     """Return the section that makes Ascend dump kernel by kernel."""
     return form.e2e_dump_settings if E2E in form.model_fields_set else None
+
+
+def is_old(context: Context) -> bool:
+    """Whether ``enable`` chooses between the two ways to dump on Ascend: up to 2.2."""
+    return bool(context.release()) and context.release() < (2, 3)
+
+
+def asks_e2e(form: MindSporeForm, context: Context) -> bool:
+    """Whether MindSpore dumps kernel by kernel itself rather than let ACL dump."""
+    if form.target in ("cpu", "gpu"):
+        return True
+    section = e2e(form)
+    return section is not None and (section.enable or not is_old(context))
 
 
 def folder(form: MindSporeForm, context: Context) -> str:
@@ -36,13 +56,58 @@ def debug_mode(form: MindSporeForm) -> int:
     return 3 if mode in (1, 2) else mode
 
 
-def by_kernel(form: MindSporeForm) -> bool:
-    """Whether MindSpore itself writes the dump, kernel by kernel."""
-    return form.target in ("cpu", "gpu") or e2e(form) is not None
+def dump_mode(form: MindSporeForm) -> int:
+    """Return ``dump_mode`` as it holds: the debug modes dump whatever is concerned."""
+    return 0 if debug_mode(form) else form.common_dump_settings.dump_mode
 
 
-def on_device(form: MindSporeForm) -> bool:
+def saved(form: MindSporeForm, context: Context) -> str:
+    """Return ``saved_data`` as it holds."""
+    if debug_mode(form) == 4 and asks_e2e(form, context):
+        return "tensor"
+    return form.common_dump_settings.saved_data
+
+
+def wants_device(form: MindSporeForm) -> bool:
+    """Whether the form asks for statistics by the device."""
+    section = e2e(form)
+    return section is not None and section.stat_calc_mode == "device"
+
+
+def on_device(form: MindSporeForm, context: Context) -> bool:
     """Whether the device itself computes the statistics."""
-    section, saved = e2e(form), form.common_dump_settings.saved_data
-    wanted = section is not None and section.stat_calc_mode == "device" and saved == "statistic"
-    return wanted and form.target not in ("cpu", "gpu")
+    section = e2e(form)
+    if form.target != "o0o1" or section is None or not wants_device(form):
+        return False
+    overflow_alone = debug_mode(form) == 3 and not section.enable
+    return saved(form, context) == "statistic" and not overflow_alone
+
+
+def known_categories(context: Context) -> tuple[str, ...]:
+    """Return the categories that a release takes."""
+    old = bool(context.release()) and context.release() <= LAST_WITHOUT_HASHES
+    return CATEGORIES if old else (*CATEGORIES, *HASHES)
+
+
+def categories(form: MindSporeForm, context: Context) -> tuple[str, ...]:
+    """Return the columns of statistics; later releases write none twice."""
+    named = form.common_dump_settings.statistic_category
+    if on_device(form, context):
+        return tuple(name for name in named if name in DEVICE_CATEGORIES)
+    if known_categories(context) == CATEGORIES:
+        return named
+    return tuple(dict.fromkeys(_DIGESTS.get(name, name) for name in named))
+
+
+def devices(form: MindSporeForm) -> tuple[int, ...]:
+    """Return the devices that dump, each once; MindSpore keeps 32 bits of a number."""
+    numbers = form.common_dump_settings.support_device
+    return tuple(sorted({int(n) % 2**32 for n in numbers if math.isfinite(n)}))
+
+
+def own_device(context: Context) -> int:
+    """Return the device of the process that is judged."""
+    named = context.variable("DEVICE_ID")
+    return (
+        int(named) if named.isascii() and named.isdecimal() and len(named) < 10 else context.device
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.mindspore.form import COMMON, E2E
 from workbench.config.mindspore.start import changed
 from workbench.config.rule import Example, Rule
 
@@ -15,24 +17,29 @@ if TYPE_CHECKING:
     from workbench.config.rule import Find
     from workbench.core.problems import Severity
 
-PARSER = "MindSpore r2.7 dump_json_parser.cc"
-DOCUMENT = "MindSpore, Using Dump in the Graph Mode"
+PARSER = "MindSpore dump_json_parser.cc"
+TUTORIAL = "MindSpore tutorial: Using Dump in the Graph Mode"
 SEEN = "seen with MindSpore 2.10.0 on a CPU"
 
 EVERYWHERE = "o0o1 o2 cpu gpu ge"
+ASCEND = "o0o1 o2 ge"
+WHOLE_GRAPH = "o2 ge"
+
+Change = Mapping[str, Any] | Example
+"""Settings that differ from the surface's own starting form (see `changed`), or a whole example."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A rule whose examples are changes of the surface's own starting form (see `changed`)."""
+    """A rule whose examples are changes of the starting form of each surface that it holds on."""
 
     id: str
     severity: Severity
     find: Find
     must: str
     fix: str
-    breaks: Example
-    keeps: Example
+    breaks: Change
+    keeps: Change
     source: str = PARSER
     on: str = EVERYWHERE
 
@@ -42,19 +49,22 @@ def rules_of(target: Target, rows: Iterable[Row]) -> tuple[Rule, ...]:
     return tuple(_rule(target, row) for row in rows if target in row.on.split())
 
 
+def setting(key: str) -> str:
+    """Path of a setting of the common section."""
+    return f"{COMMON}.{key}"
+
+
+def e2e_setting(key: str) -> str:
+    """Path of a setting of the second section."""
+    return f"{E2E}.{key}"
+
+
 def _rule(target: Target, row: Row) -> Rule:
-    return Rule(
-        row.id,
-        row.severity,
-        row.find,
-        row.must,
-        row.fix,
-        row.source,
-        _fitted(target, row.breaks),
-        _fitted(target, row.keeps),
-    )
+    examples = (_fitted(target, row.breaks), _fitted(target, row.keeps))
+    return Rule(row.id, row.severity, row.find, row.must, row.fix, row.source, *examples)
 
 
-def _fitted(target: Target, example: Example) -> Example:
-    change: dict[str, Any] = example.form
-    return replace(example, form=changed(target, change))
+def _fitted(target: Target, change: Change) -> Example:
+    if isinstance(change, Example):
+        return Example(changed(target, change.form), change.context)
+    return Example(changed(target, change))

@@ -1,0 +1,151 @@
+"""``acl_dump_{device}.json``: what an O2 dump tells ACL before every step.
+
+MindSpore writes the file anew before each step and hands it to ``aclmdlSetDump``: for a step that is
+not wanted with a number of a step that never comes. Source: MindSpore ``acl_dump_json_writer.cc`` and
+``debug_actor.cc`` (up to 2.6), msprobe ``AclDumper.cpp`` (from 2.7 on).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
+from workbench.config.mindspore.reading import categories, debug_mode, dump_mode, folder, own_device
+from workbench.core.plan import Iterations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.config.context import Context
+    from workbench.config.mindspore.form import MindSporeForm
+
+NEVER = "2147483647"
+"""Step that never comes."""
+
+_MODES = ("all", "input", "output")
+_STATISTICS = {
+    "max": "Max",
+    "min": "Min",
+    "avg": "Avg",
+    "l2norm": "L2norm",
+    "nan count": "Nan",
+    "negative inf count": "Negative Inf",
+    "positive inf count": "Positive Inf",
+}
+
+
+def acl_dump_files(
+    form: MindSporeForm,
+    context: Context,
+    steps: Iterable[int],
+    operators: Sequence[str] = (),
+    *,
+    stamp: str = "",
+    accumulates: bool = False,
+) -> dict[str, tuple[str, ...]]:
+    """Return what is written before each step, by file name.
+
+    Parameters
+    ----------
+    form : O2Form
+    context : Context
+        From 2.7 on msprobe writes, in its own way, and an ``aclinit.json`` into the script's folder.
+    steps : iterable of int
+        Steps that run, from 0 on.
+    operators : sequence of str
+        Full names of the graph's operators, among which regular expressions choose; with dump_mode
+        2 those that the script marks.
+    stamp : str
+        When msprobe starts, 14 digits; a level of its folders.
+    accumulates : bool
+        Whether the list of operators of one step is kept for the next: in writers that do not clear
+        it first.
+    """
+    by_msprobe = context.release() >= (2, 7)
+    texts, layer = [], list[str]()
+    for step in steps:
+        wanted = step + form.common_dump_settings.initial_iteration in _iterations(form)
+        names = _by_msprobe(form, operators) if by_msprobe else _layer(form, operators)
+        layer = [*layer, *names] if accumulates else names
+        place = (stamp, step) if by_msprobe else step
+        write = _msprobe if by_msprobe else _mindspore
+        texts.append(_compact(write(form, context, layer, place, wanted)))
+    files = {f"acl_dump_{own_device(context)}.json": tuple(texts)}
+    return files | ({"aclinit.json": ('{"err_msg_mode":"1"}',)} if by_msprobe else {})
+
+
+def _compact(dump: dict[str, Any]) -> str:
+    return json.dumps({"dump": dump}, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+
+
+def _iterations(form: MindSporeForm) -> Iterations:
+    return Iterations.parse(form.common_dump_settings.iteration)
+
+
+def _layer(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
+    """Entries as they are written, in the order of their text, then what expressions find."""
+    mode = dump_mode(form)
+    if mode == 2:
+        return list(operators) or ["NoSetDumpTarget"]
+    entries = form.common_dump_settings.kernels if mode == 1 else ()
+    texts = sorted({text for entry in entries if (text := kernel_text(entry))})
+    found = [name for text in texts for name in operators if _finds(text, name)]
+    return texts + found
+
+
+def _finds(text: str, name: str) -> bool:
+    """Whether an expression occurs anywhere in a name: O2 searches where O0/O1 match the whole."""
+    if not is_regex(text):
+        return False
+    selector = read_kernel(text.replace("\\", '"'))
+    return selector is not None and re.search(selector.text, name) is not None
+
+
+def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
+    """Operators that msprobe names: real ones only."""
+    if dump_mode(form) != 1:
+        return list(operators) if dump_mode(form) == 2 else []
+    selectors = [s for entry in form.common_dump_settings.kernels if (s := read_kernel(entry))]
+    return [name for name in operators if any(s.matches(name, name) for s in selectors)]
+
+
+def _mindspore(
+    form: MindSporeForm, context: Context, layer: list[str], step: Any, wanted: bool
+) -> dict[str, Any]:
+    base = folder(form, context)
+    if debug_mode(form) == 4:
+        return {"dump_scene": "lite_exception"}
+    if debug_mode(form) == 3:
+        return {"dump_path": f"{base}/{step}", "dump_debug": "on"}
+    dump: dict[str, Any] = {
+        "dump_path": f"{base}/{step}" if wanted else base,
+        "dump_mode": _MODES[form.common_dump_settings.input_output],
+        "dump_list": [{"layer": layer}] if layer else [],
+        "dump_op_switch": "on",
+    }
+    return dump if wanted else dump | {"dump_step": NEVER}
+
+
+def _msprobe(
+    form: MindSporeForm, context: Context, layer: list[str], place: Any, wanted: bool
+) -> dict[str, Any]:
+    base, (stamp, step) = folder(form, context), place
+    rank = context.variable("RANK_ID") or context.rank
+    dump: dict[str, Any] = {"dump_path": base}
+    if wanted:
+        dump["dump_path"] = f"{base}/rank_{rank}/{stamp}/step_{step}"
+    else:
+        dump["dump_step"] = NEVER
+    if debug_mode(form) == 3:
+        return dump | {"dump_debug": "on"}
+    dump["dump_mode"] = _MODES[form.common_dump_settings.input_output]
+    dump["dump_list"] = [{"layer": layer}] if layer and wanted else []
+    dump["dump_op_switch"] = "on"
+    named = categories(form, context)
+    by_host = form.common_dump_settings.saved_data == "tensor" or "md5" in named
+    if by_host:
+        return dump | {"dump_data": "tensor"}
+    options = [_STATISTICS[name] for name in named if name in _STATISTICS]
+    return dump | {"dump_data": "stats", "dump_stats": options}

@@ -1,0 +1,370 @@
+"""Rules on the file as a whole, its folder, its iterations and its devices."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from workbench.config.context import Context
+from workbench.config.mindspore.form import COMMON, E2E
+from workbench.config.mindspore.reading import (
+    asks_e2e,
+    common,
+    devices,
+    e2e,
+    folder,
+    is_old,
+    own_device,
+)
+from workbench.config.mindspore.row import (
+    ASCEND,
+    SEEN,
+    TUTORIAL,
+    WHOLE_GRAPH,
+    Row,
+    e2e_setting,
+    setting,
+)
+from workbench.config.mindspore.start import ABSENT
+from workbench.config.rule import NOTHING, Breach, Example
+from workbench.core.plan import Iterations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.config.mindspore.form import MindSporeForm
+
+PATH = re.compile(r"/[A-Za-z0-9_/-]*")
+_VARIABLE = "MINDSPORE_DUMP_CONFIG"
+_NAME_MAX, _PATH_MAX = 255, 4095
+
+
+def _variable_empty(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    if _VARIABLE in context.env and not context.variable(_VARIABLE):
+        yield Breach(_VARIABLE, "")
+
+
+def _variable_name(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    named = context.variable(_VARIABLE)
+    if named and not named.endswith(".json"):
+        yield Breach(_VARIABLE, named)
+
+
+def _variable_relative(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    named = context.variable(_VARIABLE)
+    if named and not named.startswith("/"):
+        yield Breach(_VARIABLE, named)
+
+
+def _old_keys(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    section = e2e(form)
+    if section is not None and is_old(context):
+        for key in ("enable", "trans_flag"):
+            if key not in section.model_fields_set:
+                yield Breach(e2e_setting(key), NOTHING, {"version": context.version})
+
+
+def _old_enable(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    section = e2e(form)
+    if section is not None and is_old(context) and not section.enable:
+        yield Breach(e2e_setting("enable"), section.enable, {"version": context.version})
+
+
+def _no_e2e(form: MindSporeForm, _: Context) -> Iterator[Breach]:
+    if e2e(form) is None:
+        yield Breach(E2E)
+
+
+def _has_e2e(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    section = e2e(form)
+    if section is not None and asks_e2e(form, context):
+        yield Breach(E2E, section.model_dump(exclude_unset=True))
+
+
+def _no_common(form: MindSporeForm, _: Context) -> Iterator[Breach]:
+    if common(form) is None:
+        yield Breach(COMMON)
+
+
+def _folder(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    named = folder(form, context)
+    if common(form) and named and not PATH.fullmatch(named):
+        yield Breach(setting("path"), named)
+
+
+def _no_folder(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    section = common(form)
+    if section and not folder(form, context):
+        got = section.path if "path" in section.model_fields_set else NOTHING
+        yield Breach(setting("path"), got)
+
+
+def _long_path(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    named = folder(form, context)
+    if len(named) > _PATH_MAX or any(len(step) > _NAME_MAX for step in named.split("/")):
+        yield Breach(setting("path"), named)
+
+
+def _no_room(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    """Look for a place where the folder can be made, if the process runs here."""
+    named = folder(form, context)
+    if not context.here or not PATH.fullmatch(named):
+        return
+    steps = [step for step in named.split("/") if step]
+    above = ["/" + "/".join(steps[:count]) for count in range(len(steps) + 1)]
+    in_way = any(map(context.file_exists, above))
+    if in_way or not any(map(context.usable_folder, above)):
+        yield Breach(setting("path"), named)
+
+
+def _long_name(form: MindSporeForm, _: Context) -> Iterator[Breach]:
+    named = form.common_dump_settings.net_name
+    if len(named) > _NAME_MAX:
+        yield Breach(setting("net_name"), named)
+
+
+def _void(form: MindSporeForm, _: Context) -> Iterator[Breach]:
+    text = form.common_dump_settings.iteration
+    pieces = [piece for piece in text.split("|") if piece] or [text]
+    for piece in pieces:
+        ranges = Iterations.parse(piece).ranges
+        if ranges is not None and not any(low <= high for low, high in ranges):
+            yield Breach(setting("iteration"), piece)
+
+
+def _own_device(form: MindSporeForm, context: Context) -> Iterator[Breach]:
+    section, device = common(form), own_device(context)
+    if section and device not in devices(form):
+        words = {"device": device}
+        yield Breach(setting("support_device"), list(section.support_device), words)
+
+
+def _twice(form: MindSporeForm, _: Context) -> Iterator[Breach]:
+    named = form.common_dump_settings.support_device
+    if len(devices(form)) < len(named):
+        yield Breach(setting("support_device"), list(named))
+
+
+def _ge_switch(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    value = context.variable("ENABLE_MS_GE_DUMP")
+    if value != "1":
+        yield Breach("ENABLE_MS_GE_DUMP", value or NOTHING)
+
+
+def _no_ge_switch(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    if context.variable("ENABLE_MS_GE_DUMP") == "1":
+        yield Breach("ENABLE_MS_GE_DUMP", "1")
+
+
+def _moved(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    if context.release() >= (2, 7):
+        yield Breach("version", context.version)
+
+
+def _deprecated(_: MindSporeForm, context: Context) -> Iterator[Breach]:
+    if (2, 6) <= context.release() < (2, 7):
+        yield Breach("version", context.version)
+
+
+_OLD = Context(version="2.2")
+_MSPROBE = "write a config.json for msprobe (level L2) and start it from the script"
+
+ROWS = (
+    Row(
+        "config-empty",
+        "warning",
+        _variable_empty,
+        "name this file",
+        "an empty variable turns the dump off",
+        Example({}, Context(env={_VARIABLE: ""})),
+        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
+    ),
+    Row(
+        "config-name",
+        "error",
+        _variable_name,
+        "name a file that ends in '.json'",
+        "rename the file; '~' and '$HOME' are not expanded",
+        Example({}, Context(env={_VARIABLE: "/work/data_dump.txt"})),
+        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
+    ),
+    Row(
+        "config-relative",
+        "hint",
+        _variable_relative,
+        "be an absolute path",
+        "a process that starts in another folder does not find it",
+        Example({}, Context(env={_VARIABLE: "data_dump.json"})),
+        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
+        TUTORIAL,
+    ),
+    Row(
+        "msprobe",
+        "warning",
+        _moved,
+        "be below 2.7 for an O2 dump",
+        "O2 dumps have moved to msprobe; " + _MSPROBE,
+        Example({}, Context("2.7")),
+        Example({}, Context("2.5")),
+        "MindSpore tutorial 2.7 and release notes 2.6",
+        on=WHOLE_GRAPH,
+    ),
+    Row(
+        "deprecated",
+        "hint",
+        _deprecated,
+        "be below 2.6 for an O2 dump",
+        "O2 dumps move to msprobe, and 2.6 warns of it; " + _MSPROBE,
+        Example({}, Context("2.6")),
+        Example({}, Context("2.5")),
+        "MindSpore release notes 2.6",
+        on=WHOLE_GRAPH,
+    ),
+    Row(
+        "e2e-absent",
+        "warning",
+        _no_e2e,
+        "be present for O0/O1",
+        'Ascend dumps in the O2 way, which writes nothing here; add "e2e_dump_settings": {{}}',
+        {E2E: ABSENT},
+        {E2E: {}},
+        on="o0o1",
+    ),
+    Row(
+        "e2e-present",
+        "warning",
+        _has_e2e,
+        "be absent for O2",
+        "it switches the O2 dump off, and a graph compiled whole dumps nothing; remove the section",
+        {E2E: {"enable": False}},
+        {E2E: ABSENT},
+        on=WHOLE_GRAPH,
+    ),
+    Row(
+        "e2e-required",
+        "error",
+        _old_keys,
+        "be present with MindSpore {version}",
+        "add the key",
+        Example({E2E: {}}, _OLD),
+        Example({E2E: {"enable": True, "trans_flag": True}}, _OLD),
+    ),
+    Row(
+        "e2e-enable",
+        "warning",
+        _old_enable,
+        "be true with MindSpore {version}",
+        "up to 2.2 false means the O2 way, which writes nothing here",
+        Example({E2E: {"enable": False, "trans_flag": True}}, _OLD),
+        Example({E2E: {"enable": True, "trans_flag": True}}, _OLD),
+        on="o0o1",
+    ),
+    Row(
+        "section",
+        "error",
+        _no_common,
+        "be an object",
+        "add the section",
+        {COMMON: ABSENT},
+        {},
+    ),
+    Row(
+        "path",
+        "error",
+        _folder,
+        "be an absolute path of letters, digits, '-', '_' and '/'",
+        "choose another folder; '.', '~' and blanks are refused",
+        {"path": "/a.b"},
+        {"path": "/a/b-1_c"},
+    ),
+    Row(
+        "path-missing",
+        "error",
+        _no_folder,
+        "name a folder",
+        "or set MS_DIAGNOSTIC_DATA_PATH, whose debug_dump is used then",
+        {"path": ""},
+        Example({"path": ""}, Context(env={"MS_DIAGNOSTIC_DATA_PATH": "/data"})),
+    ),
+    Row(
+        "path-long",
+        "warning",
+        _long_path,
+        f"have at most {_PATH_MAX} characters, {_NAME_MAX} in each folder",
+        "the run ends well, but nothing is written",
+        {"path": "/" + "x" * 256},
+        {"path": "/" + "x" * 255},
+        SEEN,
+    ),
+    Row(
+        "path-unusable",
+        "warning",
+        _no_room,
+        "be a folder that can be made and written",
+        "the run ends well, but nothing is written",
+        Example({"path": "/etc/passwd/x"}, Context(here=True)),
+        Example({"path": "/etc/passwd/x"}, Context(here=False)),
+        SEEN,
+    ),
+    Row(
+        "net-name-long",
+        "warning",
+        _long_name,
+        f"have at most {_NAME_MAX} characters",
+        "it names a folder, which cannot be made; no tensor is written",
+        {"net_name": "x" * 256},
+        {"net_name": "x" * 255},
+        SEEN,
+    ),
+    Row(
+        "iteration-void",
+        "warning",
+        _void,
+        "be numbers and ranges like '5-8'",
+        "this piece never matches",
+        {"iteration": "0||5-"},
+        {"iteration": "0||5-5"},
+    ),
+    Row(
+        "support-device",
+        "warning",
+        _own_device,
+        "contain the device that runs, {device}",
+        "nothing is dumped",
+        {"support_device": []},
+        {"support_device": [0]},
+        on=ASCEND + " gpu",
+    ),
+    Row(
+        "support-device-twice",
+        "warning",
+        _twice,
+        "hold each device once",
+        "remove the others; MindSpore keeps 32 bits of each number",
+        {"support_device": [0, 0]},
+        {"support_device": [0, 1]},
+    ),
+    Row(
+        "ge-switch",
+        "warning",
+        _ge_switch,
+        "be '1'",
+        "without it MindSpore dumps in its own O2 way",
+        {},
+        Example({}, Context(env={"ENABLE_MS_GE_DUMP": "1"})),
+        TUTORIAL,
+        on="ge",
+    ),
+    Row(
+        "ge-switch-on",
+        "warning",
+        _no_ge_switch,
+        "be unset",
+        "it turns this into a GE dump, with another tree of folders; see mindspore-ge",
+        Example({}, Context(env={"ENABLE_MS_GE_DUMP": "1"})),
+        {},
+        TUTORIAL,
+        on="o2",
+    ),
+)
+"""Order is that of MindSpore's own checks."""
