@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import ipywidgets as W
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 UNSET = "\0unset"
 """Value of an input whose setting is left out of the form."""
 
-_LAYOUT = {"width": "480px"}
+_LAYOUT = {"width": "480px", "flex": "0 0 auto"}
 _STYLE = {"description_width": "190px"}
+_QUIET = "color:var(--jp-ui-font-color2,#5a6472);line-height:1.4"
 _MARKS = {"error": "✗", "warning": "⚠", "hint": "·"}
 
 
@@ -33,8 +35,8 @@ class Field:
     def __init__(self, path: str, setting: Setting | None, kind: Any, default: Any) -> None:
         self.path, self._setting, self._kind = path, setting, kind
         label = path.rpartition(".")[2]
-        hint = setting.help if setting else "a list of objects, as JSON"
-        self.input = _input(label, setting, kind, default, hint)
+        self._hint = setting.help if setting else "a list of objects, as JSON"
+        self.input = _input(label, setting, kind, default, self._hint)
         self.input.add_class("workbench-field")
         self.note = W.HTML()
         self.widget = W.HBox([self.input, self.note])
@@ -60,8 +62,9 @@ class Field:
             self.input.value = "" if value is UNSET else _text_of(value, self._setting, self._kind)
 
     def mark(self, problems: list[Problem]) -> None:
-        """Show the problems of this setting beside it."""
-        self.note.value = "".join(problem_html(problem) for problem in problems)
+        """Show the problems of this setting beside it; without any, what it means."""
+        quiet = f'<span style="{_QUIET}">{escape(self._hint)}</span>'
+        self.note.value = "".join(map(problem_html, problems)) or quiet
 
     def observe(self, handler: Callable[..., None]) -> None:
         """Call the handler after every change."""
@@ -73,8 +76,6 @@ def problem_html(problem: Problem) -> str:
     text = f"{_MARKS[problem.severity]} {problem.severity}: {problem}"
     if problem.severity == "error":
         return alert_html(text)
-    from html import escape
-
     return f"<div>{escape(text)}</div>"
 
 

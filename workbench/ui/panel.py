@@ -38,7 +38,7 @@ class Panel:
         self.progress = W.FloatProgress(min=0.0, max=1.0, layout=_WIDE, style=_STYLE)
         self.progress.description = "progress"
         self.status, self.reason, self.answer = W.HTML(), W.HTML(), W.HTML()
-        self.plot = W.HTML()
+        self.plot, self.listing = W.HTML(), W.HTML()
         self.run = W.Button(description="Run comparison", button_style="primary")
         self.cancel = W.Button(description="Cancel run", disabled=True)
         self.run.on_click(self.alert.guard(self._on_run))
@@ -65,9 +65,9 @@ class Panel:
         self.device = W.Dropdown(
             description="device", options=list(PROFILES), value=bench.device, **shared
         )
-        modes = [("default of the device", None), *((mode, mode) for mode in MODES)]
+        modes = [("default of the device", ""), *((mode, mode) for mode in MODES)]
         self.mode = W.Dropdown(
-            description="precision_mode", options=modes, value=bench.precision_mode, **shared
+            description="precision_mode", options=modes, value=bench.precision_mode or "", **shared
         )
         self.faults = W.Text(
             description="faults",
@@ -96,6 +96,7 @@ class Panel:
                 self.status,
                 self.alert.widget,
                 self.code,
+                self.listing,
             ]
         )
         answer = W.VBox([W.HTML("<h3>Divergence</h3>"), self.plot, self.answer])
@@ -112,7 +113,7 @@ class Panel:
             changed = not own and (bench.graph, bench.seed) != (self.graph.value, self.seed.value)
             if not own:
                 bench.graph = self.graph.value
-            bench.device, bench.precision_mode = self.device.value, self.mode.value
+            bench.device, bench.precision_mode = self.device.value, self.mode.value or None
             bench.faults = tuple(self.faults.value.split())
             bench.iterations, bench.seed = self.iterations.value, self.seed.value
             if changed or self.form.graph is None:
@@ -143,6 +144,8 @@ class Panel:
         text = f"cannot run: {why}" if why else ""
         self.reason.value = f'<span role="status">{escape(text)}</span>' if text else ""
         self.code.text = self.bench.to_code()
+        text = escape(self.code.text)
+        self.listing.value = f"<details><summary>The code</summary><pre>{text}</pre></details>"
 
     def _on_run(self, _button: Any) -> None:
         if self.job is not None and self.job.state == "running":
