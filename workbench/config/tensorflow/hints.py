@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.config.rule import Breach, Example, Rule
 from workbench.config.tensorflow.examples import make
 from workbench.config.tensorflow.form import ATTRS, GRAPHS, SEED, TensorFlowForm, dumps
-from workbench.config.tensorflow.steps import iterations_of
+from workbench.config.tensorflow.steps import iterations_of, step_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,9 +76,12 @@ def _no_rank(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
 
 
 def _volume(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    ranges = iterations_of(form.dump.dump_step).ranges if form.dump.enable_dump else ((0, 0),)
+    text = form.dump.dump_step
+    if not form.dump.enable_dump or step_fault(text):
+        return
+    ranges = iterations_of(text).ranges
     if ranges is None or sum(high - low + 1 for low, high in ranges) > 1:
-        yield Breach("dump.dump_step", form.dump.dump_step)
+        yield Breach("dump.dump_step", text)
 
 
 def _literal_path(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:

@@ -189,6 +189,7 @@ def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> 
         if entry is not None and isinstance(entry.node, ast.Constant | ast.Dict | ast.List):
             value = literal(entry.node)
             if value is not None:
+                value = str(value) if isinstance(value, Unresolved) else value
                 data["dump"], lines["dump"] = value, entry.line
 
 

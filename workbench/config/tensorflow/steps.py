@@ -35,7 +35,7 @@ def step_fault(text: str) -> str:
     >>> [step_fault(text) for text in ("5|", "-5", "|5", "3-3")]
     ['', '', 'format', 'order']
     """
-    pieces = _split(text, "|")
+    pieces = _split(text, "|") if text else []
     if len(pieces) > MAX_PIECES:
         return "pieces"
     for piece in pieces:
