@@ -28,7 +28,7 @@ from workbench.dump.preview import (
 from workbench.graph.nodes import Value
 from workbench.ir.ge_ops import never_dumps
 from workbench.ir.ms_words import type_word
-from workbench.run.outline import outline
+from workbench.run.outline import UNKNOWN, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -215,6 +215,9 @@ class _Operators:
         """Tensors of an operator; a graph of GE describes them as they lie on the device."""
         if not self._is_ge:
             return self._stated.get(op.name, {}).values()
+        if not op.device_inputs and not op.device_outputs:  # a file of edges alone
+            inputs = (Piece("input", slot, UNKNOWN) for slot in range(len(op.inputs)))
+            return (*inputs, Piece("output", 0, UNKNOWN))
         inputs = (Piece("input", slot, spec) for slot, spec in enumerate(op.device_inputs))
         outputs = (Piece("output", slot, spec) for slot, spec in enumerate(op.device_outputs))
         return [piece for piece in (*inputs, *outputs) if piece.spec.dtype]
