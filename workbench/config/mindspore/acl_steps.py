@@ -12,8 +12,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
-from workbench.config.mindspore.reading import categories, debug_mode, dump_mode, folder, own_device
-from workbench.core.plan import Iterations
+from workbench.config.mindspore.reading import (
+    categories,
+    debug_mode,
+    dump_mode,
+    folder,
+    iterations,
+    own_device,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,8 +71,9 @@ def acl_dump_files(
     """
     by_msprobe = context.release() >= (2, 7)
     texts, layer = [], list[str]()
+    wanted_steps = iterations(form.common_dump_settings.iteration)
     for step in steps:
-        wanted = step + form.common_dump_settings.initial_iteration in _iterations(form)
+        wanted = step + form.common_dump_settings.initial_iteration in wanted_steps
         names = _by_msprobe(form, operators) if by_msprobe else _layer(form, operators)
         layer = [*layer, *names] if accumulates else names
         place = (stamp, step) if by_msprobe else step
@@ -78,10 +85,6 @@ def acl_dump_files(
 
 def _compact(dump: dict[str, Any]) -> str:
     return json.dumps({"dump": dump}, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
-
-
-def _iterations(form: MindSporeForm) -> Iterations:
-    return Iterations.parse(form.common_dump_settings.iteration)
 
 
 def _layer(form: MindSporeForm, operators: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from workbench.config.mindspore.reading import (
     dump_mode,
     e2e,
     folder,
+    iterations,
     on_device,
     saved,
 )
@@ -77,14 +78,15 @@ def _iterations(form: MindSporeForm, context: Context) -> Iterations:
         return Iterations(())  # the section decides for the other way to dump, which writes nothing
     if debug_mode(form) == 4:
         return Iterations(None)
-    return Iterations.parse(form.common_dump_settings.iteration)
+    return iterations(form.common_dump_settings.iteration)
 
 
 def _io(form: MindSporeForm) -> frozenset[Io]:
     mode = debug_mode(form)
     if mode == 4 and form.target == "o0o1":
         return frozenset(("input",))
-    return BOTH if mode else _IO[form.common_dump_settings.input_output]
+    forced = mode == 3 or (mode == 4 and form.target in _WHOLE_GRAPH)
+    return BOTH if forced else _IO[form.common_dump_settings.input_output]
 
 
 def _select(form: MindSporeForm) -> tuple[Selector, ...]:
@@ -142,7 +144,7 @@ def from_plan(target: Target, wanted: DumpPlan) -> Lowered:
     }
     if mode == 3:
         change["input_output"] = 0
-    if mode == 4:
+    if mode == 4 and target not in ("cpu", "gpu"):
         change["input_output"] = 1 if target == "o0o1" else 0
     if wanted.initial_iteration:
         change["initial_iteration"] = max(0, wanted.initial_iteration) % 2**32

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.config.mindspore.form import COMMON, E2E, HASHES, Common, E2e
-from workbench.core.plan import CATEGORIES
+from workbench.core.plan import CATEGORIES, Iterations
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
@@ -66,6 +66,24 @@ def saved(form: MindSporeForm, context: Context) -> str:
     if debug_mode(form) == 4 and asks_e2e(form, context):
         return "tensor"
     return form.common_dump_settings.saved_data
+
+
+def iterations(text: str) -> Iterations:
+    """Read ``iteration``; a piece with a number beyond 64 bits matches nothing.
+
+    >>> iterations("0-18446744073709551616|3").ranges
+    ((3, 3),)
+    """
+    if text == "all":
+        return Iterations(None)
+    return Iterations.parse("|".join(piece for piece in text.split("|") if _fits(piece)))
+
+
+def _fits(piece: str) -> bool:
+    numbers = (number.lstrip("0") for number in piece.split("-"))
+    return all(
+        len(number) < 20 or (len(number) == 20 and int(number) < 2**64) for number in numbers
+    )
 
 
 def wants_device(form: MindSporeForm) -> bool:

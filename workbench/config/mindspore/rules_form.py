@@ -14,6 +14,7 @@ from workbench.config.mindspore.reading import (
     e2e,
     folder,
     is_old,
+    iterations,
     own_device,
 )
 from workbench.config.mindspore.row import (
@@ -27,7 +28,6 @@ from workbench.config.mindspore.row import (
 )
 from workbench.config.mindspore.start import ABSENT
 from workbench.config.rule import NOTHING, Breach, Example
-from workbench.core.plan import Iterations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +127,7 @@ def _void(form: MindSporeForm, _: Context) -> Iterator[Breach]:
     text = form.common_dump_settings.iteration
     pieces = [piece for piece in text.split("|") if piece] or [text]
     for piece in pieces:
-        ranges = Iterations.parse(piece).ranges
+        ranges = iterations(piece).ranges
         if ranges is not None and not any(low <= high for low, high in ranges):
             yield Breach(setting("iteration"), piece)
 

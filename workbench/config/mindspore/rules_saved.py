@@ -13,6 +13,7 @@ from workbench.config.mindspore.reading import (
     devices,
     dump_mode,
     e2e,
+    iterations,
     known_categories,
     on_device,
     saved,
@@ -20,7 +21,7 @@ from workbench.config.mindspore.reading import (
 )
 from workbench.config.mindspore.row import ASCEND, SEEN, TUTORIAL, Row, e2e_setting, setting
 from workbench.config.rule import Breach, Example
-from workbench.core.plan import CATEGORIES, Iterations
+from workbench.core.plan import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,7 @@ def _volume(form: MindSporeForm, context: Context) -> Iterator[Breach]:
 
 def _length(form: MindSporeForm) -> int:
     """Count the iterations asked for, up to a few."""
-    ranges = Iterations.parse(form.common_dump_settings.iteration).ranges
+    ranges = iterations(form.common_dump_settings.iteration).ranges
     if ranges is None:
         return _MANY
     return min(_MANY, sum(max(0, high - low + 1) for low, high in ranges))
@@ -115,7 +116,7 @@ def _timeout(form: MindSporeForm, context: Context) -> Iterator[Breach]:
 def _later(form: MindSporeForm, _: Context) -> Iterator[Breach]:
     """Look for iterations behind the first, whose numbers depend on how data sink."""
     text = form.common_dump_settings.iteration
-    if common(form) and _length(form) and Iterations.parse(text).ranges != ((0, 0),):
+    if common(form) and _length(form) and iterations(text).ranges != ((0, 0),):
         yield Breach(setting("iteration"), text)
 
 
