@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from html import escape
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from workbench.config import new
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Graph
 from workbench.pipeline.rehearse import SIMULATED, rehearse
+from workbench.ui.code import config_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,13 +102,12 @@ class Workbench:
 
     def to_code(self) -> str:
         """Python that does the same; a graph object of one's own stands there by its name."""
-        data = dict(self.config.data)
         graph = repr(self.graph) if isinstance(self.graph, str) else "graph"
         lines = [
             "import workbench as wb",
             "",
             "bench = wb.Workbench(",
-            f"    wb.config.of({self.config.surface.name!r}, {data!r}),",
+            f"{indent(config_code(self.config), '    ')},",
             f"    {graph},",
             f"    device={self.device!r},",
             f"    faults={self.faults!r},",

@@ -10,6 +10,7 @@ import ipywidgets as W
 
 from workbench.config.paths import lookup
 from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.code import config_code
 from workbench.ui.copy import CopyButton
 from workbench.ui.fields import UNSET, fields_of, problem_html
 
@@ -100,8 +101,7 @@ class ConfigForm:
 
     def to_code(self) -> str:
         """Python that makes the same form; running it gives an equal `Config`."""
-        data = dict(self.draft.data)
-        return f"import workbench as wb\n\nform = wb.config.of({self.draft.surface.name!r}, {data!r})\n"
+        return f"import workbench as wb\n\nform = {config_code(self.draft)}\n"
 
     def close(self) -> None:
         """Remove every widget of the form from the kernel."""
