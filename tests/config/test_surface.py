@@ -1,0 +1,299 @@
+"""A form keeps everything of its file, and its problems come in order with their lines."""
+
+import json
+from dataclasses import replace
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config import surfaces
+from workbench.config.context import Context
+from workbench.config.rule import Breach, Example, Rule
+from workbench.config.setting import Section, Setting, always
+from workbench.config.surface import Config, Lowered, Surface, read_text
+from workbench.core.errors import ConfigError, FormatError
+from workbench.core.plan import DumpPlan, Iterations
+from workbench.core.problems import Problem
+
+
+class Inner(Section):
+    step: Annotated[str, Setting("text", "Iterations.", bad=1)] = "0"
+    path: Annotated[str, Setting("text", "Folder.", bad=1, required=always)] = ""
+
+
+class Toy(Section):
+    dump: Inner = Inner()
+    many: tuple[Inner, ...] = ()
+
+
+def _void(toy, _context):
+    if toy.dump.step == "":
+        yield Breach("dump.step", "")
+
+
+def _relative(toy, context):
+    if not toy.dump.path.startswith("/"):
+        yield Breach("dump.path", toy.dump.path, {"version": context.version, "code": "T7"})
+
+
+def _env(_toy, context):
+    if context.variable("TOY"):
+        yield Breach("dump.step")
+
+
+NOTHING = Example({})
+TOY = Surface(
+    name="toy",
+    title="Toy",
+    product="Toyware",
+    version="1.5",
+    source="toy.cc",
+    language="json",
+    model=Toy,
+    rules=(
+        Rule("void", "error", _void, "name a step", "write 0", "toy.cc", NOTHING, NOTHING, "T1"),
+        Rule("relative", "error", _relative, "be absolute in {version}", "", "", NOTHING, NOTHING),
+        Rule("env", "hint", _env, "be left to TOY", "unset it", "", NOTHING, NOTHING),
+    ),
+    start=lambda: {"dump": {"path": "/d"}},
+    plan=lambda toy, _context: DumpPlan(toy.dump.path, iterations=Iterations.parse(toy.dump.step)),
+    from_plan=lambda plan: Lowered({"dump": {"path": plan.path, "step": str(plan.iterations)}}),
+    notes=lambda toy, _context: [f"toys dump into {toy.dump.path}"],
+    code=lambda _toy, context, file: f"run {file} with {context.version}",
+    recognises=lambda data: "dump" in data,
+    value_code=lambda key, _value: f"V-{key}",
+    path_key="dump.path",
+    examine=lambda text: [Problem("tab", "hint", "", "tab", line=1)] if "\t" in text else [],
+)
+
+
+def ids(config, context=None):
+    return [p.id for p in config.check(context)]
+
+
+def test_problems_come_as_text_then_declarations_then_rules_and_know_their_lines():
+    text = '{"x": 1,\t"dump": {\n"path": "d",\n"step": "",\n"step": ""}}\n!'
+    found = [(p.id, p.path, p.line, p.code) for p in read_text(TOY, text).check()]
+    assert found == [
+        ("tab", "", 1, ""),
+        ("duplicate-key", "dump.step", 4, ""),
+        ("trailing-text", "", 5, ""),
+        ("unknown-key", "x", 1, ""),
+        ("void", "dump.step", 4, "T1"),
+        ("relative", "dump.path", 2, "T7"),
+    ]
+
+
+def test_a_missing_key_stands_where_its_section_stands():
+    (problem, *_) = read_text(TOY, '{\n"dump": {}}').check()
+    assert (problem.id, problem.path, problem.line, problem.code) == (
+        "missing",
+        "dump.path",
+        2,
+        "V-path",
+    )
+
+
+def test_a_rule_is_silent_where_the_value_itself_is_refused():
+    assert ids(Config(TOY, {"dump": {"path": 7, "step": ""}})) == ["value", "void"]
+
+
+def test_the_version_is_the_surfaces_own_unless_another_is_told():
+    config = Config(TOY, {"dump": {"path": "d"}})
+    assert "be absolute in 1.5" in str(config.check()[0])
+    assert "be absolute in 2.0" in str(config.check(Context("2.0"))[0])
+    assert config.code(file="f") == "run f with 1.5"
+
+
+def test_a_rule_sees_the_context_and_an_absent_value_is_nothing():
+    config = Config(TOY, {"dump": {"path": "/d"}})
+    assert ids(config) == []
+    (problem,) = config.check(Context(env={"TOY": "1"}))
+    assert str(problem) == "dump.step must be left to TOY, got nothing; unset it"
+
+
+def test_a_surface_may_order_its_problems():
+    backwards = replace(TOY, order=lambda problem, data: -len(problem.path) * len(data))
+    config = Config(backwards, {"dump": {"path": "d", "step": ""}, "x": 1})
+    assert ids(config) == ["void", "relative", "unknown-key"]
+
+
+def test_an_accepted_form_has_a_plan_and_a_refused_one_raises_all_its_errors():
+    good = Config(TOY, {"dump": {"path": "/d", "step": "3"}})
+    assert good.accepted()
+    assert good.plan() == DumpPlan("/d", iterations=Iterations(((3, 3),)))
+    bad = Config(TOY, {"dump": {"path": "d", "step": ""}})
+    assert not bad.accepted()
+    with pytest.raises(ConfigError) as caught:
+        bad.plan()
+    assert [p.id for p in caught.value.problems] == ["void", "relative"]
+
+
+def test_another_folder_may_stand_for_the_forms_own():
+    config = Config(TOY, {"dump": {"path": "d"}})
+    assert config.plan(out="/out").path == "/out"
+    with pytest.raises(ConfigError, match="name a step"):
+        config.set("dump.step", "").plan(out="/out")
+
+
+def test_changes_are_new_forms():
+    config = Config(TOY, {"dump": {"path": "/d"}}, path="f.json")
+    changed = config.set("many[0].path", "/x").unset("dump.path")
+    assert changed.data == {"dump": {}, "many": [{"path": "/x"}]}
+    assert config.data == {"dump": {"path": "/d"}}
+    assert changed.path == "f.json"
+    assert config.unset("dump.step").data == config.data
+
+
+def test_a_form_is_written_as_it_was_read(tmp_path):
+    data = {"z": [1.5, None, True, {"é": "\u2028"}], "dump": {"path": 3}, "": "\n"}
+    path = Config(TOY, data).save(tmp_path / "f.json")
+    assert json.loads(path.read_text(encoding="utf-8")) == data
+    assert read_text(TOY, path.read_text(encoding="utf-8")).data == data
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+).filter(lambda value: "\\ud" not in json.dumps(value))
+FORMS = st.dictionaries(st.sampled_from(["dump", "many"]) | st.text(max_size=3), JSON).filter(
+    lambda value: "\\ud" not in json.dumps(value)
+)
+
+
+@given(FORMS)
+def test_any_form_goes_out_and_in_and_is_judged(data):
+    config = Config(TOY, data)
+    assert read_text(TOY, config.to_text()).data == data
+    assert all(p.message and p.severity in ("error", "warning", "hint") for p in config.check())
+    assert isinstance(config.explain(), str)
+
+
+def test_the_deepest_form_that_is_read_is_written_and_judged():
+    text = '{"dump": ' + "[" * 499 + "]" * 499 + "}"
+    config = read_text(TOY, text)
+    assert read_text(TOY, config.to_text()).data == config.data
+    assert ids(config)[0] == "value"
+
+
+@pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "[{}]"])
+def test_a_form_is_an_object(text):
+    with pytest.raises(FormatError, match=r"^f\.json:1: text must be a JSON object, got "):
+        read_text(TOY, text, "f.json")
+
+
+def test_text_behind_the_form_is_refused_where_the_vendor_refuses_it():
+    with pytest.raises(FormatError, match=r"^<text>:2: text must end behind the form"):
+        read_text(replace(TOY, strict_end=True), "{}\nx")
+    assert "trailing-text" in ids(read_text(TOY, "{}\nx"))
+
+
+def test_an_explanation_is_the_plan_in_words_or_what_refuses_it():
+    good = Config(TOY, {"dump": {"path": "/d"}, "x": 1})
+    lines = good.explain().splitlines()
+    assert lines[0].startswith("Toy, judged by Toyware 1.5: iteration 0, inputs and outputs of")
+    assert lines[1] == "- toys dump into /d"
+    assert lines[2].startswith("- warning: x must be a known key")
+    bad = good.set("dump.path", "d").explain(Context("2"))
+    assert bad.splitlines() == [
+        "Toy, judged by Toyware 2: refused, nothing is dumped.",
+        "- dump.path must be absolute in 2, got 'd'",
+    ]
+
+
+# the table of surfaces
+
+
+@pytest.mark.parametrize("name", surfaces.HOMES)
+def test_a_surface_is_called_as_the_table_calls_it_and_starts_well(name):
+    surface = surfaces.get(name)
+    assert surface.name == name
+    form = surfaces.new(name)
+    assert form.accepted()
+    assert form.plan().iterations.ranges != ()
+    assert surfaces.read(form.to_text(), name).data == form.data
+
+
+SHARED = {
+    "mindspore-cpu": "mindspore-o0o1",
+    "mindspore-gpu": "mindspore-o0o1",
+    "mindspore-ge": "mindspore-o2",
+}
+"""Surfaces whose form another one claims, because their content is the same."""
+
+
+@pytest.mark.parametrize("name", surfaces.HOMES)
+def test_a_form_is_recognised_by_its_content(name):
+    text = surfaces.new(name).to_text()
+    assert surfaces.recognise(text) == SHARED.get(name, name)
+    assert surfaces.recognise("\ufeff" + text) == SHARED.get(name, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [("{}", "keys []"), ('{"a": 1}', "keys ['a']"), ("[]", "list"), ("x = 1", "a script without")],
+)
+def test_what_is_no_form_says_what_it_is(text, got):
+    with pytest.raises(FormatError) as caught:
+        surfaces.recognise(text, "f")
+    assert str(caught.value).startswith("f:1: text must be a form of one of [")
+    assert got in str(caught.value)
+
+
+def test_settings_of_a_new_form_are_changed_by_path():
+    form = surfaces.new("acl", dump__dump_mode="all")
+    assert form.data["dump"]["dump_mode"] == "all"
+    with pytest.raises(ConfigError, match="surface must be one of"):
+        surfaces.new("caffe")
+
+
+@pytest.mark.parametrize(
+    ("data", "start"),
+    [
+        (b"", ":1: text must be JSON, got 'the end of the text'"),
+        (b"{", ":1: text must be "),
+        (b'{\n"a": \xff}', ":2: byte 7: text must be UTF-8, got "),
+        ('{"a": 1}'.encode("utf-16"), ":1: byte 0: text must be UTF-8, got "),
+        (b"\x80\x04K\x01.", ":1: byte 0: text must be UTF-8, got "),
+        (b'{"dump": ' * 1_200_000, ":1: text must be at most 500 levels deep"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(tmp_path, data, start):
+    path = tmp_path / "dump.json"
+    path.write_bytes(data)
+    with pytest.raises(FormatError) as caught:
+        surfaces.load(path)
+    assert str(caught.value).startswith(f"{path}{start}")
+
+
+def test_what_is_no_file_is_one_clear_line(tmp_path):
+    for path, got in (
+        (tmp_path, "a folder or a device"),
+        (tmp_path / "missing.json", "No such file or directory"),
+        (tmp_path / ("x" * 300), "File name too long"),
+        ("a\0b", "embedded null"),
+        ("/dev/null", "a folder or a device"),
+    ):
+        with pytest.raises(FormatError, match="configuration must be a") as caught:
+            surfaces.load(path)
+        assert got in str(caught.value)
+
+
+def test_a_file_too_large_is_not_read(tmp_path):
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.truncate(surfaces.MAX_BYTES + 1)
+    with pytest.raises(FormatError, match="file must be at most 67108864 bytes, got 67108865"):
+        surfaces.load(path)
+
+
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path):
+    form = surfaces.new("acl")
+    path = tmp_path / "acl.json"
+    path.write_bytes(b"\xef\xbb\xbf" + form.to_text().replace("\n", "\r\n").encode())
+    assert surfaces.load(path).data == form.data
