@@ -336,7 +336,8 @@ def _notes(
             if iterations > 1
             else f"iteration {last}"
         )
-        yield f"the run has {run}, the form asks for {plan.iterations or 'none'}: nothing is dumped"
+        asked = str(plan.iterations) or "none"
+        yield f"the run has {run}, the form asks for {asked}: nothing is dumped"
     if surface in PLATFORMS and any(graph.path for graph in graphs):
         yield "MindSpore may number operators in file names otherwise than in this graph file"
     if surface == "mindspore-gpu":

@@ -50,7 +50,7 @@ def to_dict(preview: Preview) -> dict[str, Any]:
         "exact": preview.exact,
         "doubts": list(preview.doubts),
         "notes": list(preview.notes),
-        "slow_down": preview.slow_down._asdict(),
+        "slow_down": {"class": preview.slow_down.name, "reason": preview.slow_down.reason},
         "disk": None
         if preview.disk is None
         else {

@@ -1,0 +1,339 @@
+"""A preview is the tree that the simulation then writes; what it says beyond is checked by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from small_dumps import chain, on_disk, shoot
+from small_dumps import given as given_values
+from workbench import config
+from workbench.config.context import Context
+from workbench.core.errors import FormatError, GraphError
+from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+from workbench.core.tensors import TensorSpec
+from workbench.dump.cost import CLASSES, slow_down
+from workbench.dump.mindspore_tree import Target
+from workbench.graph.models import MODELS, load_graph
+from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.ir.ge_text import parse_ge_text
+from workbench.ir.ms_text_writer import write_ms_text
+from workbench.pipeline.preview import load_graphs, preview, preview_plan
+from workbench.pipeline.preview_views import SHOWN
+from workbench.pipeline.simulate import PLATFORMS, simulate
+
+F = TensorSpec("float32", (2, 3))
+CONV = "Default/conv1-Conv2d/Conv2D-op0"
+GE = 'graph {{ name: "ge_default_1" {} }}'
+
+
+def form(surface="mindspore-cpu", **settings):
+    """The surface's own starting form with some settings of ``common_dump_settings``."""
+    common = {f"common_dump_settings.{key}": value for key, value in settings.items()}
+    changed = config.new(surface)
+    for key, value in common.items():
+        changed = changed.set(key, value)
+    return changed
+
+
+def plan_of(surface, plan, graph, **more):
+    more = {"context": Context(), "target": Target(PLATFORMS.get(surface, "CPU"))} | more
+    return preview_plan(plan, (graph,), surface, **more)
+
+
+def files(root):
+    return {
+        path.relative_to(root).as_posix(): path.stat().st_size
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+FORMS = {
+    "all": {},
+    "some iterations": {"iteration": "1|3-4", "initial_iteration": 2},
+    "none": {"iteration": "100"},
+    "inputs": {"input_output": 1},
+    "types": {"dump_mode": 1, "kernels": ["conv", "name-regex(Default/fc.+)"]},
+    "full name": {"dump_mode": 1, "kernels": [CONV]},
+    "wrong name": {"dump_mode": 1, "kernels": ["Default/none-op0"]},
+    "statistics": {"saved_data": "statistic", "statistic_category": ["md5", "count"]},
+    "full": {"saved_data": "full", "statistic_category": ["md5"]},
+}
+
+
+CASES = [
+    (surface, case)
+    for surface in sorted(PLATFORMS)
+    for case, settings in FORMS.items()
+    if surface != "mindspore-cpu" or "saved_data" not in settings  # a CPU refuses statistics
+]
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize(("surface", "case"), CASES)
+def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, case):
+    asked = form(surface, **FORMS[case])
+    graph = load_graph(name)
+    foreseen = preview(asked, graph, iterations=3, seed=5)
+    device = "a2" if surface == "mindspore-o0o1" else "reference"
+    simulate(graph, None, asked, tmp_path, device=device, surface=surface, iterations=3, seed=5)
+    written = files(tmp_path)
+    assert {entry.path: entry.size for entry in foreseen.forecast.files} == written
+    assert foreseen.exact
+    assert (foreseen.files, foreseen.bytes) == (len(written), sum(written.values()))
+    assert sorted(foreseen.names) == sorted(written)
+    folders = {f.path: (f.files, f.bytes) for f in foreseen.folders}
+    for folder, (count, size) in folders.items():
+        inside = [n for path, n in written.items() if path.rpartition("/")[0] == folder]
+        assert (count, size) == (len(inside), sum(inside))
+    assert sum(count for count, _ in folders.values()) == len(written)
+
+
+@pytest.mark.parametrize("graph", ["lenet", "ir", "dump", "file"])
+def test_a_graph_is_given_by_name_file_or_dump(tmp_path, graph):
+    traced = load_graph("lenet")
+    text = graph
+    if graph == "ir":
+        text = tmp_path / "ms_output_trace_code_graph_2.ir"
+        text.write_text(write_ms_text(traced), encoding="utf-8")
+    elif graph == "dump":
+        text = simulate(traced, None, DumpPlan("/x"), tmp_path / "dump")
+    elif graph == "file":
+        (tmp_path / "net.py").write_text(
+            "import numpy as np\nfrom workbench.graph import nn\n"
+            "INPUTS = np.ones((2, 4), np.float32)\nclass Net(nn.Dense):\n"
+            "    def __init__(self):\n        super().__init__(4, 2)\n"
+        )
+        text = f"{tmp_path}/net.py:Net"
+    found = preview(form(), text)
+    assert len(found.matches.operators) == (2 if graph == "file" else len(traced.ops))
+    assert found.forecast.files
+
+
+def test_all_graphs_of_a_dump_are_taken(tmp_path):
+    graphs = [replace(chain("MatMul", "ReLU"), name=f"g{n}").with_id(n) for n in (2, 10)]
+    shots = [shot for graph in graphs for shot in shoot(graph, given_values(graph))]
+    root = on_disk(tmp_path / "dump", shots, *graphs)
+    assert [graph.graph_id for graph in load_graphs(root)] == [2, 10]
+    found = preview(form(), root)
+    assert found.operators == 4
+    assert [f.path for f in found.folders if f.path.endswith("/0")] == [
+        "rank_0/Net/2/0", "rank_0/Net/10/0",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["nothing.ir", "resnet5000"])
+def test_a_graph_that_is_nowhere_is_refused(tmp_path, what):
+    with pytest.raises(GraphError, match=r"graph must be one of .*'lenet'.* got"):
+        preview(form(), what)
+
+
+def test_a_dump_without_graphs_is_refused(tmp_path):
+    (tmp_path / "rank_0").mkdir()
+    with pytest.raises(GraphError, match="must hold graphs"):
+        preview(form(), tmp_path)
+
+
+def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
+    graph = parse_ge_text(GE.format('op { name: "a" type: "Relu" }'))
+    with pytest.raises(GraphError, match="got one of GE; name an ms_output_trace_code_graph"):
+        preview(form(), graph)
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), f"the operator is called {CONV!r}"),
+        (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), f"there is {CONV!r}"),
+        (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "no operator of the graph has this"),
+        (Selector("type", "lstm"), "no operator's type of the graph matches"),
+        (Selector("regex", "conv"), "no operator's full name of the graph matches"),
+        (Selector("range", CONV, "Default/none"), "'Default/none': no operator"),
+    ],
+)
+def test_entries_that_match_nothing_are_named_with_a_hint(entry, reason):
+    good = Selector("type", "CONV")
+    found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
+    (unmet,) = found.matches.unmet
+    assert reason in unmet.reason
+    assert unmet.entry.startswith(entry.text)
+    assert [name.rpartition("/")[2] for name in found.matches.operators] == ["Conv2D-op0"] * 2
+
+
+def test_an_entry_that_matches_a_parameter_alone_is_met():
+    plan = DumpPlan("/d", select=(Selector("type", "conv1.WEIGHT"),))
+    found = plan_of("mindspore-cpu", plan, load_graph("lenet"))
+    assert found.matches.unmet == ()
+    assert [name.split("/")[-1].split(".")[1] for name in found.names if name.endswith("npy")] == [
+        "conv1_weight"
+    ]
+
+
+def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
+    fused = '{ key: "_datadump_original_op_names" value { list { s: "conv" s: "relu" } } }'
+    graph = parse_ge_text(
+        GE.format(f'op {{ name: "conv_relu" type: "Conv2D" attr {fused} output_desc {{ }} }}')
+    )
+    plan = DumpPlan(
+        "/d",
+        select=(Selector("name", "relu"), Selector("all", model="resnet")),
+        omit=(Exclusion("type", "Nothing"),),
+        files="bin",
+    )
+    found = plan_of("acl", plan, graph)
+    assert [(u.where, u.entry, u.reason) for u in found.matches.unmet] == [
+        ("list", "relu", "it was fused into 'conv_relu'; name that one"),
+        ("list", "", "it is for model 'resnet', the graph is called 'ge_default_1'"),
+        ("blacklist", "Nothing", "no operator of the graph has this type"),
+    ]
+    assert found.matches.operators == ()
+
+
+def test_marked_operators_are_unknown_before_the_run():
+    found = plan_of("mindspore-o0o1", DumpPlan("/d", select=(Selector("marked"),)),
+                    load_graph("mlp"))  # fmt: skip
+    assert found.matches.operators == ()
+    assert not found.exact
+    assert "set_dump" in found.doubts[0]
+
+
+@pytest.mark.parametrize(
+    ("plan", "surface", "reason"),
+    [
+        (DumpPlan("/d", kind="overflow"), "mindspore-o0o1", "which operators overflow"),
+        (DumpPlan("/d", kind="exception"), "acl", "which operator fails"),
+        (DumpPlan("/d", files="pt"), "torchair", "captured one by one"),
+        (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no watch mode"),
+    ],
+)
+def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, reason):
+    found = plan_of(surface, plan, load_graph("mlp"))
+    assert (found.files, found.bytes, found.exact) == (0, 0, False)
+    assert reason in found.doubts[0]
+    assert found.slow_down.name == "unknown"
+    assert reason in str(found).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("plan", "context", "note"),
+    [
+        (DumpPlan("/d", devices=(1, 2)), Context(), "device 0 is not among"),
+        (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank 3 is not among"),
+        (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "has iteration 0, the form"),
+        (DumpPlan("/d", iterations=Iterations(())), Context(), "asks for none"),
+    ],
+)
+def test_a_run_that_dumps_nothing_says_why(plan, context, note):
+    found = plan_of("acl", plan, load_graph("mlp"), context=context)
+    assert found.files == 0
+    assert note in " ".join(found.notes)
+    assert found.slow_down.name == "none"
+    assert len(found.matches.operators) == 8
+
+
+def test_the_device_and_rank_of_the_context_are_in_the_tree():
+    context = Context(device=2, rank=5, env={"WORLD_SIZE": "8"})
+    plan = DumpPlan("/d", devices=(2,), files="bin")
+    found = plan_of("torchair", plan, load_graph("mlp"), context=context)
+    assert found.folders[0].path.startswith("worldsize8_global_rank5/{time}/2/")
+    tree = preview(form("mindspore-o0o1", support_device=[2]), "mlp", context=context)
+    assert {name.partition("/")[0] for name in tree.names} == {"rank_5"}
+
+
+def test_disk_space_is_looked_at_only_here(tmp_path):
+    plan = DumpPlan(str(tmp_path / "not" / "yet"))
+    assert plan_of("mindspore-cpu", plan, load_graph("mlp")).disk is None
+    disk = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True)).disk
+    assert disk.path == str(tmp_path)
+    assert disk.fits == (disk.needed <= disk.free)
+    huge = Graph("g", (Parameter("x", TensorSpec("float32", (1 << 50,))),), ())
+    large = plan_of("mindspore-cpu", plan, huge, context=Context(here=True))
+    assert not large.disk.fits
+    assert "NOT ENOUGH" in str(large)
+
+
+@pytest.mark.parametrize(
+    ("moved", "written", "count", "name"),
+    [
+        (0, 0, 0, "none"),
+        (1, 1, 1, "light"),
+        (64 << 20, 0, 1_000, "light"),
+        ((64 << 20) + 1, 0, 1_000, "noticeable"),
+        (0, 2 << 30, 10, "heavy"),
+        (0, 1, 200_000, "extreme"),
+        (17 << 30, 1, 1, "extreme"),
+    ],
+)
+def test_the_class_of_slow_down_follows_bytes_and_files(moved, written, count, name):
+    assert slow_down(DumpPlan("/d"), moved, written, count).name == name
+
+
+def test_statistics_on_the_device_spare_the_copies():
+    host = DumpPlan("/d", saved="statistic")
+    device = replace(host, statistics_on="device")
+    assert slow_down(host, 5 << 30, 1000, 1).name == "heavy"
+    assert slow_down(device, 5 << 30, 1000, 1).name == "light"
+    assert [row.nbytes for row in CLASSES] == sorted(row.nbytes for row in CLASSES)
+
+
+def test_the_json_holds_everything():
+    asked = form(iteration="0-1")
+    found = preview(asked, "lenet", iterations=3, context=Context(here=True))
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["schema"] == "workbench.preview/1"
+    assert (data["surface"], data["version"], data["kind"]) == ("mindspore-cpu", "2.6.0", "data")
+    assert data["graph"] == {"name": "LeNet", "operators": 15}
+    assert data["matched"]["count"] == len(data["matched"]["operators"]) == 15
+    assert data["iterations"] == [0, 1]
+    assert data["files"] == len(data["names"]) == found.files
+    assert data["bytes"] == sum(item["bytes"] for item in data["names"])
+    assert data["per_iteration"]["files"] == 56
+    assert data["first"] == [item["path"] for item in data["names"]][:SHOWN]
+    assert sum(folder["files"] for folder in data["folders"]) == data["files"]
+    assert (data["exact"], data["doubts"], data["statistic_rows"]) == (True, [], 0)
+    assert data["slow_down"]["class"] == "light"
+    assert data["disk"]["needed"] == data["bytes"]
+
+
+def test_the_text_says_the_same_in_a_screen():
+    text = str(preview(form(dump_mode=1, kernels=["conv", "lstm"]), "lenet"))
+    assert "2 of 15 operators match; 1 iteration writes 13 files" in text
+    assert "lstm  (no operator's type of the graph matches)" in text
+    assert "… and" in text
+    assert len(text.splitlines()) < 50
+
+
+def test_notebooks_get_escaped_html_without_scripts():
+    op = Op("Default/<script>alert(1)</script>-op0", "Add", (Param(0),), {}, (F,), (F,))
+    graph = Graph("<b>g</b>", (Parameter("x", F),), (op,), (Value(0),))
+    found = plan_of("acl", DumpPlan("/d", files="bin"), graph)
+    html = found._repr_html_()
+    assert "<script" not in html
+    assert "<b>" not in html
+    assert "1 of 1 operator matches" in html
+    assert "&lt;script&gt;alert(1)&lt;" in html
+
+
+def test_names_that_cannot_be_files_are_refused():
+    graph = Graph("g", (), (Op("a", "x/y", (), {}, (F,)),))
+    with pytest.raises(FormatError, match="must fit a file name"):
+        plan_of("mindspore-cpu", DumpPlan("/d"), graph)
+    with pytest.raises(FormatError, match="net_name must be"):
+        plan_of("mindspore-cpu", DumpPlan("/d", ".."), load_graph("mlp"))
+
+
+@pytest.mark.parametrize("iterations", [0, -1, 10**9])
+def test_a_count_of_iterations_that_makes_no_sense_is_refused(iterations):
+    with pytest.raises(FormatError, match="iterations must be 1 to"):
+        preview(form(), "mlp", iterations=iterations)
+
+
+def test_the_version_of_the_context_decides_the_names():
+    old = preview(form(), "lenet", context=Context("2.2"))
+    assert any(name.endswith(".output.0.DefaultFormat.npy") for name in old.names)
+    assert old.version == "2.2"
+    newer = preview(form(), "lenet", context=Context("2.2"), version="2.10.0")
+    assert any(name.endswith(".DefaultFormat.Float32.npy") for name in newer.names)
