@@ -1,0 +1,279 @@
+"""What a script dumps, as a plan, and how a plan becomes a script."""
+
+import ast
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config import surfaces
+from workbench.config.context import Context
+from workbench.config.surface import Config
+from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+
+TENSORFLOW = surfaces.get("tensorflow")
+BINARY = {"files": "bin", "host_format": False}
+DEBUG = {"enable_dump": False, "enable_dump_debug": True}
+NEVER = DumpPlan("/d", iterations=Iterations(()), **BINARY)
+
+
+def form(script=None, run=None, **dump):
+    return {
+        "script": {"interface": "session", "porting": "automated"} | (script or {}),
+        "dump": {"enable_dump": True, "dump_path": "/d"} | dump,
+        "run": run or {},
+    }
+
+
+def plan(data, **context):
+    return Config(TENSORFLOW, data).plan(Context(**context))
+
+
+@pytest.mark.parametrize(
+    ("data", "part", "expected"),
+    [
+        (form(), "path", "/d"),
+        (form(), "iterations", Iterations()),
+        (form(dump_step=""), "iterations", Iterations()),
+        (form(dump_step="0|5-8"), "iterations", Iterations(((0, 0), (5, 8)))),
+        (form(dump_step="-5|7-"), "iterations", Iterations(((0, 5), (7, 7)))),
+        (form(), "io", frozenset({"output"})),
+        (form(dump_mode="input"), "io", frozenset({"input"})),
+        (form(dump_mode="all"), "io", BOTH),
+        (form(dump_layer=" a  b/c a"), "select", (Selector("name", "a"), Selector("name", "b/c"))),
+        (form(dump_layer="  "), "select", ()),
+        (form(), "saved", "tensor"),
+        (form(dump_data="stats"), "saved", "statistic"),
+        (form(dump_data="stats"), "statistics_on", "device"),
+        (form(), "files", "bin"),
+        (form(), "host_format", False),
+        (form(), "ranks", None),
+        (form({"rank": 7}), "ranks", (7,)),
+        (form(run={"quant_dumpable": "1"}), "before_quantisation", True),
+        (form(), "kind", "data"),
+        (form(**DEBUG), "kind", "overflow"),
+        (form(**DEBUG, dump_debug_mode="atomic_overflow"), "overflow", "atomic_overflow"),
+        (form(enable_dump=False), "kind", "exception"),
+        (form(enable_dump=False), "detail", "brief"),
+        (form(run={"enable_exception_dump": 1}, enable_dump=False), "detail", "norm"),
+    ],
+)  # fmt: skip
+def test_a_setting_becomes_its_part_of_the_plan(data, part, expected):
+    assert getattr(plan(data), part) == expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        form(run={"enable_exception_dump": 0}, enable_dump=False),
+        form({"use_off_line": False}),
+        form({"optimizer": "Other"}),
+    ],
+)
+def test_scripts_that_dump_nothing_plan_nothing(data):
+    assert plan(data) == NEVER
+
+
+def test_the_estimator_loses_a_debug_mode_without_a_dump_mode():
+    manual = {"interface": "estimator", "porting": "manual"}
+    debug = {"enable_dump": False, "enable_dump_debug": True, "dump_debug_mode": "aicore_overflow"}
+    assert plan(form(manual, **debug)).overflow == "aicore_overflow"
+    assert plan(form(manual, **debug, dump_mode=None)).overflow == "all"
+
+
+def test_records_of_exceptions_go_where_the_environment_says():
+    data = form(enable_dump=False)
+    assert plan(data).path == "./"
+    assert plan(data, env={"ASCEND_WORK_PATH": "/w"}).path == "/w"
+    assert plan(data, env={"ASCEND_WORK_PATH": "/w", "ASCEND_DUMP_PATH": "/a"}).path == "/a"
+
+
+TEXT = st.text(min_size=1, max_size=8)
+NUMBERS = st.integers(0, 12) | st.integers(0, 2**40)
+RANGES = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=4).map(tuple)
+MANY = st.just(tuple((n, n) for n in range(0, 300, 2)))
+SELECTORS = st.builds(
+    Selector,
+    st.sampled_from(["regex", "name", "type", "marked", "range", "all"]),
+    TEXT,
+    model=st.just("") | TEXT,
+)
+PLANS = st.builds(
+    DumpPlan,
+    path=st.sampled_from(["", "/d", "out"]),
+    iterations=st.builds(Iterations, st.none() | RANGES | MANY),
+    io=st.sampled_from([frozenset(), frozenset({"input"}), frozenset({"output"}), BOTH]),
+    select=st.lists(SELECTORS, max_size=3).map(tuple),
+    saved=st.sampled_from(["tensor", "statistic", "full"]),
+    kind=st.sampled_from(["data", "overflow", "exception", "watch"]),
+    omit=st.lists(st.builds(Exclusion, st.just("name"), TEXT), max_size=1).map(tuple),
+    detail=st.sampled_from(["", "brief", "norm", "detail"]),
+    overflow=st.sampled_from(["all", "aicore_overflow", "atomic_overflow"]),
+    ranks=st.none() | st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    limit=st.integers(0, 3),
+    before_quantisation=st.booleans(),
+)
+
+
+@given(PLANS)
+def test_every_plan_becomes_an_accepted_script_and_settles(wanted):
+    first = Config(TENSORFLOW, TENSORFLOW.from_plan(wanted).data)
+    assert first.accepted()
+    text = first.to_text()
+    assert surfaces.read(text, "tensorflow").data == first.data
+    there = first.plan()
+    second = Config(TENSORFLOW, TENSORFLOW.from_plan(there).data)
+    assert second.plan() == there
+
+
+@given(
+    st.sampled_from(["0", "", "1|3-5", "5|", "-7", "-"]),
+    st.sampled_from(["input", "output", "all"]),
+    st.sampled_from(["", "a", "a b"]),
+    st.sampled_from(["tensor", "stats"]),
+    st.sampled_from([(True, False), (False, True), (False, False), (True, True)]),
+    st.sampled_from([0, 1, 2]),
+    st.none() | st.integers(0, 9),
+)
+def test_every_accepted_script_converts_to_itself(step, mode, layer, data, on, exception, rank):
+    settings = form(
+        {} if rank is None else {"rank": rank},
+        {"enable_exception_dump": exception},
+        dump_step=step,
+        dump_mode=mode,
+        dump_layer=layer,
+        dump_data=data,
+        enable_dump=on[0],
+        enable_dump_debug=on[1],
+    )
+    before = plan(settings)
+    assert plan(TENSORFLOW.from_plan(before).data) == before
+
+
+@pytest.mark.parametrize(
+    ("wanted", "dump"),
+    [
+        (
+            DumpPlan("/d", iterations=Iterations.parse("0|5-8|7-3"), select=(Selector("name", "a"),)),
+            {"enable_dump": True, "dump_path": "/d", "dump_step": "0|5-8", "dump_mode": "all", "dump_layer": "a"},
+        ),
+        (
+            DumpPlan("/d", saved="statistic", select=(Selector("regex", "a.*"),)),
+            {"enable_dump": True, "dump_path": "/d", "dump_mode": "all", "dump_data": "stats"},
+        ),
+        (
+            DumpPlan("/d", kind="overflow", overflow="aicore_overflow"),
+            {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "aicore_overflow"},
+        ),
+        (
+            DumpPlan("/d", iterations=Iterations(((2**31, 2**40), (3, 2**40)))),
+            {"enable_dump": True, "dump_path": "/d", "dump_step": "3-2147483647", "dump_mode": "all"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_plan_becomes_settings(wanted, dump):
+    assert TENSORFLOW.from_plan(wanted).data["dump"] == dump
+
+
+def test_conversion_says_what_a_script_cannot():
+    data = {
+        "dump": {
+            "dump_path": "/d",
+            "dump_list": [{"model_name": "m", "layer": ["a"]}],
+            "dump_step": "3",
+            "dump_mode": "all",
+        }
+    }
+    result = surfaces.of("acl", data).convert("tensorflow")
+    assert result.config.accepted()
+    assert result.config.data["dump"]["dump_step"] == "3"
+    assert any("model 'm'" in loss for loss in result.losses)
+    back = result.config.convert("acl")
+    assert back.config.surface.name == "acl"
+
+
+def test_explanation_of_a_script():
+    data = form({"rank": 7}, dump_step="0|5-8", dump_mode="all", dump_layer="conv1 fc/Add")
+    text = Config(TENSORFLOW, data).explain()
+    assert text.splitlines()[0] == (
+        "TensorFlow script for Ascend (npu_bridge), judged by npu_bridge of CANN 8.5: iterations 0 "
+        "and 5 to 8 of rank 7, inputs and outputs of 'conv1' and 'fc/Add', whole, as binary "
+        "containers in the device's format, into /d."
+    )
+    assert "- the process whose RANK_ID is 7 dumps; a process without RANK_ID is 0" in text
+    assert "{dump_path}/{time}/{device}/{model_name}/{model_id}/{data_index}" in text
+    assert "hint: environment.DUMP_GE_GRAPH must be set" in text
+    assert "container" in text
+
+
+def test_explanation_of_a_refused_script_names_what_refuses_it():
+    text = Config(TENSORFLOW, form(dump_step="3-3")).explain()
+    assert "refused, nothing is dumped" in text
+    assert "dump.dump_step must have ranges that rise, got '3-3'" in text
+
+
+def test_notes_follow_the_settings():
+    def notes(data, **context):
+        return " / ".join(TENSORFLOW.notes(Config(TENSORFLOW, data).settings, Context(**context)))
+
+    assert "inputs are not dumped" in notes(form())
+    assert "inputs are not dumped" not in notes(form(dump_mode="all"))
+    assert "CSV" in notes(form(dump_data="stats"))
+    assert "after fusion" in notes(form(dump_layer="a"))
+    assert "initialize_system" in notes(form({"init_resource": True}))
+    manual = {"interface": "estimator", "porting": "manual"}
+    assert "DumpConfig checks nothing" in notes(form(manual))
+    assert "a full record below ./extra-info/data-dump" in notes(
+        form(run={"enable_exception_dump": 1})
+    )
+    assert "record" not in notes(form(run={"enable_exception_dump": 0}))
+    graph = {"DUMP_GE_GRAPH": "2"}
+    assert "graph files lie in the working folder" in notes(form(), env=graph)
+    there = notes(form(), env=graph | {"DUMP_GRAPH_PATH": "/home/dumpgraph"})
+    assert "/home/dumpgraph/pid_{pid}_deviceid_{device} (older versions: {pid}_{device})" in there
+    there = notes(form(), env=graph | {"NPU_COLLECT_PATH": "/c", "DUMP_GRAPH_PATH": "/g"})
+    assert "/c/extra-info/graph/{pid}_{device}" in there
+
+
+def test_code_says_what_to_do_in_order():
+    data = form({"rank": 7}, dump_path="/home/a b", dump_step="0")
+    data["environment"] = {"DUMP_GE_GRAPH": "1", "DUMP_GRAPH_PATH": "/home/dumpgraph"}
+    text = Config(TENSORFLOW, data).code(file="net/train.py")
+    expected = dedent("""\
+        # 1. In the shell:
+        #      mkdir -p '/home/a b'
+        #      export DUMP_GE_GRAPH=1
+        #      export DUMP_GRAPH_PATH=/home/dumpgraph
+        #      export RANK_ID=0  # in each process its own, where the launcher sets none
+        #      python3 net/train.py
+        # 2. In net/train.py, where the script calls npu_config_proto; the import of npu_bridge comes first:
+
+        import os
+
+        import tensorflow as tf
+        from npu_bridge.npu_init import *
+
+        if int(os.getenv("RANK_ID", "0")) == 7:
+            dump_flag = True
+        else:
+            dump_flag = False
+        """)
+    assert text.startswith(expected)
+    assert "os.environ" not in text
+    ast.parse(text)
+    read = surfaces.read(text, "tensorflow").data
+    assert {name: read[name] for name in ("script", "dump")} == {
+        name: data[name] for name in ("script", "dump")
+    }
+
+
+def test_code_exports_the_graph_switch_if_nothing_does():
+    assert "#      export DUMP_GE_GRAPH=2" in Config(TENSORFLOW, form()).code()
+
+
+def test_new_form_passes_its_check_and_dumps():
+    config = surfaces.new("tensorflow", dump__dump_path="/home/me")
+    assert config.check() == ()
+    assert config.plan().path == "/home/me"
+    assert config.plan(out="/other").path == "/other"
