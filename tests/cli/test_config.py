@@ -1,0 +1,292 @@
+"""``workbench config``: exit statuses, JSON, one clear line for whatever cannot be read."""
+
+import json
+
+import jsonschema
+import pytest
+
+import workbench as wb
+from workbench.cli import main
+
+JSON_SURFACES = [name for name in wb.config.HOMES if wb.config.get(name).language == "json"]
+OWN = ["mindspore-o0o1", "mindspore-o2", "tensorflow", "torchair", "acl"]
+"""Surfaces that content alone gives away."""
+
+PROBLEM_KEYS = {"id", "severity", "path", "line", "message", "fix", "code", "source"}
+
+MINDSPORE = {
+    "common_dump_settings": {
+        "op_debug_mode": 0,
+        "dump_mode": 0,
+        "path": "/dump",
+        "net_name": "Net",
+        "iteration": "all",
+        "saved_data": "tensor",
+        "input_output": 0,
+        "kernels": [],
+        "support_device": [0],
+    },
+    "e2e_dump_settings": {"enable": True},
+}
+ACL = {"dump": {"dump_path": "out", "dump_op_switch": "on"}}
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command; give status, stdout and stderr."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as exit_:
+            main(["config", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return exit_.value.code, out, err
+
+    return call
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(content, name="data_dump.json"):
+        path = tmp_path / name
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("surface", wb.config.HOMES)
+def test_a_new_form_passes_its_check(run, write, surface):
+    status, text, _ = run("new", surface)
+    assert status == 0
+    form = write(text, "form.json" if surface in JSON_SURFACES else "form.py")
+    env = ("--env", "ENABLE_MS_GE_DUMP=1") if surface == "mindspore-ge" else ()
+    status, out, _ = run("check", form, "--surface", surface, "--json", *env)
+    verdict = json.loads(out)
+    assert (status, verdict["accepted"]) == (0, True)
+    assert not [p for p in verdict["problems"] if p["severity"] != "hint"]
+
+
+@pytest.mark.parametrize("surface", OWN)
+def test_content_tells_the_surface(run, write, surface):
+    _, text, _ = run("new", surface)
+    form = write(text, "form.json" if surface in JSON_SURFACES else "form.py")
+    assert json.loads(run("check", form, "--json")[1])["surface"] == surface
+
+
+def test_the_json_follows_its_contract(run, write):
+    form = write(MINDSPORE | {"other": 1})
+    status, out, _ = run("check", form, "--json", "--target-version", "2.6")
+    verdict = json.loads(out)
+    assert status == 0
+    assert verdict["schema"] == "workbench.config/1"
+    assert (verdict["surface"], verdict["version"]) == ("mindspore-o0o1", "2.6")
+    unknown = next(p for p in verdict["problems"] if p["path"] == "other")
+    assert unknown.keys() == PROBLEM_KEYS
+    assert (unknown["id"], unknown["severity"], unknown["line"]) == ("unknown-key", "warning", 1)
+
+
+def test_a_refused_form_exits_with_one_and_names_line_and_code(run, write):
+    text = '{\n "dump": {\n  "dump_path": "d",\n  "dump_mode": "some"\n }\n}\n'
+    form = write(text, "acl.json")
+    status, out, _ = run("check", form)
+    assert status == 1
+    assert f"{form}:4: error EP0002" in out
+    assert "'some'" in out
+    assert out.splitlines()[-1].startswith("refused by ")
+
+
+def test_the_environment_is_an_input(run, write, monkeypatch):
+    monkeypatch.delenv("MS_DIAGNOSTIC_DATA_PATH", raising=False)
+    common = MINDSPORE["common_dump_settings"] | {"path": ""}
+    form = write(MINDSPORE | {"common_dump_settings": common})
+    assert run("check", form)[0] == 1
+    assert run("check", form, "--env", "MS_DIAGNOSTIC_DATA_PATH=/data")[0] == 0
+    monkeypatch.setenv("MS_DIAGNOSTIC_DATA_PATH", "/data")
+    assert run("check", form)[0] == 0
+
+
+def test_paths_are_looked_at_only_here(run, write, tmp_path):
+    form = write({"dump": ACL["dump"] | {"dump_path": str(tmp_path / "missing")}}, "acl.json")
+    assert run("check", form)[0] == 0
+    status, out, _ = run("check", form, "--here", "--json")
+    assert status == 1
+    assert [p["code"] for p in json.loads(out)["problems"] if p["severity"] == "error"] == [
+        "EP0003"
+    ]
+    (tmp_path / "missing").mkdir()
+    assert run("check", form, "--here")[0] == 0
+
+
+# what is in the file → what its one line on stderr says behind "error: "
+UNREADABLE = {
+    "not JSON": (b"iteration: 0", ":1:"),
+    "half of it": (b'{"common_dump_settings": {', ":1:"),
+    "a comment": (b'// mine\n{"common_dump_settings": {}}', ":1:"),
+    "single quotes": (b"{'dump': {}}", ":1:"),
+    "NaN": (b'{"dump": {"dump_path": NaN}}', ":1:"),
+    "wrong encoding": ('{"dump": {"dump_path": "größe"}}'.encode("latin-1"), "byte 26"),
+    "UTF-16": ('{"dump": {}}'.encode("utf-16"), "byte 0"),
+    "NUL": (b'{"dump": "\0"}', ":1:"),
+    "10 MB of nesting": (b'{"common_dump_settings":\n' + b"[" * 10_000_000, ":2:"),
+    "a list": (b"[]", ":1:"),
+    "a number": (b"5", ":1:"),
+    "nobody's form": (b'{"dumps": {}}', "--surface"),
+    "an unfinished number": (b'{"dump": -}', ":1:"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_what_cannot_be_read_is_one_error_with_its_place(run, write, name, command):
+    content, place = UNREADABLE[name]
+    form = write(content)
+    status, out, err = run(command, form)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {form}:")
+    assert place in err.partition("\n")[0]
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_json_too(run, write, name):
+    status, out, _ = run("check", write(UNREADABLE[name][0]), "--json")
+    verdict = json.loads(out)
+    assert (status, verdict["accepted"]) == (2, False)
+    assert [p["id"] for p in verdict["problems"]] == ["unreadable"]
+    assert verdict["problems"][0].keys() == PROBLEM_KEYS
+
+
+def test_a_folder_and_a_missing_file_are_errors(run, tmp_path):
+    for path in (tmp_path, tmp_path / "none.json"):
+        status, _, err = run("check", path)
+        assert status == 2
+        assert err.startswith(f"error: {path}: configuration must be a")
+
+
+def test_a_python_script_that_is_none(run, write):
+    form = write("import torchair\nconfig.dump_config.enable_dump = = 1\n", "net.py")
+    status, _, err = run("check", form)
+    assert status == 2
+    assert err.startswith(f"error: {form}:2:")
+    assert err.splitlines()[2].strip() == "^"
+
+
+@pytest.mark.parametrize(
+    ("text", "mindspore", "acl"),
+    [
+        ("{form}\ntrailing", 0, 2),
+        ("{form}{form}", 0, 2),
+        ("\ufeff{form}", 0, 0),
+        ("{form}\n\n\r\n", 0, 0),
+    ],
+)
+def test_text_around_the_form_is_judged_as_by_the_vendors_parser(run, write, text, mindspore, acl):
+    for form, name, expected in ((MINDSPORE, "a.json", mindspore), (ACL, "acl.json", acl)):
+        content = text.replace("{form}", json.dumps(form)).encode()
+        assert run("check", write(content, name))[0] == expected
+
+
+def test_windows_line_ends_keep_the_line_numbers(run, write):
+    text = json.dumps(MINDSPORE | {"other": 1}, indent=1).replace("\n", "\r\n")
+    line = text.split("\r\n").index(' "other": 1') + 1
+    form = write(text.encode())
+    status, out, _ = run("check", form, "--json")
+    assert status == 0
+    assert {p["line"] for p in json.loads(out)["problems"] if p["path"] == "other"} == {line}
+
+
+def test_the_last_of_two_keys_counts(run, write):
+    form = write(
+        '{"dump": {"dump_path": "d", "dump_op_switch": "x",\n "dump_op_switch": "on"}}', "a.json"
+    )
+    status, out, _ = run("check", form, "--json")
+    twice = [p for p in json.loads(out)["problems"] if p["id"] == "duplicate-key"]
+    assert status == 0
+    assert [(p["path"], p["line"], p["severity"]) for p in twice] == [
+        ("dump.dump_op_switch", 2, "warning")
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("new", "mindspore"),
+        ("schema", "torchair"),
+        ("schema", "none"),
+        ("check", "{form}", "--surface", "o2"),
+        ("check", "{form}", "--target-version", "new"),
+        ("check", "{form}", "--env", "A"),
+        ("convert", "{form}", "--to", "nobody"),
+        ("explain", "mindspore-o2", "no_such_key"),
+        ("preview", "{form}", "--graph", "no_such_model"),
+        ("preview", "{form}"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_two(run, write, arguments):
+    form = str(write(MINDSPORE))
+    status, out, err = run(*(form if a == "{form}" else a for a in arguments))
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_explain_says_what_a_file_will_do(run, write):
+    status, out, _ = run("explain", write(MINDSPORE))
+    assert status == 0
+    assert "every iteration" in out
+    assert "inputs and outputs of every operator" in out
+
+
+@pytest.mark.parametrize("surface", wb.config.HOMES)
+def test_explain_lists_every_setting_of_a_surface(run, surface):
+    from workbench.config.help import declared
+
+    status, out, _ = run("explain", surface)
+    assert status == 0
+    for path, setting, _ in declared(wb.config.get(surface).model):
+        assert f"{path}: {setting.help}" in out
+        status, text, _ = run("explain", surface, path)
+        assert status == 0
+        assert setting.expected in text
+
+
+def test_convert_prints_the_form_alone_and_the_losses_beside(run, write):
+    form = MINDSPORE["common_dump_settings"] | {"net_name": "ResNet50", "iteration": "0|5-8"}
+    status, out, err = run("convert", write({"common_dump_settings": form}), "--to", "acl")
+    assert status == 0
+    assert json.loads(out)["dump"]["dump_step"] == "0|5-8"
+    assert "lost: " in err
+    assert "'ResNet50'" in err
+
+
+def test_code_prints_how_to_use_a_form(run, write):
+    form = write(MINDSPORE)
+    status, out, _ = run("code", form)
+    assert status == 0
+    assert f"MINDSPORE_DUMP_CONFIG={form}" in out.replace('"', "")
+
+
+@pytest.mark.parametrize("surface", JSON_SURFACES)
+def test_the_schema_takes_the_new_form_and_refuses_a_wrong_one(run, surface):
+    status, out, _ = run("schema", surface)
+    schema = json.loads(out)
+    assert status == 0
+    jsonschema.Draft202012Validator.check_schema(schema)
+    good = json.loads(run("new", surface)[1])
+    jsonschema.validate(good, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(dict.fromkeys(good, 5), schema)
+
+
+def test_preview_tells_operators_files_and_bytes(run, write):
+    form = write(MINDSPORE)
+    status, out, _ = run("preview", form, "--graph", "lenet", "--json")
+    known = json.loads(out)
+    assert status == 0
+    assert known["schema"] == "workbench.preview/1"
+    status, text, _ = run("preview", form, "--graph", "lenet")
+    assert status == 0
+    assert "files" in text
