@@ -39,8 +39,19 @@ KINDS = [
     "pair",
 ]
 
-EXPLAINED: dict[str, str] = {}
+EXPLAINED: dict[str, str] = {
+    r"text: nesting (500|2000|of objects 1100|2000 in kernels)": (
+        "MindSpore has no limit; we read 500 levels, because nothing real is deep"
+    ),
+    r"text: trailing bytes": (
+        "MindSpore never reads what is behind the value; we need the file to be text to show it"
+    ),
+    r"place: slash at the end": "a path loses its slash before our reader sees it",
+}
 """Where we disagree with MindSpore, and why: regular expression over whole ids, explanation."""
+
+NOTHING = ["path-long", "net-name-long"]
+"""Problems that say that no tensor will be written."""
 
 OPERATORS = {
     "Default/conv-Conv2d/Conv2D-op0": ("Conv2D.Default_conv-Conv2d_Conv2D-op0", "Conv2D"),
@@ -70,6 +81,7 @@ OPERATORS = {
     "x": ("Parameter.x", "x"),
 }
 """Operators and parameters of the network: how its files begin, and what counts as its type."""
+NAMES = {start: name for name, (start, _) in OPERATORS.items()}
 
 
 @dataclass(frozen=True)
@@ -191,45 +203,66 @@ def test_enough_cases_agree(judged):
     assert sum(not case.accepted for case in agreeing) >= 400
 
 
-def dumped(case: Case, judged: dict[str, Any]) -> bool:
-    """Whether there is a plan to compare: both accept, and nothing hinders the files themselves."""
-    unwritable = any(
-        "CreateNotExistDirs" in line or "Get real path failed" in line for line in case.log
-    )
-    return case.variable and case.accepted and judged[case.id][0] and not unwritable
+def unwritable(case: Case) -> bool:
+    """Whether the folder itself could not be made, which no form can tell."""
+    return any(re.search("Get real path failed|CreatePrefixPath failed", line) for line in case.log)
 
 
-def test_iterations_are_those_of_the_plan(judged, folders):
-    wrong = {}
-    for case in CASES:
-        if dumped(case, judged) and not explained(case.id):
-            plan = plan_of(case, folders[case.id])
-            first = plan.initial_iteration
-            expected = {i for i in range(first, first + STEPS) if i in plan.iterations}
-            if case.steps and expected != set(case.steps):
-                wrong[case.id] = (sorted(expected), sorted(case.steps))
-    assert wrong == {}
-
-
-def test_operators_are_those_of_the_plan(judged, folders):
-    wrong = {}
-    for case in CASES:
-        if dumped(case, judged) and not explained(case.id):
-            plan = plan_of(case, folders[case.id])
-            expected = {name for name, (_, kind) in OPERATORS.items() if plan.selects(name, kind)}
-            for names in case.steps.values():
-                found = {operator_of(name) for name in names}
-                if found != expected:
-                    wrong[case.id] = (expected ^ found, names[:3])
-    assert wrong == {}
-
-
-def operator_of(name: str) -> str:
-    """Full name of the operator that a file belongs to."""
-    (found,) = [
-        full for full, (start, _) in OPERATORS.items() if name.startswith(f"{start}.0.0.*.")
-    ]
+def files_of(case: Case) -> dict[int, set[tuple[str, str]]]:
+    """Which inputs and outputs of which operators MindSpore wrote, by iteration."""
+    found = {}
+    for step, names in case.steps.items():
+        starts = [name.partition(".0.0.*.") for name in names]
+        found[step] = {(NAMES[start], rest.partition(".")[0]) for start, _, rest in starts}
     return found
+
+
+def planned(plan: DumpPlan) -> dict[int, set[tuple[str, str]]]:
+    """The same as our plan has it; MindSpore counts iterations in 32 bits."""
+    found = {}
+    for step in range(plan.initial_iteration, plan.initial_iteration + STEPS):
+        wanted = {
+            (name, io)
+            for name, (start, kind) in OPERATORS.items()
+            for io in (("output",) if start.startswith("Parameter.") else ("input", "output"))
+            if plan.wants(name, kind, io, step % 2**32)
+        }
+        found |= {step % 2**32: wanted} if wanted else {}
+    return found
+
+
+def test_files_are_those_of_the_plan(judged, folders):
+    wrong, seen = [], 0
+    for case in CASES:
+        if not (case.variable and case.accepted and judged[case.id][0]) or explained(case.id):
+            continue
+        plan = plan_of(case, folders[case.id])
+        if plan.kind != "exception" and not unwritable(case):
+            seen += 1
+            wrong += [case.id] if planned(plan) != files_of(case) else []
+    assert seen >= 400
+    assert wrong == []
+
+
+def test_exception_dump_writes_parameters_alone(judged, folders):
+    """On a CPU nothing fails on a device; what comes out is the parameters of every iteration."""
+    parameters = {(name, "output") for name in OPERATORS if "Default/" not in name}
+    seen = set()
+    for case in CASES:
+        if case.accepted and any("Abnormal dump is not supported" in line for line in case.log):
+            plan = plan_of(case, folders[case.id])
+            expected = dict.fromkeys(range(STEPS), parameters) if plan.io != {"input"} else {}
+            assert files_of(case) == expected
+            assert plan.kind == "exception"
+            seen.add(plan.io)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("problem", NOTHING)
+def test_where_we_warn_of_nothing_nothing_comes_out(problem, judged):
+    warned = [case for case in CASES if case.accepted and problem in judged[case.id][1]]
+    assert warned
+    assert [case.id for case in warned if case.steps] == []
 
 
 def test_a_refused_run_writes_nothing():
