@@ -69,17 +69,19 @@ def unplanned(config: Config, context: Context, plan: DumpPlan) -> Iterator[str]
 
 
 def set_values(section: Section, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield path and value of every setting that a form sets to something else than its default."""
+    """Yield path and value of every setting that a form sets to something else than its default.
+
+    Lists of sections are left out: they hold operators, which are parts of a plan.
+    """
     prefix = f"{path}." if path else ""
-    sections = section.sections()
     for key in section.settings():
         value = getattr(section, key)
         if key in section.model_fields_set and value != type(section).model_fields[key].default:
             yield prefix + key, value
-    for key in section.model_fields_set & sections.keys():
+    for key in section.sections():
         inner = getattr(section, key)
-        for index, part in enumerate(inner) if sections[key][1] else [(-1, inner)]:
-            yield from set_values(part, prefix + key + (f"[{index}]" if index >= 0 else ""))
+        if key in section.model_fields_set and isinstance(inner, Section):
+            yield from set_values(inner, prefix + key)
 
 
 def extra_keys(section: Section, path: str = "") -> Iterator[str]:

@@ -98,6 +98,7 @@ class Section(BaseModel):
         return cls.unknown
 
     @classmethod
+    @cache
     def settings(cls) -> dict[str, Setting]:
         """Return the declarations by key, in the order of the form."""
         return {
@@ -108,6 +109,7 @@ class Section(BaseModel):
         }
 
     @classmethod
+    @cache
     def sections(cls) -> dict[str, tuple[type[Section], bool]]:
         """Return the sections by key, and whether the key holds a list of them."""
         found = {}
