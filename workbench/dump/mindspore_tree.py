@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -310,6 +311,7 @@ class Tree:
             self._sink.text(f"{leaf.path}/{name}", text)
 
 
+@lru_cache(maxsize=256)
 def _is_stored(dtype: str, device: Device) -> bool:
     if dtype == "complex64" and device == "Ascend":
         return False

@@ -118,14 +118,18 @@ def predict_tree(
     counter, target = _Counter(), target or Target()
     tree = Tree(plan, graphs, target, clock or Clock(), counter)
     rank = target.rank
-    once = sum(1 for graph in graphs for _ in _kernels(graph, 0, rank))
+    once = sum(_tensors(graph) for graph in graphs)
     listed = max(1, MAX_TENSORS // max(once, 1))
     run = ((graph, number) for number in iterations[:listed] for graph in graphs)
     records = (_kernels(graph, number, rank) for graph, number in run)
     tree.take(chain.from_iterable(records), counter.done)
     more = max(0, len(iterations) - listed)
     silent = {name: why for name, why in counter.skipped.items() if not counter.tensors[name]}
-    silent |= {op.name: CONTROL for graph in graphs for op in _control_flow(graph, tree.choice)}
+    silent |= {
+        op.name or op.op_type: CONTROL
+        for graph in graphs
+        for op in _control_flow(graph, tree.choice)
+    }
     turns = max(1, len(iterations) - more)
     return Forecast(
         tuple(counter.files),
@@ -144,6 +148,15 @@ def _control_flow(graph: Graph, choice: Choice) -> Iterator[Op]:
         for op in block.ops:
             if op.op_type in CONTROL_FLOW and choice.selects(op.name, kernel_type(op.name)):
                 yield op
+
+
+def _tensors(graph: Graph) -> int:
+    """How many records one iteration has at most."""
+    blocks = (graph, *graph.subgraphs)
+    ops = (op for block in blocks for op in block.ops)
+    return len(graph.parameters) + sum(
+        sum(1 for _ in op.flat_inputs()) + len(op.outputs) for op in ops
+    )
 
 
 def _kernels(graph: Graph, iteration: int, rank: int) -> Iterator[TensorRecord]:

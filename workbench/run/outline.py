@@ -9,6 +9,7 @@ unknown operators, open shapes) are outlined as far as they say: promise in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +103,7 @@ def parameter_spec(parameter: Parameter) -> TensorSpec:
     return _stored(spec)
 
 
+@lru_cache(maxsize=4096)
 def _stored(spec: TensorSpec) -> TensorSpec:
     """Spec of a tensor as an executor stores and records it."""
     row = DTYPES.get(spec.dtype)
