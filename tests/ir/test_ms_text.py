@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from real_data import PAIRS
+from real_data import DATA, PAIRS
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, Param, Value
-from workbench.ir.literals import parse_const, parse_host_type, parse_value, split_top
+from workbench.graph.nodes import Bundle, Const, Graph, Param, Value
+from workbench.ir.literals import (
+    parse_const,
+    parse_device_type,
+    parse_host_type,
+    parse_value,
+    split_top,
+)
 from workbench.ir.ms_text import parse_ms_text, read_ms_text
 
 HEAD = "# IR entry: @g\n# Total params: 1\n# Params:\n"
@@ -251,3 +257,210 @@ def test_tuples_of_tuples_do_not_fill_the_memory():
     doubled = (f"  %{n}(t) = MakeTuple(%{n - 1}, %{n - 1})" for n in range(1, 60))
     with pytest.raises(FormatError, match=r"^<text>: tuples must hold"):
         graph_of("  %0(t) = MakeTuple(%para1_x, %para1_x)", *doubled, "  Return(%59)")
+
+
+# Text that asks for more than it gives.
+
+LONG = "1" * 6000
+
+
+def in_tuples(depth: int, inner: str = "Int64", count: str = "") -> str:
+    return "Tuple[" * depth + inner + f"]{count}" * depth
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "Tuple[Tensor[Float32]*99999999999]",
+        f"List[Tensor[Float32]*{LONG}]",
+        "Tuple[*99999]",
+        in_tuples(3000),
+        in_tuples(10, count="*64"),
+    ],
+    ids=["a run", "a long number", "a run of nothing", "deep", "runs of runs"],
+)
+def test_a_tuple_type_of_more_than_it_spells_out_is_an_unknown_line(kind):
+    graph = graph_of(
+        "  %0(y) = ReLU(%para1_x)",
+        f"      : (<Tensor[Float32], (2, 3)>) -> (<{kind}, NoShape>)",
+        "      : (<Float32xDefaultFormat[const vector]{2, 3}>) -> (<Float16xNZ[const vector]{4}>)",
+    )
+    (op,) = graph.ops
+    assert (op.input_specs[0].shape, op.outputs, graph.unknown_lines) == ((2, 3), (), 1)
+    assert op.device_outputs == (TensorSpec("float16", (4,), "NZ"),)
+
+
+def test_a_parameter_of_such_a_type_keeps_its_place():
+    kind = "<Tuple[Int64*99999999999], NoShape>"
+    params = f"%para1_x: {kind}  :  <X>  :  IsWeight: false\n" + PARAM.replace("para1_x", "para2_y")
+    graph = graph_of("  %0(a) = Add(%para1_x, %para2_y)", params=params)
+    assert graph.ops[0].inputs == (Param(0), Param(1))
+    assert [p.spec.shape for p in graph.parameters] == [None, (2, 3)]
+    assert graph.unknown_lines == 1
+
+
+def test_a_type_line_over_a_subgraph_may_hold_empty_tuples():
+    text = "# Parameters: 1, (<Tuple[], TupleShape()>)\nsubgraph @g(%para1_x) {\n}\n"
+    assert parse_ms_text(text).parameters[0].spec == TensorSpec("", None)
+
+
+def test_long_runs_and_tuples_of_tuples_are_written_out_where_shapes_are_listed():
+    shapes = ", ".join(f"({n}, 3)" for n in range(2000))
+    kind = f"Tuple[Tuple[Tensor[Float32]*2000],Tuple[Int64,Bool]*2], TupleShape(TupleShape({shapes}), TupleShape("
+    specs = parse_host_type(f"<{kind}NoShape, NoShape), TupleShape(NoShape, NoShape))>").specs
+    assert specs[:2000] == tuple(TensorSpec("float32", (n, 3)) for n in range(2000))
+    assert specs[2000:] == (TensorSpec("int64", ()), TensorSpec("bool", ())) * 2
+
+
+@pytest.mark.parametrize("dims", [LONG, "1" * 30, ", ".join(["4096"] * 6), ", ".join(["9"] * 5000)])
+def test_a_shape_of_more_elements_than_there_can_be_is_unknown(dims):
+    const = parse_const(f"Tensor(shape=[{dims}], dtype=Float32, value=[...])")
+    assert const == Const("[...]", "float32", None)
+    assert parse_host_type(f"<Tensor[Float32], ({dims})>").specs == (TensorSpec("float32", None),)
+
+
+def test_the_largest_shape_is_known():
+    assert parse_host_type(f"<Tensor[Int8], ({2**62}, 1)>").specs[0].size == 2**62
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("18446744073709551615", 2**64 - 1), ("-9223372036854775808", -(2**63)), (LONG, float("inf"))],
+    ids=["largest", "smallest", "beyond"],
+)
+def test_integers_have_64_bits(text, value):
+    assert parse_value(f"I64({text})") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 1_000_000 + "x", "<" + "x" * 1_000_000], ids=["number", "type"]
+)
+def test_long_words_take_no_longer_than_their_length(text):
+    """Either took the square of it: days."""
+    assert parse_value(text) == text
+    assert parse_device_type(text) == TensorSpec("", None, "")
+
+
+@pytest.mark.parametrize("number", [LONG, "1" * 10])
+def test_a_node_number_beyond_all_reason_is_an_unknown_line(number):
+    graph = graph_of(
+        "  %0(y) = ReLU(%para1_x)",
+        "      # Fullname with scope: (Default/ReLU-op0)",
+        f"  %{number}(z) = Tanh(%0)",
+        "      # Fullname with scope: (Default/Tanh-op0)",
+        f"  %1(w) = Exp(%{number}, %para{number}_x)",
+        f"  %2(c) = %{number}(%1)",
+    )
+    assert [op.name for op in graph.ops] == ["Default/ReLU-op0", "", ""]
+    assert [type(operand).__name__ for operand in graph.ops[1].inputs] == ["FreeRef", "FreeRef"]
+    assert graph.ops[2].inputs == (Value(1),)
+    assert graph.unknown_lines == 2  # the node and the name behind it
+
+
+@pytest.mark.parametrize("mark", ["()", "[]", "{}"])
+@pytest.mark.parametrize("inside", ["I64(1)", "%para1_x"])
+def test_operands_in_20000_brackets_are_an_unknown_line(mark, inside):
+    operand = mark[0] * 20_000 + inside + mark[1] * 20_000
+    graph = graph_of(
+        "  %0(y) = ReLU(%para1_x)", f"  %1(z) = Add(%0, {operand})", "  %2(w) = Exp(%0)"
+    )
+    assert [op.op_type for op in graph.ops] == ["ReLU", "Exp"]
+    assert graph.unknown_lines == 1
+
+
+@pytest.mark.parametrize("mark", ["()", "[]", "{}"])
+def test_attributes_in_20000_brackets_are_an_unknown_line(mark):
+    value = mark[0] * 20_000 + "I64(1)" + mark[1] * 20_000
+    graph = graph_of(f"  %0(y) = ReLU(%para1_x) primitive_attrs: {{axis: {value}}}")
+    assert (graph.ops[0].attrs, graph.unknown_lines) == ({}, 1)
+
+
+def test_a_head_in_20000_brackets_is_an_unknown_line():
+    graph = graph_of(f"  %0(y) = call @f{'[' * 20_000}(%para1_x)")
+    assert (graph.ops, graph.unknown_lines) == ((), 1)
+
+
+def test_operands_and_attributes_in_some_brackets_are_read():
+    graph = graph_of(
+        f"  %0(y) = ReLU({'(' * 40}%para1_x{')' * 40}) {{a: {'[' * 40}I64(7){']' * 40}}}"
+    )
+    operand, value = graph.ops[0].inputs[0], graph.ops[0].attrs["a"]
+    for _ in range(40):
+        (operand,), (value,) = operand.items, value
+    assert (operand, value, graph.unknown_lines) == (Param(0), 7, 0)
+
+
+def test_a_node_that_never_closes_ends_at_the_next_one():
+    graph = graph_of("  %0(y) = ReLU((%para1_x", *["(" * 500] * 6000, "  %1(z) = Exp(%para1_x)")
+    assert [op.op_type for op in graph.ops] == ["Exp"]
+
+
+@pytest.mark.parametrize(
+    ("index", "value"), [(-1, Param(0)), (1, Param(0)), (-2, Value(0)), (0, Value(0))]
+)
+def test_an_item_is_taken_out_of_a_tuple_as_in_python(index, value):
+    lines = ("  %0(a) = ReLU(%para1_x)", "  %1(b) = MakeTuple(%0, %para1_x)")
+    assert graph_of(
+        *lines, f"  %2(c) = TupleGetItem(%1, I64({index}))", "  Return(%2)"
+    ).outputs == (value,)
+
+
+@pytest.mark.parametrize("source", ["%0", "%1"])
+@pytest.mark.parametrize("index", ["-7", LONG, "9"])
+def test_an_item_that_is_not_there_stops_nobody(source, index):
+    lines = ("  %0(a) = ReLU(%para1_x)", "  %1(b) = MakeTuple(%0, %para1_x)")
+    graph = graph_of(*lines, f"  %2(c) = TupleGetItem({source}, I64({index}))", "  %3(d) = Exp(%2)")
+    assert len(graph.ops) == 2
+
+
+def test_graphs_that_list_no_parameters_share_those_of_the_file():
+    graph = parse_ms_text(HEAD + PARAM + "subgraph @g() {\n}\n" + "subgraph @h() {\n}\n" * 3)
+    assert len(graph.parameters) == 1
+    assert all(sub.parameters is graph.parameters for sub in graph.subgraphs)
+
+
+REAL_LINES = (DATA / "pb/ms_output_optimize.ir").read_text(encoding="utf-8").split("\n")
+PIECES = (
+    "Tuple[",
+    "*9999999",
+    "((",
+    "]",
+    "{",
+    "}",
+    '"',
+    "%",
+    "I64(-3)",
+    LONG,
+    ", ",
+    "<",
+    " : ",
+    "/:9",
+)
+
+
+def parsed(text: str) -> Graph | str:
+    """The graph, or what the FormatError says; any other exception passes."""
+    try:
+        return parse_ms_text(text, "x.ir")
+    except FormatError as error:
+        return str(error)
+
+
+@given(st.data())
+def test_a_changed_real_file_gives_a_graph_or_a_format_error(data):
+    lines = list(REAL_LINES)
+    for _ in range(data.draw(st.integers(1, 5))):
+        number = data.draw(st.integers(0, len(lines) - 1))
+        other = data.draw(st.sampled_from(REAL_LINES))
+        at, width = data.draw(st.integers(0, 200)), data.draw(st.integers(0, 40))
+        piece = data.draw(
+            st.sampled_from(PIECES) | st.just(other) | st.just("\n" + other) | st.text(max_size=5)
+        )
+        lines[number] = lines[number][:at] + piece + lines[number][at + width :]
+    graph = parsed("\n".join(lines))
+    if isinstance(graph, str):
+        assert graph.startswith("x.ir:")
+        return
+    for number, op in enumerate(graph.ops):
+        producers = [operand.op for operand in op.flat_inputs() if isinstance(operand, Value)]
+        assert all(producer < number for producer in producers)

@@ -1,21 +1,27 @@
 """The small languages inside an IR line: constants, attribute values, types, source locations.
 
 Facts: MindSpore's ``anf_dump`` printers, 2.0 to 2.10. Types and locations repeat thousands of times
-in one file, so their parsers are cached by text.
+in one file, so their parsers are cached by text. No text makes them fail, or take memory out of
+proportion to its length, but one: a tuple type that says more than it spells out is a FormatError.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.dtypes import dtype_name
+from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+MAX_DEPTH = 64
+"""Most brackets, and most tuples, inside each other."""
 
 _OPEN = "([{<"
 _CLOSE = ")]}>"
@@ -29,7 +35,7 @@ _SCALAR_DTYPE = {
     "BF16": "bfloat16",
 }
 _TENSOR = re.compile(r"Tensor\(shape=\[([\d, ]*)\], dtype=(\w+), value=(.*)\)", re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|inf|nan)")
 _MONADS = frozenset(("U", "IO", "UMonad[U]", "IOMonad[IO]"))
 _WORDS = {"true": True, "false": False, "None": None}
 _LOCATION = re.compile(
@@ -37,7 +43,19 @@ _LOCATION = re.compile(
     r"(?:\((\d{1,9})\)|:(\d{1,9})(?:~(\d{1,9}))?(?:, (\d{1,9})~(\d{1,9}))?)(?:/(.*))?$"
 )
 _SHARED = "<~~This line of code can be shared"
-_DEVICE_TYPE = re.compile(r"<(\w+?)(?:x(\w+))?(?:\[const vector\][\[{](.*?)[\]}])?>$")
+_DEVICE_TYPE = re.compile(r"<(\w{1,40}?)(?:x(\w{1,40}))?(?:\[const vector\][\[{](.*?)[\]}])?>$")
+_LONGEST_INT = 20
+"""Digits and sign of the longest integer of 64 bits."""
+
+_LONGEST_SHAPE = 1024
+_MOST_ELEMENTS = 1 << 63
+_TUPLES = ("Tuple[", "List[")
+_SPELLED_OUT = 16
+"""How many times longer than its text a tuple type may be once its runs (``Tensor[…]*3``) are written out."""
+
+_SPARE = 1024
+"""Characters that it may have beyond that: shapes that nobody knows are not listed."""
+
 _LISTED_DIM = re.compile(r"\[\d+\]:[\[{](-?\d+)[\]}]")
 
 
@@ -76,7 +94,7 @@ def split_top(text: str) -> Iterator[str]:
 
 
 def closing(text: str, start: int) -> int:
-    """Index of the bracket that closes the one at ``start``; -1 if the text ends before it."""
+    """Index of the bracket that closes the one at ``start``; -1 if the text ends or is too deep before."""
     depth, quoted = 0, False
     for match in _MARKS.finditer(text, start):
         mark = match[0]
@@ -86,6 +104,8 @@ def closing(text: str, start: int) -> int:
             continue
         elif mark in _OPEN:
             depth += 1
+            if depth > MAX_DEPTH:
+                return -1
         else:
             depth -= 1
             if depth == 0:
@@ -94,11 +114,11 @@ def closing(text: str, start: int) -> int:
 
 
 def parse_number(text: str) -> int | float | str:
-    """Return a number if the text is one, else the text."""
+    """Return a number if the text is one, else the text; integers beyond 64 bits become floats."""
     if not _NUMBER.fullmatch(text):
         return text
     try:
-        return int(text)
+        return int(text) if len(text) <= _LONGEST_INT else float(text)
     except ValueError:
         return float(text)
 
@@ -134,7 +154,7 @@ def parse_const(text: str) -> Const:
         return Const(parse_value(text), _SCALAR_DTYPE.get(scalar[1], ""), ())
     tensor = _TENSOR.fullmatch(text)
     if tensor:
-        shape = tuple(int(dim) for dim in tensor[1].split(",") if dim.strip())
+        shape = _dims(f"[{tensor[1]}]")
         return Const(_tensor_value(tensor[3]), dtype_name(tensor[2]) or tensor[2], shape)
     value = parse_value(text)
     if isinstance(value, tuple):
@@ -162,18 +182,24 @@ def parse_attrs(text: str) -> dict[str, Any]:
 
 
 def _dims(text: str) -> tuple[int, ...] | None:
-    """Dimensions between brackets; ``None`` for a dynamic rank or text that is no shape."""
+    """Dimensions between brackets; ``None`` for a dynamic rank or text that is no tensor's shape."""
     inner = text.strip()[1:-1]
+    if len(inner) > _LONGEST_SHAPE:
+        return None
     try:
         dims = tuple(int(dim) for dim in inner.split(",") if dim.strip())
     except ValueError:
         return None
-    return None if dims == (-2,) else dims
+    if dims == (-2,) or math.prod(max(1, abs(dim)) for dim in dims) >= _MOST_ELEMENTS:
+        return None
+    return dims
 
 
 @lru_cache(maxsize=8192)
 def parse_host_type(text: str) -> HostType:
     """Read ``<Tensor[Float32], (2, 3)>`` and its relatives.
+
+    A tuple that holds far more tensors than its text has room for is a FormatError.
 
     >>> parse_host_type("<Tensor[Float32], (2, 3)>").specs[0].shape
     (2, 3)
@@ -181,31 +207,63 @@ def parse_host_type(text: str) -> HostType:
     pieces = list(split_top(text.strip()[1:-1]))
     word = pieces[0] if pieces else ""
     shape = pieces[1] if len(pieces) > 1 else ""
+    if word.startswith(_TUPLES):
+        return HostType(tuple(_spec(*leaf) for leaf in _leaves(word, shape)), is_tuple=True)
     ref_key = next((p[8:].lstrip(":=") for p in pieces if p.startswith("ref_key=")), "")
-    if word.startswith(("Tuple[", "List[")):
-        return HostType(_tuple_specs(word, shape), is_tuple=True)
-    is_ref = word.startswith("Ref[")
-    inner = word[4:-1] if is_ref else word
+    spec = _spec(word, shape)
+    return HostType(
+        (spec,),
+        ref_key=ref_key,
+        is_ref=word.startswith("Ref["),
+        is_monad=spec.dtype in ("UMonad", "IOMonad"),
+    )
+
+
+@lru_cache(maxsize=8192)
+def _spec(word: str, shape: str) -> TensorSpec:
+    """Tensor or scalar that a type other than a tuple stands for."""
+    inner = word[4:-1] if word.startswith("Ref[") else word
     if inner.startswith("Tensor["):
-        spec = TensorSpec(dtype_name(inner[7:-1]) or inner[7:-1], _dims(shape))
-        return HostType((spec,), ref_key=ref_key, is_ref=is_ref)
-    monad = inner in ("UMonad", "IOMonad")
-    return HostType((TensorSpec(dtype_name(inner) or inner, ()),), is_monad=monad)
+        return TensorSpec(dtype_name(inner[7:-1]) or inner[7:-1], _dims(shape))
+    return TensorSpec(dtype_name(inner) or inner, ())
 
 
-def _tuple_specs(word: str, shape: str) -> tuple[TensorSpec, ...]:
-    """Expand ``Tuple[Tensor[Float32]*2,Int64]`` with ``TupleShape((2, 3), (2, 3), NoShape)``."""
-    open_shape = shape.find("(")
-    shapes = list(split_top(shape[open_shape + 1 : -1])) if open_shape >= 0 else []
-    kinds: list[str] = []
-    for piece in split_top(word[word.index("[") + 1 : -1]):
-        base, star, count = piece.rpartition("*")
-        kinds += [base] * int(count) if star and count.isdigit() else [piece]
-    specs = []
-    for index, kind in enumerate(kinds):
-        here = shapes[index] if index < len(shapes) else "NoShape"
-        specs += list(parse_host_type(f"<{kind}, {here}>").specs)
-    return tuple(specs)
+def _leaves(word: str, shape: str) -> Iterator[tuple[str, str]]:
+    """Write ``Tuple[Tensor[Float32]*2,Int64]`` with ``TupleShape((2, 3), (2, 3), NoShape)`` out.
+
+    Yields type and shape of every tensor, those in tuples of tuples too.
+    """
+    room = _SPELLED_OUT * (len(word) + len(shape)) + _SPARE
+    waiting = [(word, shape, 0)]
+    while waiting:
+        word, shape, depth = waiting.pop()
+        if not word.startswith(_TUPLES):
+            yield word, shape
+            continue
+        inside: list[str] = []
+        for piece in split_top(word[word.index("[") + 1 : -1]):
+            kind, count = _run(piece)
+            room -= count * (len(kind) + 1)
+            if room < 0 or depth >= MAX_DEPTH:
+                message = (
+                    f"tuple type must spell out its tensors in at most {MAX_DEPTH} levels, "
+                    f"got {word[:60]!r} in level {depth}"
+                )
+                raise FormatError(message)
+            inside += [kind] * count
+        open_shape = shape.find("(")
+        shapes = list(split_top(shape[open_shape + 1 : -1])) if open_shape >= 0 else []
+        shapes += ["NoShape"] * (len(inside) - len(shapes))
+        items = zip(inside, shapes, strict=False)
+        waiting += reversed([(kind, here, depth + 1) for kind, here in items])
+
+
+def _run(piece: str) -> tuple[str, int]:
+    """Type and count of a run: ``Tensor[Float32]*2``."""
+    kind, star, count = piece.rpartition("*")
+    if not star or not count.isdecimal():
+        return piece, 1
+    return kind, int(count) if len(count) <= _LONGEST_INT else _MOST_ELEMENTS
 
 
 @lru_cache(maxsize=8192)

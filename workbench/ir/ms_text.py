@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -26,9 +27,14 @@ from workbench.ir.literals import (
 )
 from workbench.ir.resolve import Node, resolve_nodes
 
-_NODE = re.compile(r"  (?:%(\d+)\((.*?)\) = |(?=Return\())")
-_PARAM = re.compile(r"%para(\d+)_(.*?) ?: (<.*)$")
-_PARAM_REF = re.compile(r"%para(\d+)_?")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NODE = re.compile(r"  (?:%(\d{1,9})\(.*?\) = |(?=Return\())")
+_PARAM = re.compile(r"%para(\d{1,9})_(.*?) ?: (<.*)$")
+_PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
+_FIELDS = re.compile("  :  | : ")
+_STOP = re.compile(_NODE.pattern + "|}|      #")
 _NAME = re.compile(
     r"      (?:# (?:Fullname with scope|fullname_with_scope|Scope|scope): |: full_name_with_scope: )"
     r"\((.*)\)$"
@@ -113,8 +119,7 @@ class _Parser:
                 continue
             start = _NODE.match(line) if block is not None else None
             if start:
-                line, index = self._join(line, index)
-                node = self._node(line, start)
+                node, index = self._node(line, start, index)
                 if node is not None and block is not None:
                     block.nodes.append(node)
             elif line.startswith("subgraph @"):
@@ -122,6 +127,8 @@ class _Parser:
             elif line.startswith("}"):
                 block, node = None, None
             else:
+                if line.startswith("  %"):
+                    node = None  # the lines behind it are not about the node before it
                 self._outside(line)
 
     def _outside(self, line: str) -> None:
@@ -131,32 +138,44 @@ class _Parser:
             self.entry = line.rpartition("@")[2].strip()
         elif line.startswith("# Parameters: "):
             inner = line.partition("(")[2].rpartition(")")[0]
-            self.pending_types = tuple(parse_host_type(t) for t in split_top(inner))
+            self.pending_types = self._host_types(inner)
         elif not _QUIET.match(line):
             self.unknown += 1
 
-    def _join(self, line: str, index: int) -> tuple[str, int]:
-        """Append the lines that still belong to a node line: operands and strings hold line breaks."""
-        limit = min(len(self.lines), index + MAX_JOINED)
-        parts, end = [line], index
-        while end < limit and not _is_whole("\n".join(parts)):
-            if _NODE.match(self.lines[end]) or self.lines[end].startswith(("}", "      #")):
-                break
-            parts.append(self.lines[end])
-            end += 1
-        return "\n".join(parts), end
-
-    def _node(self, text: str, start: re.Match[str]) -> Node | None:
-        body = text[start.end() :]
+    def _node(self, line: str, start: re.Match[str], index: int) -> tuple[Node | None, int]:
+        """Read a node and the lines that still belong to it; returns the next line's index too."""
+        body = line[start.end() :]
         open_at = _operand_bracket(body)
         close_at = closing(body, open_at) if open_at >= 0 else -1
+        if open_at >= 0 and (close_at < 0 or _open_braces(body, close_at, len(body)) > 0):
+            body, index = self._join(body, open_at, index)
+            close_at = closing(body, open_at)
         if close_at < 0:
             self.unknown += 1
-            return None
-        attrs, primal = _attribute_groups(body[close_at + 1 :])
+            return None, index
+        attrs, primal, odd = _attribute_groups(body[close_at + 1 :])
+        self.unknown += odd
         number = int(start[1]) if start[1] is not None else -1
         operands = tuple(split_top(body[open_at + 1 : close_at]))
-        return Node(number, body[:open_at].strip(), operands, attrs, primal)
+        return Node(number, body[:open_at].strip(), operands, attrs, primal), index
+
+    def _join(self, body: str, open_at: int, index: int) -> tuple[str, int]:
+        """Append the lines that still belong to a node: operands and strings hold line breaks."""
+        limit, end = min(len(self.lines), index + MAX_JOINED), index
+        while end < limit and not _STOP.match(self.lines[end]):
+            end += 1
+        text = "\n".join((body, *self.lines[index:end]))
+        close_at = closing(text, open_at)
+        if close_at < 0:
+            return text, end
+        stop = text.find("\n", close_at)
+        braces = _open_braces(text, close_at, stop)
+        while braces > 0 and stop >= 0:
+            start, stop = stop, text.find("\n", stop + 1)
+            braces += _open_braces(text, start, stop)
+        if stop < 0:
+            return text, end
+        return text[:stop], index + text.count("\n", 0, stop)
 
     def _detail(self, node: Node, line: str) -> None:
         """Use one of the indented lines behind a node."""
@@ -190,8 +209,7 @@ class _Parser:
         left, arrow, right = text.partition(") -> (")
         ins, outs = left[1:] if arrow else text[1:-1], right[:-1] if arrow else ""
         if not node.host_in and not node.host_out and "<" in text:
-            node.host_in = tuple(parse_host_type(piece) for piece in split_top(ins))
-            node.host_out = tuple(parse_host_type(piece) for piece in split_top(outs))
+            node.host_in, node.host_out = self._host_types(ins), self._host_types(outs)
         elif "<" in text and "[" not in text.partition("<")[0]:
             node.device_in = tuple(parse_device_type(piece) for piece in split_top(ins))
             node.device_out = tuple(parse_device_type(piece) for piece in split_top(outs))
@@ -200,15 +218,25 @@ class _Parser:
         elif arrow and "<" not in text:
             node.unfold = outs.strip() != "Tuple"
 
+    def _host_types(self, text: str) -> tuple[HostType, ...]:
+        return tuple(self._host_type(piece) for piece in split_top(text))
+
+    def _host_type(self, text: str) -> HostType:
+        """Read a host type; one that cannot be is empty and counts as not understood."""
+        try:
+            return parse_host_type(text)
+        except FormatError:
+            self.unknown += 1
+            return HostType(())
+
     def _param(self, line: str) -> None:
         match = _PARAM.match(line)
         if not match:
             self.unknown += 1
             return
-        host = parse_host_type(next(split_fields(match[3])))
-        spec = host.specs[0] if host.specs else TensorSpec("", None)
+        host = self._host_type(_FIELDS.split(match[3], maxsplit=1)[0])
         weight = line.rstrip().endswith(("IsWeight: true", "IsWeight:true"))
-        self.params[int(match[1])] = Parameter(match[2], spec, weight, host.ref_key)
+        self.params[int(match[1])] = Parameter(match[2], _spec(host), weight, host.ref_key)
 
     def _open_block(self, line: str) -> _Block:
         head, _, params = line[len("subgraph @") :].partition("(")
@@ -217,7 +245,7 @@ class _Parser:
         for number, host, text in zip(numbers, self.pending_types, split_top(params), strict=False):
             pname = text.rpartition("{")[0] if "{" in text else text
             pname = pname.partition("_")[2].rstrip(") ")
-            self.params.setdefault(number, Parameter(pname, host.specs[0]))
+            self.params.setdefault(number, Parameter(pname, _spec(host)))
         block = _Block(name, numbers, self.pending_types)
         self.pending_types = ()
         self.blocks.append(block)
@@ -234,33 +262,32 @@ class _Parser:
         return replace(graph, subgraphs=others, unknown_lines=self.unknown)
 
     def _build(self, block: _Block) -> Graph:
-        if block.params:
-            numbers = block.params
-        else:
-            taken = {number for other in self.blocks for number in other.params}
-            numbers = tuple(sorted(set(self.params) - taken))
-        blank = Parameter("", TensorSpec("", None))
-        parameters = tuple(self.params.get(number, blank) for number in numbers)
-        index = {number: position for position, number in enumerate(numbers)}
+        parameters, index = self._numbered(block.params) if block.params else self._free
         ops, outputs = resolve_nodes(block.nodes, index, self.where)
         return Graph(block.name, parameters, ops, outputs, dialect="mindspore")
 
+    @cached_property
+    def _free(self) -> tuple[tuple[Parameter, ...], dict[int, int]]:
+        """Parameters that no subgraph lists as its own: those of every graph that lists none."""
+        return self._numbered(
+            sorted(self.params.keys() - {n for b in self.blocks for n in b.params})
+        )
 
-def split_fields(text: str) -> Any:
-    """Split a parameter line at its ``  :  `` and `` : `` separators."""
-    return iter(re.split(r"  :  | : ", text))
+    def _numbered(self, numbers: Sequence[int]) -> tuple[tuple[Parameter, ...], dict[int, int]]:
+        """Parameters of these numbers, and the place of every number among them."""
+        blank = Parameter("", TensorSpec("", None))
+        parameters = tuple(self.params.get(number, blank) for number in numbers)
+        return parameters, {number: position for position, number in enumerate(numbers)}
 
 
-def _is_whole(text: str) -> bool:
-    """Whether every bracket of a node line is closed."""
-    start = _NODE.match(text)
-    body = text[start.end() :] if start else text
-    open_at = _operand_bracket(body)
-    close_at = closing(body, open_at) if open_at >= 0 else -1
-    if close_at < 0:
-        return open_at < 0
-    tail = body[close_at:]
-    return tail.count("{") <= tail.count("}")
+def _spec(host: HostType) -> TensorSpec:
+    return host.specs[0] if host.specs else TensorSpec("", None)
+
+
+def _open_braces(text: str, start: int, end: int) -> int:
+    """How many more braces open than close between two positions; ``end`` may be -1."""
+    stop = len(text) if end < 0 else end
+    return text.count("{", start, stop) - text.count("}", start, stop)
 
 
 def _operand_bracket(body: str) -> int:
@@ -275,15 +302,18 @@ def _operand_bracket(body: str) -> int:
     return bracket
 
 
-def _attribute_groups(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Primitive attributes and primal attributes (``unique_id`` …) behind the operand list."""
+def _attribute_groups(text: str) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Primitive attributes and primal attributes (``unique_id`` …) behind the operand list.
+
+    Returns too whether a group was not understood: 1 or 0.
+    """
     attrs: dict[str, Any] = {}
     primal: dict[str, Any] = {}
     position = 0
     while (open_at := text.find("{", position)) >= 0:
         close_at = closing(text, open_at)
         if close_at < 0:
-            break
+            return attrs, primal, 1
         label = text[position:open_at].strip()
         inner = text[open_at + 1 : close_at]
         if label == "primitive_attrs:" or (not label and not inner.startswith("in")):
@@ -291,4 +321,4 @@ def _attribute_groups(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         elif label == "cnode_primal_attrs:":
             primal |= parse_attrs(inner)
         position = close_at + 1
-    return attrs, primal
+    return attrs, primal, 0

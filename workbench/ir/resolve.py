@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
-from workbench.ir.literals import closing, parse_const, split_top
+from workbench.ir.literals import MAX_DEPTH, closing, parse_const, split_top
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,12 +25,9 @@ STRUCTURAL = frozenset(
 MAX_ITEMS = 1 << 24
 """Most operands of a graph, those inside tuples counted wherever the tuple is used."""
 
-MAX_DEPTH = 64
-"""Most tuples inside each other."""
-
 _MONAD = Const("U", "monad")
-_PARAM = re.compile(r"%para(\d+)_")
-_NODE = re.compile(r"%(\d+)")
+_PARAM = re.compile(r"%para(\d{1,9})_")
+_NODE = re.compile(r"%(\d{1,9})(?!\d)")
 
 
 @dataclass(slots=True)
@@ -137,9 +134,9 @@ def _structural(kind: str, operands: tuple[Operand, ...], node: Node) -> Operand
 
 def _element(whole: Operand, index: Operand) -> Operand:
     number = index.value if isinstance(index, Const) and isinstance(index.value, int) else 0
-    if isinstance(whole, Bundle) and number < len(whole.items):
+    if isinstance(whole, Bundle) and -len(whole.items) <= number < len(whole.items):
         return whole.items[number]
-    if isinstance(whole, Value):
+    if isinstance(whole, Value) and number >= 0:
         return Value(whole.op, number)
     return whole
 
