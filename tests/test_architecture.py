@@ -143,4 +143,5 @@ def test_starting_the_command_loads_nothing_heavy():
         "ipywidgets",
         "pydantic",
         "IPython",
+        "google",
     }

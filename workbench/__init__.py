@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.dump.reader import load
     from workbench.graph import models, nn
     from workbench.graph.tracer import trace
-    from workbench.ir.ms_text import read_ms_text as read_ir
+    from workbench.ir.detect import read_graph as read_ir
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.preview import preview
@@ -65,7 +65,7 @@ _HOMES = {
     "models": ("workbench.graph.models", ""),
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
-    "read_ir": ("workbench.ir.ms_text", "read_ms_text"),
+    "read_ir": ("workbench.ir.detect", "read_graph"),
     "simulate": ("workbench.pipeline.simulate", "simulate"),
     "trace": ("workbench.graph.tracer", "trace"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -229,3 +230,52 @@ def test_the_graph_of_a_tree_is_the_graph_that_was_written(tmp_path):
         ("Default_MatMul-op0", "output", 0),
         ("fc_weight", "output", 0),
     }
+
+
+REAL = "identical_rerun"
+
+
+@pytest.fixture
+def rank(real_pairs, tmp_path):
+    """The graphs of a real tree without its tensors, free to be changed."""
+    shutil.copytree(real_pairs[REAL].target / "rank_0/graphs", tmp_path / "rank_0/graphs")
+    (tmp_path / "rank_0/.dump_metadata").mkdir()
+    on_disk(tmp_path, [shot()])
+    return tmp_path / "rank_0/graphs"
+
+
+def test_the_ir_of_a_graph_is_read_rather_than_its_pb(rank):
+    dump = load(rank.parent.parent)
+    assert {key: graph.dialect for key, graph in dump.graphs.items()} == {(0, 0): "mindspore"}
+    assert dump.notes == ()
+
+
+@pytest.mark.parametrize("text", [None, "nothing"])
+def test_a_pb_stands_in_for_an_ir_that_cannot_be_read(rank, text):
+    ir = rank / "ms_output_trace_code_graph_0.ir"
+    ops = [op.name for op in load(rank.parent.parent).graphs[0, 0].ops]
+    ir.unlink()
+    if text is not None:
+        ir.write_text(text)
+    dump = load(rank.parent.parent)
+    assert dump.graphs[0, 0].dialect == "pb-debugger"
+    assert [op.name for op in dump.graphs[0, 0].ops] == ops
+    assert [(n.kind, n.name[-3:]) for n in dump.notes] == [("graph", ".ir")] * bool(text) + [
+        ("graph", ".pb")
+    ]
+
+
+def test_a_graph_that_neither_file_gives_is_two_notes(rank):
+    for path in rank.iterdir():
+        path.write_bytes(b"nothing")
+    dump = load(rank.parent.parent)
+    assert (dump.graphs, [note.kind for note in dump.notes]) == ({}, ["graph", "graph"])
+
+
+def test_a_given_graph_may_be_of_any_kind(rank, tmp_path):
+    other = tmp_path / "net.graph"
+    other.write_bytes((rank / "ms_output_trace_code_graph_0.pb").read_bytes())
+    assert load(tmp_path, graph=other).graphs[0, 0].dialect == "pb-debugger"
+    other.write_text("nothing")
+    with pytest.raises(FormatError, match="graph must be one of: IR text"):
+        load(tmp_path, graph=other)

@@ -74,6 +74,14 @@ def test_a_dumps_graphs_are_read_by_their_readers(real_pairs, name):
         assert read_graph(ir.with_suffix(".pb")) == read_ms_pb(ir.with_suffix(".pb"))
 
 
+@pytest.mark.parametrize(
+    "data", [b"\n" * 1_000_000, b"\ngraph" + b" " * 1_000_000, GE_TEXT[:7] + b"\n" * 1_000_000]
+)
+def test_blanks_take_no_longer_than_their_number(data):
+    """They took the square of it: hours."""
+    assert titles(data) == []
+
+
 def test_the_name_says_nothing(tmp_path):
     text, binary = tmp_path / "net.pb", tmp_path / "ms_output_trace_code_graph_0.ir"
     text.write_bytes((STAGES / "ms_output_optimize.ir").read_bytes())

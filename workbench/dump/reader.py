@@ -20,20 +20,28 @@ from workbench.dump.npy import NpySource
 from workbench.dump.statistic import read_statistics
 from workbench.dump.tree import Dump, Note, Skipped
 from workbench.dump.turns import number_turns
+from workbench.ir.detect import read_graph
+from workbench.ir.ms_pb import read_ms_pb
 from workbench.ir.ms_text import read_ms_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.dump.names import NameParts
     from workbench.graph.nodes import Graph
 
-_IR_NAME = re.compile(r"ms_output_trace_code_graph_(\d+)\.ir")
+_GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d+)\.(?:ir|pb)")
+_GRAPH_READERS: dict[str, Callable[[Path], Graph]] = {".ir": read_ms_text, ".pb": read_ms_pb}
+"""Suffix → reader; of two files of a graph the earlier one says more."""
+
+_LESS = "read because no .ir of this graph can be: a .pb holds neither device types nor tensor constants"
 _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d+)\.csv")
 _KNOWN_EXTRAS = (".json", "mapping.csv", "statistic.csv")
 _MAX_LIST = 64 << 20
 
 
 def load(path: str | Path, *, graph: str | Path | None = None) -> Dump:
-    """Read the tree at ``path``; ``graph`` names an IR file to use instead of the tree's own.
+    """Read the tree at ``path``; ``graph`` names a graph file to use instead of the tree's own.
 
     Raises FormatError if ``path`` is not a dump, or if ``graph`` cannot be read.
     """
@@ -152,16 +160,8 @@ class _Tree:
     def rank(self, root: RankRoot, *, read_graphs: bool) -> None:
         """Graphs, execution orders and metadata of one rank."""
         base = Path(root.path)
-        for path in sorted(base.glob("graphs/*.ir")) if read_graphs else ():
-            found = _IR_NAME.fullmatch(path.name)
-            if not found:
-                continue
-            try:
-                graph = read_ms_text(path)
-            except FormatError as error:
-                self.notes.append(Note("graph", path.name, str(error)))
-                continue
-            self._add_graph(root.rank, graph)
+        if read_graphs:
+            self._graphs(root.rank, base / "graphs")
         for path in sorted(base.glob("execution_order/ms_execution_order_graph_*.csv")):
             found = _ORDER_NAME.fullmatch(path.name)
             if found:
@@ -171,10 +171,28 @@ class _Tree:
         if config.is_file():
             self._metadata(config)
 
+    def _graphs(self, rank: int, folder: Path) -> None:
+        """Graphs of one rank: each from its ``.ir`` file, or else from its ``.pb``."""
+        done: set[str] = set()
+        for suffix, read in _GRAPH_READERS.items():
+            for path in sorted(folder.glob(f"*{suffix}")):
+                found = _GRAPH_NAME.fullmatch(path.name)
+                if not found or found[1] in done:
+                    continue
+                try:
+                    graph = read(path)
+                except FormatError as error:
+                    self.notes.append(Note("graph", path.name, str(error)))
+                    continue
+                done.add(found[1])
+                self._add_graph(rank, graph)
+                if read is read_ms_pb:
+                    self.notes.append(Note("graph", path.name, _LESS))
+
     def _add_graph(self, rank: int, graph: Graph) -> None:
         self.graphs[rank, graph.graph_id] = graph
         if graph.unknown_lines:
-            count = f"{graph.unknown_lines} lines of the IR were not understood and left out"
+            count = f"{graph.unknown_lines} lines of the graph were not understood and left out"
             self.notes.append(Note("graph", Path(graph.path).name, count))
 
     def _metadata(self, path: Path) -> None:
@@ -187,7 +205,7 @@ class _Tree:
             self.info |= {str(key): str(value) for key, value in data.items()}
 
     def given_graph(self, path: Path) -> None:
-        graph = read_ms_text(path)
+        graph = read_graph(path)
         for rank in {record.key.rank for record in self.records} or {0}:
             self._add_graph(rank, graph)
 

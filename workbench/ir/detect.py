@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph
 
 _IR_TEXT = re.compile(rb"^subgraph @", re.MULTILINE)
-_GE_GRAPH = re.compile(rb"^graph\s*:?\s*[{<]", re.MULTILINE)
-_GE_OP = re.compile(rb"^\s+op\s*:?\s*[{<]", re.MULTILINE)
+_GE_GRAPH = re.compile(rb"graph(?<![^\n]graph)\s{0,64}:?\s{0,64}[{<]")
+_GE_OP = re.compile(rb"^\s{1,64}op\s{0,64}:?\s{0,64}[{<]", re.MULTILINE)
 _MS_MODEL = {1: VARINT, 2: BYTES, 3: VARINT, 4: BYTES, 5: BYTES}
 _GE_MODEL = {1: BYTES, 2: VARINT, 3: BYTES, 7: BYTES, 11: BYTES, 12: BYTES}
 
