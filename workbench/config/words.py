@@ -43,6 +43,8 @@ PARTS = {
 FILES = {"npy": "npy files", "bin": "binary containers", "pt": "torch files"}
 """How each type of file is called."""
 
+NO_ITERATION = "no iteration"
+
 
 def explain(config: Config, context: Context, operators: int | None = None) -> str:
     """Say what a form will do; for a refused form say what refuses it."""
@@ -65,9 +67,10 @@ def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
     if plan.kind == "exception":
         where = f" below {plan.path}" if plan.path else ""
         return f"operators that fail on the device leave a {plan.detail} record{where}"
-    if plan.iterations.ranges == ():
-        return "no iteration matches, nothing is dumped"
-    when = iterations_words(plan.iterations) + who_words(plan)
+    when = iterations_words(plan.iterations)
+    if when == NO_ITERATION:
+        return f"{when} matches, nothing is dumped"
+    when += who_words(plan)
     if plan.kind == "overflow":
         first = f"the first {plan.limit} of them" if plan.limit else "each of them"
         return f"{when}, operators that overflow ({plan.overflow}), {first}, into {plan.path}"
@@ -75,7 +78,7 @@ def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
         after = select_words(plan.select, None)
         watched = join(plan.watched)
         return f"{when}, outputs of {watched} after {after} and after themselves, into {plan.path}"
-    what = " and ".join(f"{io}s" for io in ("input", "output") if io in plan.io)
+    what = " and ".join(f"{io}s" for io in ("input", "output") if io in plan.io) or "nothing"
     whom = select_words(plan.select, operators)
     omitted = f" except {join(map(omission_words, plan.omit))}" if plan.omit else ""
     return f"{when}, {what} of {whom}{omitted}, {saved_words(plan)}, into {plan.path}"
@@ -92,7 +95,7 @@ def iterations_words(iterations: Iterations) -> str:
         return "every iteration"
     parts = [str(a) if a == b else f"{a} to {b}" for a, b in iterations.ranges if a <= b]
     if not parts:
-        return "no iteration"
+        return NO_ITERATION
     many = len(parts) > 1 or " to " in parts[0]
     return f"iteration{'s' if many else ''} {join(parts)}"
 
@@ -162,7 +165,8 @@ def part_words(name: str, value: Any) -> str:
     if name in ("devices", "ranks") and value is None:
         return "every one"
     if isinstance(value, frozenset | tuple):
-        return join(sorted(map(str, value))) or "none"
+        items = sorted(value) if isinstance(value, frozenset) else value
+        return join(map(str, items)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None or value == "" else repr(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import PydanticCustomError, core_schema
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 
 def cut(value: Any) -> int | None:
@@ -31,6 +31,12 @@ class Cut:
     ) -> core_schema.CoreSchema:
         """Cut before the bounds are looked at, as MindSpore does."""
         return core_schema.no_info_before_validator_function(_kept, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return the bounds of a number as it is written, before it is cut."""
+        return {"minimum": 0, "maximum": 2**64 - 1} | handler(schema)
 
 
 def _kept(value: Any) -> int:
