@@ -213,6 +213,15 @@ def test_an_unknown_shape_leaves_bytes_out_and_says_so():
     assert "shapes of 4 files" in forecast.doubts[0]
 
 
+def test_a_shape_that_no_disk_holds_counts_as_unknown():
+    graph = one(TensorSpec("float32", (2**62,) * 2000))
+    forecast = predict_tree([graph], replace(PLAN, sample=3, saved="full"), [0])
+    assert {e.size for e in forecast.files if e.path.endswith(".npy")} == {128 + 12}
+    whole = predict_tree([graph], PLAN, [0])
+    assert [e.size for e in whole.files if e.path.endswith(".npy")] == [None] * 4
+    assert "shapes of 4 files" in whole.doubts[0]
+
+
 def test_several_graphs_share_a_tree():
     graphs = [one(), one(name="Default/Add-op1").with_id(3)]
     forecast = predict_tree(graphs, PLAN, [7])

@@ -40,6 +40,9 @@ CONTROL = "control flow decides what runs and has no kernel"
 _WIDEST = "-1.23457e-308"
 """A float of six digits as wide as it can be printed."""
 
+_LARGEST = 1 << 60
+"""Elements that no file holds; a graph that states more is broken."""
+
 _WIDTHS = {"MD5": 32, "SHA1": 40}
 _SURE = frozenset(("count", "md5", "sha1"))
 """Statistics whose printed width no value changes."""
@@ -194,9 +197,11 @@ def beyond(more: int, listed: int) -> Iterator[str]:
 
 
 def stored_bytes(dtype: str, size: int | None) -> int | None:
-    """Bytes of so many elements in memory; ``None`` if number or dtype are unknown."""
+    """Bytes of so many elements in memory; ``None`` if number or dtype are unknown, or no disk's."""
     row = DTYPES.get(dtype)
-    return None if row is None or size is None else size * row.storage.itemsize
+    if row is None or size is None or size >= _LARGEST:
+        return None
+    return size * row.storage.itemsize
 
 
 class _Counter:
