@@ -1,6 +1,13 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from workbench.config.mindspore.kernel_list import kernel_text, read_kernel, read_kernels
+from workbench.config.mindspore.kernel_list import (
+    kernel_text,
+    read_kernel,
+    read_kernels,
+    write_kernel,
+)
 from workbench.core.plan import Selector
 
 
@@ -43,3 +50,73 @@ def test_kinds_come_in_order_and_empty_entries_mean_everything():
     kinds = [s.kind for s in read_kernels(["Conv2D", "a/b", "name-regex(x)", ""])]
     assert kinds == ["regex", "name", "type"]
     assert read_kernels(["", " "]) == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ("name-regex (a) ", "name-regex(a)"),
+        ('"', "\\"),
+        ([], "[]"),
+        ([["Add", "x/y"]], "[[Add,x/y]]"),
+        ({"b": 1, "a": "Add"}, "{a:Add,b:1}"),
+        (None, "null"),
+        (True, "true"),
+        (1.5, "1.5"),
+        ("a\nb", "a\\nb"),
+        ("é", "é"),
+    ],
+)
+def test_an_entry_is_its_json_text_without_quotes_and_blanks(entry, text):
+    assert kernel_text(entry) == text
+
+
+@pytest.mark.parametrize("entry", ["name-regex(", "name-regex", "x-name-regex(a)"])
+def test_a_regular_expression_needs_both_ends(entry):
+    assert read_kernel(entry).kind != "regex"
+
+
+def test_a_bad_expression_is_a_value_error():
+    with pytest.raises(ValueError, match="parenthesis"):
+        read_kernel("name-regex(()")
+
+
+def test_an_entry_that_is_there_twice_counts_once():
+    assert read_kernels(["Add", "A dd", "Add"]) == (Selector("type", "Add"),)
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"])),
+    st.sampled_from(("name", "type", "regex")),
+)
+def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, kind):
+    selector = Selector(kind, text)
+    entry = write_kernel(selector)
+    if entry is None:
+        return
+    again = read_kernel(entry)
+    if again != selector:
+        assert (kind, again.kind) == ("name", "regex")
+        assert again.matches(text, "")
+        assert not again.matches(text + "x", "")
+
+
+@pytest.mark.parametrize(
+    ("selector", "entry"),
+    [
+        (Selector("regex", "Default/fc.+"), "name-regex(Default/fc.+)"),
+        (Selector("regex", r"a\\.b"), r"name-regex(a\.b)"),
+        (Selector("regex", r"a\.b"), 'name-regex(a".b)'),
+        (Selector("name", "Default/Add-op0"), "Default/Add-op0"),
+        (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)"),
+        (Selector("type", "Conv2D"), "Conv2D"),
+        (Selector("type", "a/b"), None),
+        (Selector("type", "a b"), None),
+        (Selector("type", ""), None),
+        (Selector("regex", "(?i)a"), None),
+        (Selector("range", "a", "b"), None),
+        (Selector("marked"), None),
+    ],
+)
+def test_selectors_are_written_as_entries(selector, entry):
+    assert write_kernel(selector) == entry
