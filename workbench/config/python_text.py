@@ -48,8 +48,13 @@ def parse_python(text: str, where: str = "<text>") -> ast.Module:
 
 def bound_literals(tree: ast.Module) -> dict[str, Any]:
     """Values of the names that a script binds exactly once, anywhere, to a literal."""
+    return literals_of(bound_once(tree))
+
+
+def literals_of(bound: dict[str, ast.expr]) -> dict[str, Any]:
+    """Values of names among what they are bound to; those of other expressions are left out."""
     names: dict[str, Any] = {}
-    for name, node in bound_once(tree).items():
+    for name, node in bound.items():
         with suppress(_Unknown, RecursionError):
             names[name] = _value(node, names)
     return names
@@ -60,9 +65,10 @@ def bound_once(tree: ast.Module) -> dict[str, ast.expr]:
 
     A parameter, an import, a loop variable, a function or a class binds its name as well.
     """
-    counts = Counter(_bindings(tree))
+    nodes = [node for node in ast.walk(tree) if type(node) in _BINDING]
+    counts = Counter(name for node in nodes for name in _bindings(node))
     found: dict[str, ast.expr] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -72,26 +78,39 @@ def bound_once(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-def _bindings(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name):
-                yield name
-            case ast.alias(name=name, asname=asname):
-                yield asname or name.partition(".")[0]
-            case (
-                ast.ExceptHandler(name=str(name))
-                | ast.MatchAs(name=str(name))
-                | ast.MatchStar(name=str(name))
-                | ast.MatchMapping(rest=str(name))
-            ):
-                yield name
-            case _:
-                pass
+_BINDING = {
+    ast.Name,
+    ast.arg,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.alias,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+}
+
+
+def _bindings(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=name, asname=asname):
+            yield asname or name.partition(".")[0]
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+            | ast.MatchMapping(rest=str(name))
+        ):
+            yield name
+        case _:
+            pass
 
 
 def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:

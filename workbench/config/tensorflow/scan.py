@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.config.python_text import bound_literals, bound_once, dotted, literal, source_of
+from workbench.config.python_text import bound_once, dotted, literal, literals_of, source_of
 from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.form import Environment
 from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, RUN_ARGUMENTS
@@ -124,7 +124,8 @@ class Facts:
 
 def scan(tree: ast.Module) -> Facts:
     """Return what a script does."""
-    facts = Facts(tree, bound_literals(tree), bound_once(tree))
+    once = bound_once(tree)
+    facts = Facts(tree, literals_of(once), once)
     for place in places(tree):
         facts.places.append(place)
         _imports(facts, place.node)

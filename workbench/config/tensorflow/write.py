@@ -238,5 +238,5 @@ def expression(value: Any) -> str:
     try:
         ast.parse(str(value), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return repr(str(value))
+        return expression(str(value))
     return f"({value})" if "\n" in value else str(value)
