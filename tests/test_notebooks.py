@@ -44,6 +44,20 @@ ANSWERS = {
         "image/svg+xml",
         "typical factor: 1.020",
     ],
+    "03_dump_configurations": [
+        "error | overflow-number | common_dump_settings.overflow_number must be absent",
+        "did you mean 'saved_data'?",
+        "it is read since 2.6 only",
+        "iterations 0 and 2 to 3",
+        "types with 'Conv2D' in them",
+        "5 of 21 operators match",
+        '"dump_step": "0|2-3"',
+        "the network name 'AlexNet' cannot be said there",
+        "export MINDSPORE_DUMP_CONFIG=",
+        "widget-view",
+        "bench = wb.Workbench(",
+        "<Comparison fail: The first operator that adds error is Conv2D Default/conv3-Conv2d/Conv2D-op0",
+    ],
 }
 
 
