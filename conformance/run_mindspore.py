@@ -162,7 +162,8 @@ def outcome(folder: Path, status: int) -> dict[str, Any]:
     if status and os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         result |= {"verdict": "too slow" if name == "SIGKILL" else "crashed", "status": name}
-    log = _log_lines((folder / "log").read_text(errors="replace"))
+    text = (folder / "log").read_text(errors="replace")
+    log = _log_lines(text.replace(str(folder / "case"), CASE).replace(str(folder), CASE))
     before = json.loads((folder / "before.json").read_text())
     found = _by_folder(
         [p for p in _written(folder / "case") if str(p) not in before], folder / "case"
