@@ -94,6 +94,7 @@ REFUSED = [
     ("Softmax", (X,), {"axis": (3,)}, "axis must be an integer in [-3, 3), got 3"),
     ("Cast", (X,), {"dst_type": "float33"}, "dst_type must be one of"),
     ("Concat", (X, spec(2, 2, 5)), {"axis": 1}, "equal except on axis 1"),
+    ("Concat", (spec(), spec()), {"axis": 0}, "rank of the inputs must be at least 1"),
     ("ReduceSum", (X,), {"axis": 7}, "axis must be an integer in [-3, 3), got 7"),
     ("LayerNorm", (X, spec(3), spec(4)), {"begin_params_axis": -1}, "shape of gamma must be (4,)"),
     ("BatchNorm", (IMAGE, *[spec(4)] * 3, spec(5)), {}, "shape of variance must be (4,)"),

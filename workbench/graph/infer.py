@@ -221,6 +221,8 @@ def concat(call: Call) -> tuple[TensorSpec, ...]:
     if not call.tensors:
         refuse("tensors", "at least one tensor", call.tensors)
     shapes = [call.shape(index) for index in range(len(call.tensors))]
+    if not shapes[0]:
+        refuse("rank of the inputs", "at least 1", 0)
     axis = _axis(call.settings["axis"], len(shapes[0]))
     rests = {(len(s), s[:axis], s[axis + 1 :]) for s in shapes}
     if len(rests) > 1:
