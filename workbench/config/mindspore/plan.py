@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.config.mindspore.kernel_list import read_kernels, write_kernel
@@ -22,6 +23,7 @@ from workbench.config.mindspore.reading import (
 from workbench.config.mindspore.rules_form import PATH
 from workbench.config.mindspore.start import changed
 from workbench.config.surface import Lowered
+from workbench.config.words import selector_words
 from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
 
 if TYPE_CHECKING:
@@ -40,11 +42,15 @@ _WHOLE_GRAPH = ("o2", "ge")
 def plan(form: MindSporeForm, context: Context) -> DumpPlan:
     """Return what a form asks for."""
     section = form.common_dump_settings
+    if asks_e2e(form, context) == (form.target in _WHOLE_GRAPH):
+        # the second section decides for the other way to dump, which writes nothing on this surface
+        nothing = DumpPlan(folder(form, context), section.net_name, Iterations(()))
+        return replace(nothing, devices=devices(form))
     return DumpPlan(
         path=folder(form, context),
         net_name=section.net_name,
         kind=_kind(form),
-        iterations=_iterations(form, context),
+        iterations=Iterations(None) if debug_mode(form) == 4 else iterations(section.iteration),
         io=_io(form),
         select=_select(form),
         initial_iteration=section.initial_iteration if _numbers(context) else 0,
@@ -70,15 +76,6 @@ def _detail(form: MindSporeForm) -> Literal["", "brief", "norm"]:
 def _numbers(context: Context) -> bool:
     """Whether this release reads ``initial_iteration``."""
     return not context.release() or context.release() >= (2, 6)
-
-
-def _iterations(form: MindSporeForm, context: Context) -> Iterations:
-    by_kernel, whole = asks_e2e(form, context), form.target in _WHOLE_GRAPH
-    if by_kernel == whole:
-        return Iterations(())  # the section decides for the other way to dump, which writes nothing
-    if debug_mode(form) == 4:
-        return Iterations(None)
-    return iterations(form.common_dump_settings.iteration)
 
 
 def _io(form: MindSporeForm) -> frozenset[Io]:
@@ -167,7 +164,7 @@ def _kernels(target: Target, wanted: DumpPlan, mode: int) -> tuple[dict[str, Any
     entries = [(entry, write_kernel(entry)) for entry in select]
     kept = [text for _, text in entries if text]
     lost = [entry for entry, text in entries if not text]
-    losses = [f"operators by {entry.kind} {entry.text!r} cannot be named there" for entry in lost]
+    losses = [f"{selector_words(entry)} cannot be named there" for entry in lost]
     if not kept:
         return {}, (*losses, "nothing else is left of the operator list; every operator is dumped")
     return {"dump_mode": 1, "kernels": kept}, tuple(losses)
