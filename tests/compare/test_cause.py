@@ -46,6 +46,19 @@ EXACT = 0.0
         ([[0.1, 0.2]], [[0.1, 0.3]], 0.01, False),
         (None, None, EXACT, True),
         (None, 1, EXACT, False),
+        ("...", "same", EXACT, True),  # the graph does not know it
+        ("...", "[...]", EXACT, True),
+        ((1, "..."), (1, "pad"), EXACT, True),
+        ((1, "..."), (2, "pad"), EXACT, False),
+        ("Float", "Float16", EXACT, True),  # it does not know the bits
+        ("Float", "BF16", EXACT, True),
+        ("Int", "I32", EXACT, True),
+        ("F16", "Float16", EXACT, True),
+        ("Float", "Int32", EXACT, False),
+        ("Int", "UInt8", EXACT, False),
+        ("Float16", "Float32", EXACT, False),
+        ("BFloat16", "Float16", EXACT, False),
+        ("Float", "Floor", EXACT, False),
     ],
 )
 def test_settings_are_the_same_when_they_mean_the_same(a, b, tolerance, same):
@@ -104,6 +117,13 @@ def test_the_subject_of_an_input_is_what_was_given_not_what_was_produced():
         None, ("input", "x"), ("parameter", "fc.weight"), ("attribute", "axis"),
         ("constant", "input.4"), None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "kind"), [(1, "attribute"), (64, "constant")])
+def test_a_constant_that_the_graph_knows_nothing_of_is_named_by_its_size(size, kind):
+    net = Net()
+    net.op("LayerNorm", net.feed("x"), Const("..."))
+    assert input_subject(net.ops[0], net.graph(), 1, size) == (kind, "gamma")
 
 
 def swapped(first: int, second: int, op_type="Sub"):

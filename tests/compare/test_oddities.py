@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import small_dumps as small
-from small_dumps import Net, Shot, in_memory, shoot
+from small_dumps import Net, Shot, in_memory, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.compare.oddities import rewritten_slots
 from workbench.core.tensors import TensorSpec
+from workbench.dump.reader import load
 from workbench.graph.nodes import Const, Value
 
 HALF, FULL, DOUBLE = (TensorSpec(name, (4, 4)) for name in ("float16", "float32", "float64"))
@@ -65,6 +66,24 @@ def test_a_file_that_says_what_the_kernel_wrote_is_right():
     graph = wide(HALF, FULL)
     shots = [s._replace(data=s.data.astype(np.float32)) for s in shoot(graph, small.given(graph))]
     assert oddities(graph, shots) == set()
+
+
+def test_without_device_types_the_length_of_a_file_tells_what_the_kernel_wrote(tmp_path):
+    net = Net()
+    net.op("Tanh", net.feed("x"), dtype="float16")
+    net.op("Cast", Value(0))
+    net.op("Exp", Value(1), dtype="float16")
+    graph = net.graph()
+    assert not any(op.device_outputs for op in graph.ops)
+    on_disk(tmp_path, shoot(graph, small.given(graph)))
+    for path in tmp_path.rglob("*.Float16.npy"):
+        if not path.name.startswith("Exp."):
+            path.write_bytes(path.read_bytes() + bytes(np.load(path).nbytes))
+    notes = bind(load(tmp_path), {(0, 0): graph}).notes
+    assert [(n.kind, n.name, n.detail.partition(":")[0]) for n in notes] == [
+        ("mislabelled", "Default/Tanh-op0", "output.0"),
+        ("mislabelled", "Default/Cast-op0", "input.0"),
+    ]
 
 
 # --- unused ----------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.nodes import Const, Param
 from workbench.graph.traits import COMMUTATIVE, argument_name, settings
+from workbench.ir.ms_pb import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from workbench.compare.align import Alignment
     from workbench.compare.groups import Group
     from workbench.graph.nodes import Graph, Op
+
+
+_TYPE = re.compile(r"(b?)(f(?:loat)?|i(?:nt)?|u(?:int)?)(\d*)")
+"""Number formats as graphs spell them: ``Float16``, ``F16``, and ``Float`` where the bits are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
 
 
 def same_value(a: Any, b: Any, tolerance: float) -> bool:
-    """Whether two settings mean the same."""
+    """Whether two settings mean the same, as far as both are known."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(
             same_value(x, y, tolerance) for x, y in zip(a, b, strict=True)
@@ -54,10 +60,20 @@ def same_value(a: Any, b: Any, tolerance: float) -> bool:
         both_nan = math.isnan(a) and math.isnan(b)
         return both_nan or math.isclose(a, b, rel_tol=max(tolerance, 1e-7), abs_tol=0.0)
     if isinstance(a, str) and isinstance(b, str):
-        return a.lower() == b.lower()
+        return UNKNOWN in (a, b) or _same_word(a.lower(), b.lower())
     if isinstance(a, str) or isinstance(b, str):
         return True  # two spellings of different dialects; not comparable, so no evidence
     return bool(a == b)
+
+
+def _same_word(a: str, b: str) -> bool:
+    if a == b:
+        return True
+    ours, theirs = _TYPE.fullmatch(a), _TYPE.fullmatch(b)
+    if not ours or not theirs or ours[2][0] != theirs[2][0]:
+        return False
+    bits = {f"{found[1]}{found[3]}" for found in (ours, theirs)}
+    return len(bits) == 1 or "" in bits
 
 
 def _show(value: Any) -> str:
@@ -119,8 +135,11 @@ def _names(ops: list[Op]) -> str:
     return shown if len(ops) <= 4 else f"{shown} and {len(ops) - 4} more"
 
 
-def input_subject(op: Op, graph: Graph, slot: int) -> tuple[str, str] | None:
-    """Kind and name of an input that no operator produced; ``None`` for a produced one."""
+def input_subject(op: Op, graph: Graph, slot: int, size: int = 1) -> tuple[str, str] | None:
+    """Kind and name of an input that no operator produced; ``None`` for a produced one.
+
+    ``size`` is the number of its elements, for a constant whose shape the graph does not know.
+    """
     for index, operand in enumerate(op.flat_inputs()):
         if index != slot:
             continue
@@ -129,7 +148,7 @@ def input_subject(op: Op, graph: Graph, slot: int) -> tuple[str, str] | None:
             name = parameter.name or f"parameter {operand.index}"
             return ("parameter" if parameter.is_weight else "input"), name
         if isinstance(operand, Const):
-            single = operand.shape in ((), None) or operand.shape == (1,)
+            single = size == 1 if operand.shape is None else operand.shape in ((), (1,))
             name = argument_name(op, slot) or f"input.{slot}"
             return ("attribute" if single else "constant"), name
     return None

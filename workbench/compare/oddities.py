@@ -62,17 +62,24 @@ def _unwritten_by_type(run: OpRun, *, on_cpu: bool) -> Iterator[Found]:
 
 
 def _oversized(run: OpRun) -> Iterator[Found]:
-    """Without a graph: a float16 file that is twice as long as its header says."""
+    """Without a graph: files that are twice as long as their header says."""
     for (io, slot), record in run.tensors.items():
-        if not record.path or record.source is None or _label(record) != "float16":
-            continue
-        try:
-            size, _ = fingerprint(record.path)
-            claimed = record.source.spec().size
-        except FormatError:
-            continue
-        if claimed and size == claimed * 4:
-            yield io, slot, "labelled float16, holds twice the bytes: a float32 buffer"
+        if _is_oversized(record):
+            yield io, slot, _TWICE
+
+
+_TWICE = "labelled float16, holds twice the bytes: a float32 buffer"
+
+
+def _is_oversized(record: TensorRecord) -> bool:
+    if not record.path or record.source is None or _label(record) != "float16":
+        return False
+    try:
+        size, _ = fingerprint(record.path)
+        claimed = record.source.spec().size
+    except FormatError:
+        return False
+    return claimed is not None and 0 < claimed * 4 == size
 
 
 def wider_device_type(op: Op, slot: int) -> str:
@@ -102,6 +109,10 @@ def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found
         if written is None:
             continue
         source, index = written
+        if not source.device_outputs:  # the graph does not say what the kernel wrote
+            if _is_oversized(record):
+                yield io, slot, _TWICE
+            continue
         real = wider_device_type(source, index)
         if real and _label(record) == source.outputs[index].dtype:
             yield (

@@ -243,10 +243,10 @@ class Visit:
         self.flow.before.append(event)
 
     def _cause(self, number: int, op: Op, slot: int, error: float) -> Difference | None:
-        subject = input_subject(op, self.graph, slot)
+        item = self._measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
+        subject = input_subject(op, self.graph, slot, item.divergence.size)
         if subject is None:
             return None
-        item = self._measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
         metrics = item.divergence.metrics
         shared = metrics.get("TargetNaN", 0)
         if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
