@@ -1,8 +1,11 @@
 """Settings read out of scripts as people write them."""
 
+import re
 from textwrap import indent
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench.config import surfaces
 from workbench.config.setting import Unresolved
@@ -52,6 +55,7 @@ def said(text):
         (NAMED + "KEY = 'dump_step'\nop.parameter_map[KEY].s = b'3'", {"dump_step": "3"}),
         (NAMED + "op.parameter_map['enable_dump'].i = 1", {"enable_dump": {"i": 1}}),
         (NAMED + "op.parameter_map['dump_mode'].b = True", {"dump_mode": {"b": True}}),
+        (NAMED + "op.parameter_map['dump_mode'].type = 3", {"dump_mode": {"type": 3}}),
         (NAMED + "op.parameter_map['dump_steps'].s = b'3'", {"dump_steps": "3"}),
         ("options.custom_optimizers[0].parameter_map['enable_dump'].b = True", ON),
     ],
@@ -388,3 +392,21 @@ def test_strange_scripts_are_read(text):
     config.explain()
     config.code()
     assert surfaces.read(config.to_text(), "tensorflow").data["script"]
+
+
+@given(st.data())
+def test_damaged_scripts_are_read_or_refused(data):
+    text = data.draw(st.sampled_from([TWO_BLOCKS, f"{RANKS[0]}DumpConfig(on, '/d')\n"]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        low = data.draw(st.integers(0, len(text)))
+        high = data.draw(st.integers(low, min(low + 20, len(text))))
+        text = text[:low] + data.draw(st.sampled_from(["", "0", "(", "x", "\n", "'"])) + text[high:]
+    try:
+        config = surfaces.read(text, "tensorflow", "train.py")
+    except FormatError as error:
+        message = str(error)
+    else:
+        message = "train.py:0: read"
+        config.check()
+        assert surfaces.read(config.to_text(), "tensorflow").data == config.data
+    assert re.match(r"train\.py:\d+: ", message)

@@ -208,3 +208,11 @@ def test_anything_is_judged_and_written(data, context):
         return
     again = TENSORFLOW.from_plan(plan).data
     assert Config(TENSORFLOW, again).plan(context) == plan
+
+
+def test_the_flag_has_a_name_that_the_script_does_not_use():
+    dump = {"enable_dump": True, "enable_dump_debug": Unresolved("dump_flag")}
+    data = {"script": {"interface": "session", "porting": "automated", "rank": 3}, "dump": dump}
+    read = decode(encode(data)).data
+    assert read == data
+    assert isinstance(read["dump"]["enable_dump_debug"], Unresolved)

@@ -7,6 +7,7 @@ A value under a wrong proto member keeps it (``{"i": 1}``); npu_bridge reads fal
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -39,7 +40,13 @@ def is_manual_estimator(form: Form) -> bool:
 def misread(value: Any, member: str) -> bool:
     """Whether a value stands under another proto member than the one that is read."""
     keys = list(value) if isinstance(value, Mapping) else []
-    return len(keys) == 1 and keys[0] != member and keys[0] in ("b", "f", "i", "s")
+    return len(keys) == 1 and keys[0] != member and is_name(keys[0])
+
+
+def is_name(text: Any) -> bool:
+    """Whether a text can be a name in Python."""
+    known = isinstance(text, str) and text.isascii() and text.isidentifier()
+    return known and not keyword.iskeyword(text)
 
 
 def _read_as(zero: Any, member: str) -> BeforeValidator:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.config.rule import Breach, Example, Rule
 from workbench.config.tensorflow.examples import make
+from workbench.config.tensorflow.facts import OPTIMIZER
 from workbench.config.tensorflow.form import ATTRS, GRAPHS, SEED, TensorFlowForm, dumps
 from workbench.config.tensorflow.steps import iterations_of, step_fault
 
@@ -60,7 +61,7 @@ def _memory(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
 
 
 def _optimizer(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
-    if form.script.optimizer != "NpuOptimizer":
+    if form.script.optimizer != OPTIMIZER:
         yield Breach("script.optimizer", form.script.optimizer)
 
 

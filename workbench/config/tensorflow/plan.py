@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.surface import Lowered
+from workbench.config.tensorflow.facts import OPTIMIZER
 from workbench.config.tensorflow.form import DEBUG_MODES, takes_arguments
 from workbench.config.tensorflow.steps import iterations_of, step_text
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
@@ -30,7 +31,7 @@ def plan(form: TensorFlowForm, context: Context) -> DumpPlan:
     """Return what a run shall write; one without iterations if nothing."""
     dump, script = form.dump, form.script
     ranks = None if script.rank is None else (script.rank,)
-    if not script.use_off_line or script.optimizer != "NpuOptimizer":
+    if not script.use_off_line or script.optimizer != OPTIMIZER:
         return nothing(dump.dump_path)
     if dump.enable_dump:
         return DumpPlan(

@@ -10,7 +10,7 @@ from workbench.config.python_text import dotted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.config.tensorflow.scan import Facts, Place, Test
+    from workbench.config.tensorflow.facts import Facts, Place, Test
 
 _GETTERS = ("getenv", "get", "get_rank_id", "get_npu_rank_id")
 

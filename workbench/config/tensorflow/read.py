@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.json_text import Decoded
 from workbench.config.python_text import literal, parse_python
 from workbench.config.setting import Unresolved
+from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts
 from workbench.config.tensorflow.form import Dump, Run
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
 from workbench.config.tensorflow.rank import flags, rank_around, true_on
-from workbench.config.tensorflow.scan import OPTIMIZER, Block, Call, Entry, Facts, scan
+from workbench.config.tensorflow.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

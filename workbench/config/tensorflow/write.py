@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import keyword
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.config.setting import Unresolved
-from workbench.config.tensorflow.form import is_manual_estimator, misread
+from workbench.config.tensorflow.facts import OPTIMIZER
+from workbench.config.tensorflow.form import is_manual_estimator, is_name, misread
 from workbench.config.tensorflow.keys import MEMBERS, UNTOLD
-from workbench.config.tensorflow.scan import OPTIMIZER
 
 FLAG = "dump_flag"
 """Name of the variable that is true on the one rank that dumps."""
@@ -56,7 +55,7 @@ INIT = (
 def encode(data: Mapping[str, Any]) -> str:
     """Return the lines of a script that say what a form says, wrong settings included."""
     script = _section(data, "script")
-    lines = [*_head(data, script), *_flag(script)]
+    lines = [*_head(data, script), *_flag(data, script)]
     if is_manual_estimator(data):
         lines += _estimator(data, script)
     elif script.get("porting", "automated") == "automated" and script.get("init_resource"):
@@ -98,13 +97,23 @@ def _has_rank(script: Mapping[str, Any]) -> bool:
     return script.get("rank") is not None
 
 
-def _flag(script: Mapping[str, Any]) -> Iterator[str]:
-    if _has_rank(script):
+def _flag(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
+    if flag := _flag_name(data):
         yield f'if int(os.getenv("RANK_ID", "0")) == {expression(script["rank"])}:'
-        yield f"    {FLAG} = True"
+        yield f"    {flag} = True"
         yield "else:"
-        yield f"    {FLAG} = False"
+        yield f"    {flag} = False"
         yield ""
+
+
+def _flag_name(data: Mapping[str, Any]) -> str:
+    """Name of the flag, one that no expression of the form uses; empty if every rank dumps."""
+    if not _has_rank(_section(data, "script")):
+        return ""
+    flag, text = FLAG, repr(data)
+    while flag in text:
+        flag += "_"
+    return flag
 
 
 def _with_init(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
@@ -129,6 +138,7 @@ def _use(script: Mapping[str, Any]) -> Iterator[str]:
 
 def _block(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
     """A session's configuration with its custom optimizer."""
+    flag = _flag_name(data)
     yield "session_config = tf.ConfigProto(allow_soft_placement=True)"
     yield f"custom_op = session_config.{ADD}"
     yield f"custom_op.name = {expression(script.get('optimizer', OPTIMIZER))}"
@@ -136,7 +146,7 @@ def _block(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
         yield _parameter("use_off_line", script["use_off_line"])
     for name in ("dump", "run", "options"):
         for key, value in _section(data, name).items():
-            yield _parameter(key, value, script)
+            yield _parameter(key, value, flag)
     yield from _rewrites(script)
 
 
@@ -149,11 +159,11 @@ def _rewrites(script: Mapping[str, Any]) -> Iterator[str]:
             yield f"session_config.graph_options.rewrite_options.{key} = {text}"
 
 
-def _parameter(key: str, value: Any, script: Mapping[str, Any] | None = None) -> str:
+def _parameter(key: str, value: Any, flag: str = "") -> str:
     member = MEMBERS.get(key) or _member_of(value)
     if misread(value, member):
         ((member, value),) = value.items()
-    text = _switch(key, value, script or {})
+    text = _switch(key, value, flag)
     if member == "s" and not isinstance(value, Unresolved):
         text = f"tf.compat.as_bytes({text})"
     return f"custom_op.parameter_map[{expression(key)}].{member} = {text}"
@@ -167,15 +177,14 @@ def _member_of(value: Any) -> str:
     return "s"
 
 
-def _switch(key: str, value: Any, script: Mapping[str, Any]) -> str:
+def _switch(key: str, value: Any, flag: str) -> str:
     """Text of a value; the flag in place of a switch that is on for one rank only."""
-    on_one = key in SWITCHES and value is True and _has_rank(script)
-    return FLAG if on_one else expression(value)
+    return flag if flag and key in SWITCHES and value is True else expression(value)
 
 
 def _estimator(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[str]:
     """Manual porting of an Estimator: ``DumpConfig`` in ``NPURunConfig``."""
-    dump = data.get("dump")
+    dump, flag = data.get("dump"), _flag_name(data)
     misplaced = {
         name: {
             key: value
@@ -186,7 +195,7 @@ def _estimator(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[s
     }
     if isinstance(dump, Mapping):
         rest = {key: value for key, value in dump.items() if key not in misplaced["dump"]}
-        yield from _call("dump_config = DumpConfig", _arguments(rest, script))
+        yield from _call("dump_config = DumpConfig", _arguments(rest, flag))
     yield from _session_config(script, misplaced)
     yield from _resource(script)
     more = {
@@ -197,7 +206,7 @@ def _estimator(data: Mapping[str, Any], script: Mapping[str, Any]) -> Iterator[s
     }
     given = "dump_config" if isinstance(dump, Mapping) else expression(dump)
     first = [f"dump_config={given}"] if dump is not None else []
-    parts = [*first, "session_config=session_config", *_arguments(more, script)]
+    parts = [*first, "session_config=session_config", *_arguments(more, flag)]
     yield from _call("run_config = NPURunConfig", parts)
     yield "# give run_config to NPUEstimator as its config"
 
@@ -218,16 +227,12 @@ def _session_config(script: Mapping[str, Any], misplaced: Mapping[str, Any]) -> 
         yield from _rewrites(script)
 
 
-def _arguments(values: Mapping[str, Any], script: Mapping[str, Any]) -> list[str]:
+def _arguments(values: Mapping[str, Any], flag: str) -> list[str]:
     """Keyword arguments; names that cannot be keywords go through a dictionary."""
-    good = {key: value for key, value in values.items() if _is_name(key)}
-    parts = [f"{key}={_switch(key, value, script)}" for key, value in good.items()]
+    good = {key: value for key, value in values.items() if is_name(key)}
+    parts = [f"{key}={_switch(key, value, flag)}" for key, value in good.items()]
     rest = [f"{key!r}: {expression(value)}" for key, value in values.items() if key not in good]
     return [*parts, *([f"**{{{', '.join(rest)}}}"] if rest else [])]
-
-
-def _is_name(key: str) -> bool:
-    return key.isidentifier() and key.isascii() and not keyword.iskeyword(key)
 
 
 def expression(value: Any) -> str:
