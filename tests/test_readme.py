@@ -27,6 +27,7 @@ TARGETS = {
     "test": ["python -m pytest"],
     "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
     "lab": ["jupyter lab notebooks"],
+    "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
 }
 
 # (document, first line of a block) → why it is neither run nor looked up

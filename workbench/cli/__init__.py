@@ -49,8 +49,8 @@ def compare(
     map_: Annotated[
         str, typer.Option("--map", metavar="FILE", help="Your own pairs and ignored operators.")
     ] = "",
-    target_graph: Annotated[str, typer.Option(metavar="FILE", help="IR of the target.")] = "",
-    golden_graph: Annotated[str, typer.Option(metavar="FILE", help="IR of the golden.")] = "",
+    target_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the target.")] = "",
+    golden_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the golden.")] = "",
     rank: Annotated[str, typer.Option(metavar="T[:G]", help="Rank on both sides.")] = "",
     iteration: Annotated[str, typer.Option(metavar="N[:M]", help="Iteration on both sides.")] = "",
     profile: Annotated[str, typer.Option(metavar="NAME", help="Rule of the verdicts.")] = "",
