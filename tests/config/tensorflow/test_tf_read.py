@@ -210,6 +210,9 @@ def test_settings_have_the_lines_they_stand_on():
     assert (lines["dump.enable_dump"], lines["dump.dump_mode"], lines["dump"]) == (3, 4, 3)
     problems = surfaces.read(text, "tensorflow").check()
     assert [(p.line, p.code) for p in problems if p.path == "dump.dump_mode"] == [(4, "FATAL")]
+    session = "\nwith tf.Session(config=config) as sess:\n    pass\n"
+    problems = {p.id: p.line for p in surfaces.read(text + session, "tensorflow").check()}
+    assert (problems["missing"], problems["remapping"], problems["graph-unset"]) == (3, 6, 0)
 
 
 def test_the_last_of_two_values_counts_and_is_reported():

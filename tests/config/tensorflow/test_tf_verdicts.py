@@ -232,7 +232,6 @@ def test_row(what, data, context, expected):
 def test_every_rank_gets_both_hints_of_a_distributed_job():
     problems = Config(TENSORFLOW, form()).check(Context(env={"RANK_SIZE": "8"}))
     assert [problem.id for problem in problems] == ["every-rank", "time-folders"]
-    assert "8 processes" in str(problems[0])
 
 
 def test_version_is_that_of_cann():

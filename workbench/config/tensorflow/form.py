@@ -288,7 +288,7 @@ class TensorFlowForm(Section):
     options: Annotated[
         dict[str, Any],
         Setting("an object", "other settings of the script; kept, not judged", bad=[]),
-    ] = Field(default_factory=dict)
+    ] = Field(default={})
 
 
 def takes_arguments(form: TensorFlowForm) -> bool:

@@ -67,13 +67,13 @@ def _optimizer(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
 
 def _every_rank(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
     if dumps(form) and form.script.rank is None and rank_size(context) > 1:
-        yield Breach("script.rank", words={"size": rank_size(context)})
+        yield Breach("script.rank")
 
 
 def _no_rank(form: TensorFlowForm, context: Context) -> Iterator[Breach]:
     known = context.variable("RANK_SIZE") or context.variable("CM_WORKER_SIZE")
     if known and form.script.rank is not None and form.script.rank >= rank_size(context):
-        yield Breach("script.rank", form.script.rank, {"size": rank_size(context)})
+        yield Breach("script.rank", form.script.rank)
 
 
 def _volume(form: TensorFlowForm, _context: Context) -> Iterator[Breach]:
@@ -208,7 +208,7 @@ HINTS: tuple[Rule, ...] = (
         "hint",
         "every-rank",
         _every_rank,
-        "name one rank in data parallel: every one of {size} processes dumps",
+        "name one rank in data parallel, where every process dumps",
         "set the RANK_ID that shall dump",
         make(**_FEW),
         make({"script.rank": 7}, **_FEW),
@@ -217,8 +217,8 @@ HINTS: tuple[Rule, ...] = (
         "hint",
         "time-folders",
         _every_rank,
-        "name one rank for a single folder of time: {size} processes start at different seconds",
-        "expect several {{time}} folders, or set the RANK_ID that shall dump",
+        "name one rank for a single folder of time: processes start at different seconds",
+        "expect one folder for each start, or set the RANK_ID that shall dump",
         make(**_FEW),
         make({"script.rank": 0}, **_FEW),
     ),
@@ -226,7 +226,7 @@ HINTS: tuple[Rule, ...] = (
         "warning",
         "no-rank",
         _no_rank,
-        "be below the number of processes, {size}",
+        "be below the number of processes, RANK_SIZE",
         "no process has this rank and nothing is dumped",
         make({"script.rank": 8}, **_FEW),
         make({"script.rank": 7}, **_FEW),

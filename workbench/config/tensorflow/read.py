@@ -161,7 +161,7 @@ def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the form and the line of every setting."""
     facts = reading.facts
     data: dict[str, Any] = {"script": _script(facts)}
-    lines: dict[str, int] = {}
+    lines: dict[str, int] = _script_line(facts)
 
     def put(section: str, key: str, value: Any, line: int) -> None:
         data.setdefault(section, {})[key] = value
@@ -181,6 +181,14 @@ def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
         put("environment", key, value, line)
     _strange_dump(facts, data, lines)
     return data, lines
+
+
+def _script_line(facts: Facts) -> dict[str, int]:
+    """Line of the call that tells the interface, else of the first block."""
+    names = [*(name for name, _, _ in INTERFACES), *SESSIONS, "init_resource"]
+    found = [facts.calls[name] for name in names if name in facts.calls]
+    found += [block.line for block in facts.blocks]
+    return {"script": found[0]} if found else {}
 
 
 def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.config.ge_options import (
+    BOTH,
     DATA,
     DEBUG_MODE,
     ENABLE,
@@ -15,6 +16,7 @@ from workbench.config.ge_options import (
     PATH,
     SOURCE,
     STEP,
+    WRONG,
     ge_breaches,
 )
 from workbench.config.rule import Breach, Example, Rule
@@ -134,8 +136,7 @@ def _in_ge(id_: str, form: TensorFlowForm, context: Context) -> Iterator[Breach]
         return
     for breach in ge_breaches(options(form), context):
         if breach.id == id_:
-            words = {"must": breach.must, "fix": breach.fix, "code": breach.code}
-            yield Breach(PATH_OF[breach.option], breach.got, words)
+            yield Breach(PATH_OF[breach.option], breach.got)
 
 
 ARGUMENTS = {"script.interface": "estimator", "script.porting": "manual"}
@@ -277,23 +278,38 @@ LATER = (
         ),
         make(DEBUG | ARGUMENTS | {"dump.dump_debug_mode": "aicore_overflow"}),
     ),
-    *(
-        Rule(
-            id_,
-            "warning",
-            partial(_in_ge, id_),
-            "{must} in GE",
-            "{fix}",
-            SOURCE,
-            breaks,
-            make(),
-            code,
-        )
-        for id_, breaks, code in (
-            ("ge-both", make({"dump.enable_dump_debug": True}), "E10001"),
-            ("ge-collect-path", make(env={"NPU_COLLECT_PATH": "/c"}), "E10056"),
-            ("ge-step", make({"dump.dump_step": "5|"}), "E10001"),
-        )
+    Rule(
+        "ge-both",
+        "warning",
+        partial(_in_ge, "ge-both"),
+        "be off while the overflow dump is on",
+        "choose one; npu_bridge takes both, GE refuses the session",
+        SOURCE,
+        make({"dump.enable_dump_debug": True}),
+        make(),
+        WRONG,
+    ),
+    Rule(
+        "ge-collect-path",
+        "warning",
+        partial(_in_ge, "ge-collect-path"),
+        "be off while NPU_COLLECT_PATH is set",
+        "unset the variable; GE refuses the session",
+        SOURCE,
+        make(env={"NPU_COLLECT_PATH": "/c"}),
+        make(),
+        BOTH,
+    ),
+    Rule(
+        "ge-step",
+        "warning",
+        partial(_in_ge, "ge-step"),
+        "have a number below 2147483648 at every end",
+        "write '0|5|10-20'; npu_bridge takes empty ends and any number, GE refuses the session",
+        SOURCE,
+        make({"dump.dump_step": "5|"}),
+        make(),
+        WRONG,
     ),
 )
 """What is changed on the way, or refused by GE."""
