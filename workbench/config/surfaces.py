@@ -26,7 +26,7 @@ HOMES = {
 }
 """Where each surface is written; the order is that of recognition."""
 
-MAX_BYTES = 1 << 26
+MAX_BYTES = 1 << 24
 """Largest file that is read as a configuration."""
 
 
