@@ -29,13 +29,16 @@ class Field:
     """The input of one setting and the place for its problems.
 
     ``path`` is the setting's path in the form. `value` is what the form holds: `UNSET`, a value of
-    the setting's type, or the text itself if it is none.
+    the setting's type, or the text itself if it is none. Without ``setting`` it is a list of
+    sections, whose ``keys`` are named.
     """
 
-    def __init__(self, path: str, setting: Setting | None, kind: Any, default: Any) -> None:
+    def __init__(
+        self, path: str, setting: Setting | None, kind: Any, default: Any = None, keys: str = ""
+    ) -> None:
         self.path, self._setting, self._kind = path, setting, kind
         label = path.rpartition(".")[2]
-        self._hint = setting.help if setting else "a list of objects, as JSON"
+        self._hint = setting.help if setting else f"a list of objects with {keys}, as JSON"
         self.input = _input(label, setting, kind, default, self._hint)
         self.input.add_class("workbench-field")
         self.note = W.HTML()
@@ -88,7 +91,8 @@ def fields_of(model: type[Section], path: str = "") -> list[Field]:
         place = prefix + key
         if key in sections:
             inner, many = sections[key]
-            found += [Field(place, None, list, None)] if many else fields_of(inner, place)
+            keys = ", ".join(inner.model_fields)
+            found += [Field(place, None, list, keys=keys)] if many else fields_of(inner, place)
         elif key in settings:
             found.append(Field(place, settings[key], info.annotation, info.default))
     return found

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 _PRE = (
     "margin:0;padding:8px;overflow:auto;max-height:320px;font-size:12px;line-height:1.4;"
-    "background:var(--jp-layout-color2,#f3f4f6);color:var(--jp-ui-font-color1,#1d2530)"
+    "background:var(--jp-layout-color2,#f3f4f6);color:var(--jp-ui-font-color1,#1d2530);"
+    "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
 )
+_PROSE = "line-height:1.5;word-break:normal;overflow-wrap:anywhere;max-width:110ch"
 
 
 class ConfigForm:
@@ -92,7 +94,7 @@ class ConfigForm:
                 self._config = self.draft
             self._mark()
             self.text.value = _pre(self.draft.to_text())
-            self.meaning.value = _pre(self.draft.explain(self._context))
+            self.meaning.value = prose_html(self.draft.explain(self._context))
             self.preview.value = self._preview()
             self.code.text = self.to_code()
             self.listing.value = _pre(self.code.text)
@@ -129,8 +131,7 @@ class ConfigForm:
             groups.setdefault(path.rpartition(".")[0], []).append(field.widget)
         boxes: list[W.Widget] = []
         for name, rows in groups.items():
-            heading = [W.HTML(f"<b>{escape(name)}</b>")] if name else []
-            boxes.append(W.VBox([*heading, *rows]))
+            boxes.append(W.VBox([W.HTML(f"<b>{escape(name or 'general')}</b>"), *rows]))
         return boxes
 
     def _on_change(self, field: Field) -> Callable[[Any], None]:
@@ -189,7 +190,14 @@ class ConfigForm:
 def config_html(config: Config, context: Context, problems: Sequence[Problem]) -> str:
     """Return the static view of a form: its text, its meaning and its problems."""
     listed = "".join(map(problem_html, problems))
-    return f"{_pre(config.to_text())}{_pre(config.explain(context))}{listed}"
+    return f"{_pre(config.to_text())}{prose_html(config.explain(context))}{listed}"
+
+
+def prose_html(text: str) -> str:
+    """Return an explanation as a paragraph and a list."""
+    first, *rest = text.splitlines() or [""]
+    items = "".join(f"<li>{escape(line.removeprefix('- '))}</li>" for line in rest)
+    return f'<div style="{_PROSE}"><p>{escape(first)}</p><ul>{items}</ul></div>'
 
 
 def _pre(text: str) -> str:
