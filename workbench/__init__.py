@@ -95,7 +95,13 @@ def _config_form(config: Any, **options: Any) -> Any:
     return ConfigForm(config, **options)
 
 
-FACES["config"] = _config_form
+def _panel(bench: Any) -> Any:
+    from workbench.ui.panel import Panel
+
+    return Panel(bench)
+
+
+FACES.update(config=_config_form, workbench=_panel)
 
 
 class _Face(ModuleType):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.pipeline.compare import Comparison, compare
-from workbench.pipeline.simulate import simulate
+from workbench.pipeline.simulate import PLATFORMS, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Report = Callable[[int, int, str], None]
 
-SIMULATED = ("mindspore-o0o1", "mindspore-cpu")
+SIMULATED = tuple(PLATFORMS)
 """Surfaces whose trees the simulated device writes."""
 
 

@@ -7,6 +7,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from workbench.config import new
+from workbench.core.faces import make_face
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Graph
 from workbench.pipeline.rehearse import SIMULATED, rehearse
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from workbench.config import Config
     from workbench.pipeline.compare import Comparison
-    from workbench.ui.panel import Panel
 
     Report = Callable[[int, int, str], None]
 
@@ -94,11 +94,9 @@ class Workbench:
         )
         return self.comparison
 
-    def form(self) -> Panel:
+    def form(self) -> Any:
         """Return the panel: configure, run, see where the runs part."""
-        from workbench.ui.panel import Panel
-
-        return Panel(self)
+        return make_face("workbench", self)
 
     def to_code(self) -> str:
         """Python that does the same; a graph object of one's own stands there by its name."""
@@ -130,8 +128,3 @@ class Workbench:
         graph = self.graph if isinstance(self.graph, str) else self.graph.name
         state = self.comparison.verdict if self.comparison is not None else "not run yet"
         return f"<Workbench {self.config.surface.name}, {graph} on {self.device}: {state}>"
-
-    def settings(self) -> dict[str, Any]:
-        """Return what a run depends on besides the form."""
-        names = ("graph", "device", "faults", "precision_mode", "seed", "iterations")
-        return {name: getattr(self, name) for name in names}
