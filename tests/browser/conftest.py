@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from jupyter_lab import jupyter_lab
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -38,3 +39,10 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab(chromium, tmp_path_factory):
+    """One JupyterLab for the whole session; each module puts its notebooks into a folder of it."""
+    with jupyter_lab(tmp_path_factory.mktemp("lab")) as running:
+        yield running

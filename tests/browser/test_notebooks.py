@@ -39,26 +39,20 @@ DRAWN = "(image) => image.complete && image.naturalWidth > 400"
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """A copy of what the notebooks need."""
-    folder = tmp_path_factory.mktemp("tree")
+def tree(lab):
+    """A copy of what the notebooks need, in the folder that JupyterLab serves."""
+    folder = lab.root / "tree"
     for name in ("notebooks", "sample_dumps"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("build", ".*"))
     return folder
 
 
 @pytest.fixture(scope="module")
-def lab(chromium, tree):
-    with jupyter_lab(tree) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def author(chromium, lab):
+def author(chromium, lab, tree):
     """Whoever ran each notebook from the menu and saved it; the page is still open."""
     readers = {}
     for name in NOTEBOOKS:
-        reader = readers[name] = Reader(chromium, lab, f"notebooks/{name}.ipynb")
+        reader = readers[name] = Reader(chromium, lab, f"tree/notebooks/{name}.ipynb")
         reader.trouble += lab.run_all(reader.page)
         lab.command(reader.page, "docmanager:save")
     yield readers

@@ -4,7 +4,9 @@ import re
 
 import nbformat
 import pytest
-from jupyter_lab import Reader, jupyter_lab
+from jupyter_lab import Reader
+
+expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,20 +29,20 @@ RUN_CODE = """async (source) => {
 
 
 @pytest.fixture(scope="module")
-def lab(chromium, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("workbench")
+def notebook(lab):
+    """Path of a notebook that shows the panel, below the folder that JupyterLab serves."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    nbformat.write(book, folder / "bench.ipynb")
-    with jupyter_lab(folder) as running:
-        yield running
+    (lab.root / "bench").mkdir()
+    nbformat.write(book, lab.root / "bench" / "bench.ipynb")
+    return "bench/bench.ipynb"
 
 
 @pytest.fixture(scope="module")
-def user(chromium, lab):
+def user(chromium, lab, notebook):
     """One person, whose page the tests use in their order."""
     permissions = ["clipboard-read", "clipboard-write"]
-    reader = Reader(chromium, lab, "bench.ipynb", permissions=permissions)
+    reader = Reader(chromium, lab, notebook, permissions=permissions)
     assert lab.run_all(reader.page) == []
     yield reader
     reader.page.close()
@@ -73,7 +75,7 @@ def progress(page):
     )
 
 
-def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user):
+def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user, lab):
     page = user.page
     fill(page, "iteration", "1,x")
     alert = page.get_by_role("alert").filter(has_text="common_dump_settings.iteration must be")
@@ -81,9 +83,9 @@ def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user):
     box, note = field(page, "iteration").bounding_box(), alert.bounding_box()
     assert abs(box["y"] + box["height"] / 2 - note["y"] - note["height"] / 2) < 40
     assert note["x"] > box["x"]
-    assert button(page, "Run comparison").is_disabled()
     status(page, "cannot run: .*iteration")
-    page.screenshot(path="build/workbench_error.png")
+    expect(button(page, "Run comparison")).to_be_disabled()
+    page.screenshot(path=lab.root / "error.png")
 
 
 def test_a_right_field_takes_alert_and_reason_away(user):
@@ -94,7 +96,7 @@ def test_a_right_field_takes_alert_and_reason_away(user):
     page.get_by_text("every iteration").first.wait_for()
     page.get_by_role("tab", name="Preview").click()
     page.get_by_text(re.compile("operators")).first.wait_for()
-    assert button(page, "Run comparison").is_enabled()
+    expect(button(page, "Run comparison")).to_be_enabled()
 
 
 def test_a_run_shows_progress_and_can_be_cancelled(user):
@@ -111,13 +113,13 @@ def test_a_run_shows_progress_and_can_be_cancelled(user):
     assert len(seen) >= 3
     outputs = page.evaluate(RUN_CODE, "1 + 1")
     assert "2" in str(outputs)  # another cell answers meanwhile
-    assert button(page, "Run comparison").is_disabled()
+    expect(button(page, "Run comparison")).to_be_disabled()
     button(page, "Cancel run").click()
     status(page, "^cancelled")
-    assert button(page, "Cancel run").is_disabled()
+    expect(button(page, "Cancel run")).to_be_disabled()
 
 
-def test_the_next_run_ends_with_the_verdict_and_a_plot(user):
+def test_the_next_run_ends_with_the_verdict_and_a_plot(user, lab):
     page = user.page
     fill(page, "iterations", "1")
     fill(page, "faults", FAULT)
@@ -128,7 +130,7 @@ def test_the_next_run_ends_with_the_verdict_and_a_plot(user):
     plot = page.locator(".jp-OutputArea-output svg").filter(has_text="exactly 0").first
     plot.scroll_into_view_if_needed()
     assert plot.bounding_box()["width"] > 400
-    page.screenshot(path="build/workbench_run.png")
+    page.screenshot(path=lab.root / "run.png")
 
 
 def test_the_copied_code_gives_the_same_result(user):
