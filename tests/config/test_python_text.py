@@ -33,6 +33,13 @@ def value(text, **names):
         ("compat.as_text(b'/d')", "/d"),
         ("bytes('/d', 'utf-8')", "/d"),
         ("str('/d')", "/d"),
+        ("str(b'/d', 'utf-8')", "/d"),
+        ("str(3)", "3"),
+        ("str(three)", "3"),
+        ("'0|' + str(three)", "0|3"),
+        ("f'/d'", "/d"),
+        ("f'{{d}}' 'e'", "{d}e"),
+        ("(d := '/d')", "/d"),
         ("'/d'.encode()", "/d"),
         ("['a', ('b', 1)]", ["a", ["b", 1]]),
         ("name", "x"),
@@ -40,7 +47,7 @@ def value(text, **names):
     ],
 )
 def test_literals_have_their_value(text, expected):
-    found = value(text, name="x")
+    found = value(text, name="x", three=3)
     assert found == expected
     assert type(found) is type(expected)
 
@@ -65,6 +72,13 @@ def test_literals_have_their_value(text, expected):
         "2j",
         "1e309",
         "x.encode()",
+        "3 .encode()",
+        "bytes(3)",
+        "bytes(['a'])",
+        "str(['a'])",
+        "str(True)",
+        "str(0.1)",
+        "as_bytes(3)",
         "'a' + 1",
     ],
 )

@@ -116,8 +116,8 @@ def _bindings(node: ast.AST) -> Iterator[str]:
 def literal(node: ast.expr, names: dict[str, Any] | None = None) -> Any:
     """Value of an expression, `Unresolved` if only a run knows it.
 
-    Knows constants, lists and tuples, signs, joined strings, names of ``names``, and the wrappers
-    ``tf.compat.as_bytes(…)``, ``bytes(…)``, ``str.encode``.
+    Knows constants, lists and tuples, signs, joined strings, names of ``names``, the wrappers
+    ``tf.compat.as_bytes(…)``, ``bytes(…)``, ``str.encode`` of text, and ``str`` of a whole number.
     """
     try:
         return _value(node, names or {})
@@ -145,12 +145,30 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
             one, two = _value(left, names), _value(right, names)
             if isinstance(one, str) and isinstance(two, str) and len(one + two) <= _MAX_JOINED:
                 return one + two
-        case ast.Call(func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str"), args=[inner, *_]):
+        case ast.JoinedStr(values=parts) if all(isinstance(part, ast.Constant) for part in parts):
+            return "".join(_value(part, names) for part in parts)
+        case ast.NamedExpr(value=inner):
             return _value(inner, names)
-        case ast.Call(func=ast.Attribute(value=inner, attr="encode"), args=[]):
-            return _value(inner, names)
-        case ast.Call(func=ast.Name(id="bytes" | "str"), args=[inner, *_]):
-            return _value(inner, names)
+        case ast.Call():
+            return _text_of(node, names)
+        case _:
+            pass
+    raise _Unknown
+
+
+def _text_of(call: ast.Call, names: dict[str, Any]) -> str:
+    """Text that a call leaves as it is, or the digits of a whole number."""
+    match call:
+        case (
+            ast.Call(func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str"), args=[inner, *_])
+            | ast.Call(func=ast.Attribute(value=inner, attr="encode"), args=[])
+            | ast.Call(func=ast.Name(id="bytes" | "str"), args=[inner, *_])
+        ):
+            value = _value(inner, names)
+            if isinstance(value, str):
+                return value
+            if type(value) is int and isinstance(call.func, ast.Name) and call.func.id == "str":
+                return str(value)
         case _:
             pass
     raise _Unknown
