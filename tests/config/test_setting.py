@@ -28,6 +28,8 @@ class Form(Section):
     )
     count: Annotated[int, Ge(0), Le(9), Setting("0 to 9", "How many.", bad=10)] = 0
     steps: Annotated[tuple[int, ...], Setting("a list of numbers", "Which.", bad="0")] = ()
+    names: Annotated[tuple[str, ...], Setting("a list of names", "Whose.", bad=[0])] = ()
+    parts: Annotated[tuple[int | float, ...], Setting("a list of numbers", "Of.", bad=[""])] = ()
     extra: Annotated[
         int,
         Setting(
@@ -90,7 +92,11 @@ def test_a_value_that_does_not_fit_is_one_error_and_the_setting_keeps_its_defaul
 def test_the_wrong_element_of_a_list_is_named():
     _, (problem,) = read({"steps": [1, "2", 3]})
     assert problem.path == "steps[1]"
-    assert str(problem) == "steps[1] must be a list of numbers, got '2'"
+    assert str(problem) == "steps[1] must be a whole number, got '2'"
+    _, (problem,) = read({"names": ["a", None]})
+    assert str(problem) == "names[1] must be text, got None"
+    _, (problem,) = read({"parts": [1, 0.5, "2"]})
+    assert str(problem) == "parts[2] must be part of a list of numbers, got '2'"
 
 
 def test_a_setting_that_is_not_read_may_hold_anything_and_is_mentioned():

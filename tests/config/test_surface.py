@@ -181,10 +181,31 @@ def test_the_deepest_form_that_is_read_is_written_and_judged():
     assert ids(config)[0] == "value"
 
 
-@pytest.mark.parametrize("text", ["[]", "1", '"x"', "null", "[{}]"])
-def test_a_form_is_an_object(text):
-    with pytest.raises(FormatError, match=r"^f\.json:1: text must be a JSON object, got "):
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("[{}]", "a list"),
+        ("1", "a number"),
+        ("-1.5", "a number"),
+        ('"x"', "text"),
+        ("null", "null"),
+        ("true", "true"),
+    ],
+)
+def test_a_form_is_an_object(text, got):
+    with pytest.raises(FormatError, match=rf"^f\.json:1: text must be a JSON object, got {got}$"):
         read_text(TOY, text, "f.json")
+
+
+def test_a_key_never_breaks_the_line_of_its_problem():
+    form = read_text(TOY, '{"a\\nb": 1, "a\\nb": 2, "": 3}')
+    messages = [str(problem) for problem in form.check() if problem.id != "missing"]
+    assert [message.partition(" must ")[0] for message in messages[:3]] == [
+        r"'a\nb'",
+        r"'a\nb'",
+        "''",
+    ]
+    assert not any("\n" in message for message in messages)
 
 
 def test_text_behind_the_form_is_refused_where_the_vendor_refuses_it():
@@ -236,7 +257,12 @@ def test_a_form_is_recognised_by_its_content(name):
 
 @pytest.mark.parametrize(
     ("text", "got"),
-    [("{}", "keys []"), ('{"a": 1}', "keys ['a']"), ("[]", "list"), ("x = 1", "a script without")],
+    [
+        ("{}", "keys []"),
+        ('{"a": 1}', "keys ['a']"),
+        ("[]", "a list"),
+        ("x = 1", "a script without"),
+    ],
 )
 def test_what_is_no_form_says_what_it_is(text, got):
     with pytest.raises(FormatError) as caught:
@@ -288,7 +314,7 @@ def test_a_file_too_large_is_not_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(surfaces.MAX_BYTES + 1)
-    with pytest.raises(FormatError, match="file must be at most 67108864 bytes, got 67108865"):
+    with pytest.raises(FormatError, match="file must be at most 16777216 bytes, got 16777217"):
         surfaces.load(path)
 
 
@@ -297,3 +323,42 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path):
     path = tmp_path / "acl.json"
     path.write_bytes(b"\xef\xbb\xbf" + form.to_text().replace("\n", "\r\n").encode())
     assert surfaces.load(path).data == form.data
+
+
+SCRIPT = "import torchair\nconfig = torchair.CompilerConfig()\nconfig.dump_config.dump_path = "
+
+
+@pytest.mark.parametrize(
+    ("first", "encoding"),
+    [
+        ("# -*- coding: latin-1 -*-", "latin-1"),
+        ("#!/usr/bin/python\n# vim: set fileencoding=gbk :", "gbk"),
+        ("# coding: utf-8", "utf-8"),
+        ("", "utf-8"),
+        ("# coding of the config", "utf-8"),
+        ("x = 1\n# coding: latin-1", "utf-8"),  # only a comment before any code declares
+    ],
+)
+def test_a_script_is_read_in_the_encoding_that_it_declares(tmp_path, first, encoding):
+    path = tmp_path / "train.py"
+    folder = "/\u9879\u76ee" if encoding != "latin-1" else "/d\u00e9j\u00e0"
+    path.write_bytes(f"{first}\n{SCRIPT}{folder!r}\n".encode(encoding))
+    assert surfaces.load(path).data == {"dump_config": {"dump_path": folder}}
+
+
+@pytest.mark.parametrize("encoding", ["nonsense", "rot13", "zlib", "punycode", "unicode_escape"])
+def test_a_script_in_an_encoding_that_is_none_is_one_clear_line(tmp_path, encoding):
+    path = tmp_path / "train.py"
+    path.write_text(f"#!python\n# coding: {encoding}\n{SCRIPT}'/d'\n")
+    with pytest.raises(FormatError) as caught:
+        surfaces.load(path)
+    message = f"{path}:2: script must declare the encoding of a text, got {encoding!r}"
+    assert str(caught.value) == message
+
+
+def test_text_that_its_encoding_does_not_know_is_one_clear_line(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_bytes(b"# coding: ascii\nx = 1\n# caf\xe9\n")
+    with pytest.raises(FormatError) as caught:
+        surfaces.load(path)
+    assert str(caught.value).startswith(f"{path}:3: byte 27: text must be ascii, got ordinal not")

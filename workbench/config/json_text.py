@@ -47,6 +47,12 @@ def decode_json(text: str, where: str = "<text>") -> Decoded:
     return _Decoder(text, where).run()
 
 
+def json_kind(value: Any) -> str:
+    """Name the kind of a decoded JSON value, with its article."""
+    kinds = {dict: "an object", list: "a list", str: "text", bool: str(value).lower()}
+    return "null" if value is None else kinds.get(type(value), "a number")
+
+
 class _Decoder:
     """One pass over the tokens; ``_stack`` holds the open containers with their paths."""
 

@@ -224,11 +224,13 @@ class Reader:
         self, setting: Setting, key: str, item: Any, path: str, error: ValidationError
     ) -> None:
         """Name the element that is wrong where a list does not fit."""
-        place = error.errors(include_url=False)[0]["loc"]
-        got = item
+        first = error.errors(include_url=False)[0]
+        place, expected, got = first["loc"], setting.expected, item
         if isinstance(item, list | tuple) and place and isinstance(place[0], int):
             got, path = item[place[0]], f"{path}[{place[0]}]"
-        message = f"{path} must be {setting.expected}, got {shorten(got)}"
+            only = len(place) == 1  # more: one of several types
+            expected = (only and _ELEMENTS.get(first["type"])) or f"part of {expected}"
+        message = f"{path} must be {expected}, got {shorten(got)}"
         self.problems.append(
             Problem(
                 "value",
@@ -286,10 +288,9 @@ class Reader:
         near = difflib.get_close_matches(key, known, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
         path = prefix + key
-        shown = path if path.isprintable() and len(path) <= _LONGEST_PATH else shorten(path)
         severity = model.unknown_in(self.form)
         effect = ", which is ignored" if severity == "warning" else ""
-        message = f"{shown} must be a known key, got {shorten(key)}{effect}"
+        message = f"{shown_path(path)} must be a known key, got {shorten(key)}{effect}"
         code = self.code(key, None) if severity == "error" else ""
         return Problem("unknown-key", severity, path, message, fix, code=code, source=self.source)
 
@@ -306,10 +307,19 @@ def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+_ELEMENTS = {"string_type": "text", "int_type": "a whole number"}
+"""What an element of a list must be, by the kind of error that another one makes."""
+
 _LONGEST_PATH = 200
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
 _REPR.maxdict, _REPR.maxlist, _REPR.maxtuple, _REPR.maxlevel = 8, 12, 12, 4
+
+
+def shown_path(path: str) -> str:
+    """Return a path for a message: quoted where it is empty, long or would break the line."""
+    plain = path and path.isprintable() and len(path) <= _LONGEST_PATH
+    return path if plain else shorten(path)
 
 
 def shorten(value: Any, width: int = 80) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.config.context import Context
-from workbench.config.json_text import Decoded, decode_json
+from workbench.config.json_text import Decoded, decode_json, json_kind
 from workbench.config.paths import assign, delete, place_of
-from workbench.config.setting import Reader, Section
+from workbench.config.setting import Reader, Section, shown_path
 from workbench.core.errors import FormatError
 from workbench.core.faces import make_face
 from workbench.core.problems import Problem, require
@@ -217,7 +217,7 @@ class Config:
         if decoded is None:
             return
         for path, line in decoded.duplicates:
-            message = f"{path} must appear once, got it again on line {line}"
+            message = f"{shown_path(path)} must appear once, got it again on line {line}"
             fix = "the last one counts; remove the others"
             yield Problem("duplicate-key", "warning", path, message, fix, line, source=source)
         if decoded.trailing:
@@ -247,7 +247,7 @@ def read_text(surface: Surface, text: str, where: str = "<text>") -> Config:
     """Decode a form; raises FormatError, its first line ``where:line: …``, if it cannot be."""
     decoded = surface.decode(text, where)
     if surface.language == "json" and not isinstance(decoded.data, dict):
-        message = f"{where}:1: text must be a JSON object, got {type(decoded.data).__name__}"
+        message = f"{where}:1: text must be a JSON object, got {json_kind(decoded.data)}"
         raise FormatError(message)
     if decoded.trailing and surface.strict_end:
         message = f"{where}:{decoded.trailing}: text must end behind the form, got more"

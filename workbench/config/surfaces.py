@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.json_text import decode_json
+from workbench.config.json_text import decode_json, json_kind
+from workbench.config.setting import shorten
 from workbench.config.surface import Config, Surface, read_text
 from workbench.core.errors import ConfigError, FormatError
 from workbench.core.problems import Problem
@@ -28,6 +31,13 @@ HOMES = {
 
 MAX_BYTES = 1 << 24
 """Largest file that is read as a configuration."""
+
+_DECLARED = re.compile(
+    rb"(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]{1,40})"
+)
+_ENCODINGS = re.compile(
+    r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|gb\w+|hz|big5\w*|euc_\w+|shift_jis\w*|koi8-\w|mac-\w+"
+)
 
 
 def get(name: str) -> Surface:
@@ -82,7 +92,7 @@ def recognise(text: str, where: str = "<text>") -> str:
         if surface.language == language and surface.recognises(content):
             return name
     known = [name for name in HOMES if get(name).language == language]
-    what = f"keys {sorted(content)[:8]}" if isinstance(content, dict) else type(content).__name__
+    what = f"keys {shorten(sorted(content))}" if isinstance(content, dict) else json_kind(content)
     got = what if is_json else "a script without dump settings"
     message = f"{where}:1: text must be a form of one of {known}, got {got}; name it with --surface"
     raise FormatError(message)
@@ -101,9 +111,30 @@ def _text(path: Path) -> str:
         reason = getattr(error, "strerror", None) or error
         message = f"{path}: configuration must be a readable file, got {reason}"
         raise FormatError(message) from error
+    encoding = _encoding(data, path)
     try:
-        return data.decode("utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"{path}:{line}: byte {error.start}: text must be UTF-8, got {error.reason}"
+        message = f"{path}:{line}: byte {error.start}: text must be {encoding}, got {error.reason}"
         raise FormatError(message) from error
+
+
+def _encoding(data: bytes, path: Path) -> str:
+    """Return the encoding that a comment on the first two lines of a script declares, else UTF-8.
+
+    Source: PEP 263. Codecs that Python would take and that no editor writes are refused.
+    """
+    match = _DECLARED.match(data)
+    if match is None:
+        return "UTF-8"
+    name = match[1].decode("ascii")
+    try:
+        known = _ENCODINGS.fullmatch(codecs.lookup(name).name)
+    except LookupError:
+        known = None
+    if known is None:
+        line = data.count(b"\n", 0, match.start(1)) + 1
+        message = f"{path}:{line}: script must declare the encoding of a text, got {name!r}"
+        raise FormatError(message)
+    return name
