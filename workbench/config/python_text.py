@@ -34,7 +34,7 @@ def parse_python(text: str, where: str = "<text>") -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes in a script that is not ours
-            return ast.parse(text.removeprefix("\ufeff"))
+            return _keywords_once(ast.parse(text.removeprefix("\ufeff")))
     except SyntaxError as error:
         line = (error.text or "").rstrip("\r\n")[:200]
         column = (error.offset or 1) - 1
@@ -42,8 +42,22 @@ def parse_python(text: str, where: str = "<text>") -> ast.Module:
         message = f"{where}:{error.lineno or 1}: text must be Python, got {error.msg!r}"
         raise FormatError(f"{message}\n{line}{caret}") from error
     except (RecursionError, MemoryError, ValueError) as error:
-        message = f"{where}:1: text must be Python, got {str(error) or type(error).__name__!r}"
+        deep = "" if isinstance(error, ValueError) else " that nests less deeply"
+        got = str(error) or "too deep for the parser"
+        message = f"{where}:1: text must be Python{deep}, got {got!r}"
         raise FormatError(message) from error
+
+
+def _keywords_once(tree: ast.Module) -> ast.Module:
+    """Raise the SyntaxError that Python raises for a repeated keyword, later than its parser."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and len(node.keywords) > 1:
+            names = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
+            if len(set(names)) < len(names):
+                name = next(name for name in names if names.count(name) > 1)
+                place = (None, node.lineno, node.col_offset + 1, None)
+                raise SyntaxError(f"keyword argument repeated: {name}", place)
+    return tree
 
 
 def bound_literals(tree: ast.Module) -> dict[str, Any]:
@@ -156,12 +170,16 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     raise _Unknown
 
 
-def _text_of(call: ast.Call, names: dict[str, Any]) -> str:
-    """Text that a call leaves as it is, or the digits of a whole number."""
+def _text_of(call: ast.Call, names: dict[str, Any]) -> Any:
+    """Text that a call leaves as it is, or the digits of a whole number.
+
+    What ``as_bytes`` refuses stays as it is, so that its type is judged.
+    """
     match call:
+        case ast.Call(func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str"), args=[inner, *_]):
+            return _value(inner, names)
         case (
-            ast.Call(func=ast.Attribute(attr="as_bytes" | "as_text" | "as_str"), args=[inner, *_])
-            | ast.Call(func=ast.Attribute(value=inner, attr="encode"), args=[])
+            ast.Call(func=ast.Attribute(value=inner, attr="encode"))
             | ast.Call(func=ast.Name(id="bytes" | "str"), args=[inner, *_])
         ):
             value = _value(inner, names)

@@ -43,7 +43,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Block:
-    """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to."""
+    """The settings of one custom optimizer; ``config`` is the ConfigProto that it was added to.
+
+    ``extra`` are the parameters whose keys cannot be told, with their lines.
+    """
 
     variable: str
     config: str
@@ -51,6 +54,7 @@ class Block:
     line: int
     name: Any = ""
     entries: list[Entry] = field(default_factory=list)
+    extra: list[tuple[str, int]] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)
 
     @property
@@ -61,17 +65,26 @@ class Block:
 
 @dataclass(slots=True)
 class Call:
-    """Arguments of ``DumpConfig`` or ``NPURunConfig``; ``extra`` are those that cannot be told."""
+    """Arguments of ``DumpConfig`` or ``NPURunConfig``.
 
+    ``extra`` are those that cannot be told, ``refused`` what Python refuses of them.
+    """
+
+    node: ast.Call
     variable: str
     line: int
-    entries: dict[str, Entry]
-    extra: list[str]
+    entries: dict[str, Entry] = field(default_factory=dict)
+    extra: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Facts:
-    """Everything found; ``calls`` are called names with their first line."""
+    """Everything found; ``calls`` are called names with their first line.
+
+    ``meaning`` says what names of the script are called where they come from, empty if they have
+    nothing to do with npu_bridge; ``bare`` are parameters that are set without a proto member.
+    """
 
     tree: ast.Module
     names: dict[str, Any]
@@ -82,6 +95,8 @@ class Facts:
     runs: list[Call] = field(default_factory=list)
     calls: dict[str, int] = field(default_factory=dict)
     imports: dict[str, int] = field(default_factory=dict)
+    meaning: dict[str, str] = field(default_factory=dict)
+    bare: list[Entry] = field(default_factory=list)
     rewrites: dict[str, tuple[Any, int]] = field(default_factory=dict)
     environment: dict[str, tuple[Any, int]] = field(default_factory=dict)
     latest: dict[tuple[str, str, str], Block] = field(default_factory=dict)

@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.python_text import parse_python, source_of
+from workbench.config.tensorflow.branches import is_main
 from workbench.config.tensorflow.facts import OPTIMIZER, Entry, Test
 from workbench.config.tensorflow.form import ATTRS, SEED
 from workbench.config.tensorflow.keys import MEMBERS
 from workbench.config.tensorflow.rank import rank_around
-from workbench.config.tensorflow.read import Reading, read, section_of
+from workbench.config.tensorflow.read import (
+    Reading,
+    counting_dumps,
+    read,
+    section_of,
+    unknown_dumps,
+)
 from workbench.config.tensorflow.scan import scan
 from workbench.config.tensorflow.strays import stray_runs
 from workbench.core.errors import FormatError
@@ -25,6 +32,8 @@ INIT = "hicann/tensorflow npu_bridge/npu_init.py"
 CONFIG = "hicann/tensorflow npu_bridge/estimator/npu/npu_config.py"
 ESTIMATOR = "hicann/tensorflow npu_bridge/estimator/npu/npu_estimator.py"
 MEMBER_NAMES = {"b": "bool", "i": "integer", "s": "bytes", "f": "float"}
+VALUE_MEMBERS = (*MEMBER_NAMES, "type", "shape", "tensor", "list", "func", "placeholder")
+"""Members of ``AttrValue``; protobuf has no others."""
 
 
 class Fault(NamedTuple):
@@ -89,10 +98,20 @@ def _plain_text(reading: Reading) -> Iterator[Fault]:
 def _wrong_member(reading: Reading) -> Iterator[Fault]:
     for entry in _entries(reading):
         member = MEMBERS.get(entry.key, entry.member)
-        if member != entry.member:
+        if member != entry.member and entry.member in VALUE_MEMBERS:
             must = f"be set by .{member} ({MEMBER_NAMES[member]})"
             path = f"{section_of(entry.key)}.{entry.key}"
             yield Fault(path, f".{entry.member}", entry.line, must)
+
+
+def _no_member(reading: Reading) -> Iterator[Fault]:
+    """Parameters that are set whole, or by a member that protobuf does not have."""
+    strange = [entry for entry in _entries(reading) if entry.member not in VALUE_MEMBERS]
+    for entry in (*reading.facts.bare, *strange):
+        path = f"{section_of(entry.key)}.{entry.key}"
+        must = f"be set by .{MEMBERS.get(entry.key, 's')}"
+        got = f".{entry.member}" if entry.member else f"= {source_of(entry.node)}"
+        yield Fault(path, got, entry.line, must)
 
 
 def _other_optimizer(reading: Reading) -> Iterator[Fault]:
@@ -132,9 +151,31 @@ def _unused(reading: Reading) -> Iterator[Fault]:
     """A ``DumpConfig`` that no ``NPURunConfig`` is given."""
     runs = reading.facts.runs
     given = any("dump_config" in run.entries or run.extra for run in runs)
-    if runs and not given:
-        for dump in reading.facts.dumps:
+    counting = counting_dumps(reading.facts) if given else []
+    for dump in reading.facts.dumps if runs else ():
+        if dump not in counting and (not given or _idle(reading, dump.variable)):
             yield Fault("dump", "a DumpConfig that is given to none", dump.line)
+
+
+def _idle(reading: Reading, name: str) -> bool:
+    """Whether a name is bound and never read."""
+    uses = [n for n in ast.walk(reading.facts.tree) if isinstance(n, ast.Name) and n.id == name]
+    return bool(uses) and all(isinstance(use.ctx, ast.Store) for use in uses)
+
+
+def _refused(reading: Reading) -> Iterator[Fault]:
+    """Arguments that Python refuses."""
+    for home, calls in (("dump", reading.facts.dumps), ("run", reading.facts.runs)):
+        for call in calls:
+            for got in call.refused:
+                yield Fault(home, got, call.line)
+
+
+def _other_branch(reading: Reading) -> Iterator[Fault]:
+    """Overflow dumps that are not judged."""
+    for entry, instead in reading.other.values():
+        got = f"another than line {instead.line}, which is judged"
+        yield Fault(f"dump.{entry.key}", got, entry.line)
 
 
 def _conditions(reading: Reading) -> Iterator[Fault]:
@@ -142,7 +183,11 @@ def _conditions(reading: Reading) -> Iterator[Fault]:
     seen: set[ast.expr] = set()
     dumps = [entry for call in reading.facts.dumps for entry in call.entries.values()]
     for entry in (*_entries(reading), *dumps):
-        if "dump" not in entry.key or rank_around(entry.test, reading.facts.once):
+        if (
+            "dump" not in entry.key
+            or not reading.judged(entry)
+            or rank_around(entry.test, reading.facts.once)
+        ):
             continue
         test = _condition(entry.test)
         if test is not None and test.node not in seen:
@@ -154,13 +199,9 @@ def _conditions(reading: Reading) -> Iterator[Fault]:
 
 def _condition(test: Test | None) -> Test | None:
     """Innermost condition that is more than being the main module."""
-    while test is not None and _is_main(test.node):
+    while test is not None and is_main(test.node):
         test = test.outer
     return test
-
-
-def _is_main(node: ast.expr) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node))
 
 
 def _untold(reading: Reading) -> Iterator[Fault]:
@@ -168,11 +209,8 @@ def _untold(reading: Reading) -> Iterator[Fault]:
         for call in calls:
             for text in call.extra:
                 yield Fault("dump" if name == "DumpConfig" else "run", text, call.line)
-    for run in reading.facts.runs:
-        entry = run.entries.get("dump_config")
-        shown = entry is None or isinstance(entry.node, ast.Constant | ast.Dict | ast.List)
-        if entry is not None and not shown and not reading.facts.dumps:
-            yield Fault("dump", source_of(entry.node), entry.line)
+    for node in unknown_dumps(reading.facts):
+        yield Fault("dump", source_of(node), node.lineno)
 
 
 def _npu_device(reading: Reading) -> Iterator[Fault]:
@@ -212,6 +250,18 @@ TEXT_RULES = (
         ATTRS,
         _NAMED + 'op.parameter_map["enable_dump"].i = 1\n',
         _SWITCH,
+    ),
+    TextRule(
+        "no-member",
+        "error",
+        _no_member,
+        "be set by its own member",
+        "protobuf has no other way: it raises ValueError for a whole value, AttributeError for a "
+        "member that it does not know",
+        "protobuf, AttrValue",
+        _NAMED + 'op.parameter_map["enable_dump"] = True\n',
+        _SWITCH,
+        "ValueError",
     ),
     TextRule(
         "other-optimizer",
@@ -274,6 +324,29 @@ TEXT_RULES = (
         CONFIG,
         "dump_config = DumpConfig(enable_dump=True)\nrun_config = NPURunConfig()\n",
         _RUN,
+    ),
+    TextRule(
+        "arguments",
+        "error",
+        _refused,
+        "have each argument of its signature once",
+        "Python raises TypeError",
+        CONFIG,
+        'dump_config = DumpConfig(True, "/d", enable_dump=True)\n',
+        _RUN,
+        "TypeError",
+    ),
+    TextRule(
+        "other-branch",
+        "hint",
+        _other_branch,
+        "stand in the branch of the data dump to be judged",
+        "judge it in a script of its own; GE refuses a run that takes both",
+        SEED,
+        _NAMED
+        + 'if args.dump:\n    op.parameter_map["enable_dump"].b = True\n'
+        + 'elif args.overflow:\n    op.parameter_map["enable_dump_debug"].b = True\n',
+        _SWITCH,
     ),
     TextRule(
         "conditional",

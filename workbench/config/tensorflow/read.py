@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.json_text import Decoded
-from workbench.config.python_text import literal, parse_python
+from workbench.config.python_text import literal, parse_python, source_of
 from workbench.config.setting import Unresolved
+from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts
 from workbench.config.tensorflow.form import Dump, Run
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
@@ -17,6 +18,8 @@ from workbench.config.tensorflow.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from workbench.config.tensorflow.branches import Branch
 
 SWITCHES = ("enable_dump", "enable_dump_debug")
 
@@ -48,7 +51,11 @@ class Found:
 
 @dataclass(slots=True)
 class Reading:
-    """The form that a script holds, and what was overridden on the way."""
+    """The form that a script holds, and what was overridden on the way.
+
+    ``other`` are the branches that are not judged: they turn on the overflow dump where another
+    branch turns on the data dump.
+    """
 
     facts: Facts
     found: dict[tuple[str, str], Found] = field(default_factory=dict)
@@ -56,6 +63,14 @@ class Reading:
     conflicts: list[tuple[str, Found, Found]] = field(default_factory=list)
     duplicates: list[tuple[str, int]] = field(default_factory=list)
     flags: dict[str, int] = field(default_factory=dict)
+    other: dict[Branch, tuple[Entry, Entry]] = field(default_factory=dict)
+
+    def judged(self, entry: Entry) -> bool:
+        """Whether a setting stands in none of the other branches."""
+        if not self.other:
+            return True
+        around = branch_of(entry.test, self.facts.once)
+        return not any(branch <= around for branch in self.other)
 
 
 def decode(text: str, where: str = "<text>") -> Decoded:
@@ -67,14 +82,16 @@ def decode(text: str, where: str = "<text>") -> Decoded:
 
 def read(facts: Facts) -> Reading:
     """Return the settings of a script as they count."""
-    reading = Reading(facts, flags=flags(facts))
+    reading = Reading(facts, flags=flags(facts), other=other_branches(facts, _settings(facts)))
     for block in counting_blocks(facts):
-        for entry in block.entries:
+        for entry in filter(reading.judged, block.entries):
             weight = 1 if block.only_init == (entry.key not in INIT_KEYS) else 2
             found = Found(section_of(entry.key), _value(reading, entry), entry.line, weight, block)
             _take(reading, entry, found)
     for home, call, entry in _arguments(facts):
         value = _value(reading, entry)
+        if not reading.judged(entry):
+            continue
         if value is not None or entry.key == "dump_mode":
             _take(reading, entry, Found(home, value, entry.line, 3, call))
     for name, rank in reading.flags.items():
@@ -85,7 +102,7 @@ def read(facts: Facts) -> Reading:
 
 def counting_blocks(facts: Facts) -> list[Block]:
     """Return the blocks that npu_bridge reads; every one if it reads none of them."""
-    blocks = [block for block in facts.blocks if block.entries]
+    blocks = [block for block in facts.blocks if block.entries or block.extra]
     return [block for block in blocks if block.name == OPTIMIZER] or blocks
 
 
@@ -96,9 +113,31 @@ def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
             if entry.key not in UNTOLD:
                 judged = entry.key in Run.model_fields or entry.key not in RUN_ARGUMENTS
                 yield "run" if judged else "options", call, entry
-    for call in facts.dumps:
+    for call in counting_dumps(facts):
         for entry in call.entries.values():
             yield "dump", call, entry
+
+
+def _settings(facts: Facts) -> Iterator[Entry]:
+    """Yield the settings of dumps."""
+    for block in counting_blocks(facts):
+        yield from block.entries
+    for call in counting_dumps(facts):
+        yield from call.entries.values()
+
+
+def counting_dumps(facts: Facts) -> list[Call]:
+    """Return the ``DumpConfig`` that ``NPURunConfig`` is given; every one if that cannot be told."""
+    given = [run.entries["dump_config"].node for run in facts.runs if "dump_config" in run.entries]
+    found: list[Call] = []
+    for value in given:
+        parts = [part for part in ast.walk(value) if isinstance(part, ast.expr)]
+        names = {source_of(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
+        calls = [call for call in facts.dumps if call.node in parts or call.variable in names]
+        if not calls and not isinstance(value, ast.Constant):
+            return facts.dumps
+        found += [call for call in calls if call not in found]
+    return found or facts.dumps
 
 
 def section_of(key: str) -> str:
@@ -152,9 +191,14 @@ def _note(reading: Reading, entry: Entry, old: Found, new: Found) -> None:
     path = f"{new.section}.{entry.key}"
     if old.source is new.source and entry.test is None:
         reading.duplicates.append((path, new.line))
-    elif old.source is not new.source and old.value != new.value:
+    elif old.source is not new.source and _differ(old.value, new.value):
         wins, loses = (new, old) if new.weight >= old.weight else (old, new)
         reading.conflicts.append((path, wins, loses))
+
+
+def _differ(one: Any, two: Any) -> bool:
+    """Whether two values differ; what only a run knows may be the same."""
+    return one != two and not isinstance(one, Unresolved) and not isinstance(two, Unresolved)
 
 
 def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
@@ -179,8 +223,52 @@ def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
         put("script", "optimizer", blocks[0].name, blocks[0].line)
     for key, (value, line) in facts.environment.items():
         put("environment", key, value, line)
+    for key in ("enable_dump", "dump_path"):
+        if key not in data.get("dump", {}):
+            for text, line in _untold(facts, key):
+                put("dump", key, Unresolved(text), line)
     _strange_dump(facts, data, lines)
     return data, lines
+
+
+def _untold(facts: Facts, key: str) -> Iterator[tuple[str, int]]:
+    """Yield expressions that a setting may come from, and that only a run knows."""
+    for call in counting_dumps(facts):
+        for text in call.extra:
+            name = text.lstrip("*")
+            yield (f"{name}[{key!r}]" if text.startswith("**") else name), call.line
+    for block in counting_blocks(facts):
+        yield from block.extra
+    for node in unknown_dumps(facts):
+        yield f"{source_of(node)}._{key}", node.lineno
+    if not facts.dumps and not facts.blocks:
+        for name, line in facts.imports.items():
+            if name.partition(".")[0] == "npu_device":
+                yield f"npu_device.global_options().dump_config.{key}", line
+
+
+def unknown_dumps(facts: Facts) -> Iterator[ast.expr]:
+    """Yield what ``NPURunConfig`` is given for a ``DumpConfig`` that the script does not make."""
+    for run in facts.runs:
+        entry = run.entries.get("dump_config")
+        if entry is not None and not facts.dumps and not is_plain(entry.node):
+            yield entry.node
+
+
+def is_plain(node: ast.expr) -> bool:
+    """Whether an expression is plainly no ``DumpConfig``."""
+    return isinstance(node, ast.Constant | ast.Dict | ast.List)
+
+
+def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> None:
+    """Keep a ``dump_config`` that is plainly no ``DumpConfig``."""
+    for run in facts.runs:
+        entry = run.entries.get("dump_config")
+        if entry is not None and is_plain(entry.node):
+            value = literal(entry.node)
+            if value is not None:
+                value = str(value) if isinstance(value, Unresolved) else value
+                data["dump"], lines["dump"] = value, entry.line
 
 
 def _script_line(facts: Facts) -> dict[str, int]:
@@ -189,17 +277,6 @@ def _script_line(facts: Facts) -> dict[str, int]:
     found = [facts.calls[name] for name in names if name in facts.calls]
     found += [block.line for block in facts.blocks]
     return {"script": found[0]} if found else {}
-
-
-def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> None:
-    """Keep a ``dump_config`` that is plainly no ``DumpConfig``."""
-    for run in facts.runs:
-        entry = run.entries.get("dump_config")
-        if entry is not None and isinstance(entry.node, ast.Constant | ast.Dict | ast.List):
-            value = literal(entry.node)
-            if value is not None:
-                value = str(value) if isinstance(value, Unresolved) else value
-                data["dump"], lines["dump"] = value, entry.line
 
 
 def _script(facts: Facts) -> dict[str, Any]:

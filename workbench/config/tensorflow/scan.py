@@ -28,6 +28,9 @@ USES = {
 }
 """Calls that take a session's configuration, and what the session is for."""
 
+CLASSES = ("DumpConfig", "NPURunConfig")
+"""Classes of npu_bridge whose names others use as well."""
+
 
 def scan(tree: ast.Module) -> Facts:
     """Return what a script does."""
@@ -72,6 +75,12 @@ def calls_in(node: ast.AST) -> Iterator[ast.Call]:
             yield from (inner for inner in ast.walk(child) if isinstance(inner, ast.Call))
 
 
+def _meant(facts: Facts, call: ast.Call) -> str:
+    """What is called, by the name that npu_bridge gives it."""
+    name = called(call)
+    return facts.meaning.get(name, name) if isinstance(call.func, ast.Name) else name
+
+
 def called(call: ast.Call) -> str:
     """Last part of the name that is called; empty if it has none."""
     if isinstance(call.func, ast.Attribute):
@@ -86,6 +95,11 @@ def _imports(facts: Facts, node: ast.AST) -> None:
     elif isinstance(node, ast.ImportFrom):
         for alias in node.names:
             facts.imports.setdefault(f"{node.module or ''}.{alias.name}", node.lineno)
+            ours = alias.name not in CLASSES or "npu" in (node.module or "npu").lower()
+            if alias.asname or not ours:
+                facts.meaning[alias.asname or alias.name] = alias.name if ours else ""
+    elif isinstance(node, ast.ClassDef) and node.name in CLASSES and not node.bases:
+        facts.meaning[node.name] = ""
 
 
 def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) -> None:
@@ -97,6 +111,9 @@ def _assignment(facts: Facts, place: Place, node: ast.Assign | ast.AnnAssign) ->
             _open_block(facts, place.scope, target, value)
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Subscript):
             _parameter(facts, place, target.value, target.attr, value)
+        elif isinstance(target, ast.Subscript) and dotted(target.value).endswith(".parameter_map"):
+            key = str(literal(target.slice, facts.names))
+            facts.bare.append(Entry(key, "", value, target.lineno, place.test))
         elif isinstance(target, ast.Attribute):
             _attribute(facts, place.scope, target, value)
         elif isinstance(target, ast.Subscript) and dotted(target.value).endswith("environ"):
@@ -125,8 +142,10 @@ def _parameter(
     if not isinstance(owner, ast.Attribute) or owner.attr != "parameter_map":
         return
     key = literal(target.slice, facts.names)
-    if isinstance(key, str) and not isinstance(key, Unresolved):
-        block = _block(facts, place.scope, source_of(owner.value), target.lineno)
+    block = _block(facts, place.scope, source_of(owner.value), target.lineno)
+    if isinstance(key, Unresolved):
+        block.extra.append((source_of(value), target.lineno))
+    elif isinstance(key, str):
         block.entries.append(Entry(key, member, value, target.lineno, place.test))
 
 
@@ -158,7 +177,7 @@ def _variable(facts: Facts, key: Any, value: ast.expr, line: int) -> None:
 
 
 def _call(facts: Facts, place: Place, call: ast.Call) -> None:
-    name = called(call)
+    name = _meant(facts, call)
     facts.calls.setdefault(name, call.lineno)
     if name in USES:
         _use(facts, place.scope, call, USES[name])
@@ -206,10 +225,12 @@ def _arguments(place: Place, call: ast.Call, order: tuple[str, ...], facts: Fact
     """Arguments by name; positional ones get theirs from the signature."""
     node = place.node
     target = node.targets[0] if isinstance(node, ast.Assign) and node.value is call else None
-    found = Call(source_of(target) if target is not None else "", call.lineno, {}, [])
+    found = Call(call, source_of(target) if target is not None else "", call.lineno)
 
     def add(key: Any, value: ast.expr) -> None:
         if isinstance(key, str) and not isinstance(key, Unresolved):
+            if key in found.entries:
+                found.refused.append(f"{key} twice")
             found.entries[key] = Entry(key, "", value, value.lineno, place.test)
 
     _positional(found, call.args, order, add)
@@ -228,7 +249,10 @@ def _positional(
     found: Call, arguments: Iterable[ast.expr], order: tuple[str, ...], add: Any
 ) -> None:
     for index, argument in enumerate(arguments):
-        if isinstance(argument, ast.Starred) or index >= len(order):
+        if isinstance(argument, ast.Starred):
             found.extra.append(source_of(argument))
+            return
+        if index == len(order):
+            found.refused.append(f"more than {len(order)} arguments")
             return
         add(order[index], argument)

@@ -16,7 +16,7 @@ from workbench.config.tensorflow.rules import RULES
 from workbench.config.tensorflow.write import encode
 
 _SIGNS = re.compile(
-    r"\b(NpuOptimizer|npu_bridge|DumpConfig\s*\(|NPURunConfig)"
+    r"\b(NpuOptimizer|npu_bridge|npu_device|DumpConfig\s*\(|NPURunConfig)"
     r"|parameter_map\s*\[\s*[\"'](enable_dump|dump_)"
 )
 

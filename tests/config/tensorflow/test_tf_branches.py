@@ -1,0 +1,197 @@
+"""Which of several settings counts: names of other origin, branches, objects that are not given."""
+
+import pytest
+
+from workbench.config import surfaces
+from workbench.config.setting import Unresolved
+from workbench.config.tensorflow.faults import examine
+from workbench.config.tensorflow.read import decode
+from workbench.core.errors import FormatError
+
+OP = 'op = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = "NpuOptimizer"\n'
+DATA = 'op.parameter_map["enable_dump"].b = True\n'
+OVERFLOW = 'op.parameter_map["enable_dump_debug"].b = True\n'
+GIVEN = "run = NPURunConfig(dump_config={})\n"
+
+
+def dump(text):
+    return decode(text, "train.py").data.get("dump", {})
+
+
+def ids(text):
+    return [p.id for p in surfaces.read(text, "tensorflow").check() if p.id != "graph-unset"]
+
+
+def to(path):
+    return f'op.parameter_map["dump_path"].s = tf.compat.as_bytes("{path}")\n'
+
+
+def under(condition, *lines):
+    body = "".join(f"    {line}" for text in lines for line in text.splitlines(keepends=True))
+    return f"{condition}:\n{body}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from npu_bridge.estimator.npu.npu_config import DumpConfig as DC\nDC(dump_step='3')",
+        "import npu_bridge.estimator.npu.npu_config as nc\nnc.DumpConfig(dump_step='3')",
+        "from npu_bridge.npu_init import *\nDumpConfig(dump_step='3')",
+        "def f():\n    from npu_bridge.npu_init import DumpConfig\n    return DumpConfig(dump_step='3')",
+        "class DumpConfig(npu_config.DumpConfig):\n    pass\nDumpConfig(dump_step='3')",
+    ],
+)
+def test_classes_of_npu_bridge_go_by_any_name(text):
+    assert dump(text) == {"dump_step": "3"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from msmodelslim import DumpConfig\nDumpConfig(dump_path='/d', token_range=[0])",
+        "from .settings import DumpConfig as DC\nDC(dump_path='/d')",
+        "class DumpConfig:\n    pass\nDumpConfig(anything=1)",
+    ],
+)
+def test_classes_of_others_are_left_alone(text):
+    assert dump(text) == {}
+    assert ids(text) == ["dump-off"]
+
+
+def test_calls_of_other_names_tell_the_interface():
+    text = "from npu_bridge.npu_init import npu_config_proto as proto\nconfig = proto(config)"
+    assert decode(text).data["script"] == {"interface": "session", "porting": "automated"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OP + under("if a.dump", DATA, to("/d")) + under("elif a.over", OVERFLOW, to("/o")),
+        OP + under("if a.over", OVERFLOW, to("/o")) + under("else", DATA, to("/d")),
+        OP + under("if a.dump", DATA, to("/d")) + under("if a.over", OVERFLOW, to("/o")),
+        OP
+        + under("if a.over()", OVERFLOW)
+        + under("else", DATA)
+        + under("if a.over()", to("/o"))
+        + under("else", to("/d")),
+    ],
+)
+def test_of_two_kinds_of_dump_in_branches_the_data_dump_is_judged(text):
+    assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
+    found = {problem.id: problem for problem in examine(text)}
+    assert text.splitlines()[found["other-branch"].line - 1].endswith(OVERFLOW.strip())
+    assert "ge-both" not in ids(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OP + DATA + OVERFLOW + to("/d"),
+        OP + DATA + to("/d") + under("if a.over", OVERFLOW),
+        OP + under("if a.dump", DATA, to("/d"), under("if a.over", OVERFLOW)),
+        OP + under("if a.dump", DATA, OVERFLOW, to("/d")),
+        OP + under("if __name__ == '__main__'", DATA, to("/d")) + OVERFLOW,
+    ],
+)
+def test_kinds_of_dump_that_one_run_turns_on_exclude_each_other(text):
+    assert "ge-both" in ids(text)
+    assert "other-branch" not in ids(text)
+
+
+DUMPS = (
+    'data = DumpConfig(enable_dump=True, dump_path="/d", dump_step="0")\n'
+    'over = DumpConfig(enable_dump_debug=True, dump_path="/o")\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "unused"),
+    [
+        (GIVEN.format("over"), {"enable_dump_debug": True, "dump_path": "/o"}, [1]),
+        (
+            GIVEN.format("data if rank == 0 else None"),
+            {"enable_dump": True, "dump_path": "/d", "dump_step": "0"},
+            [2],
+        ),
+        (
+            GIVEN.format("over") + "other = [data]\n",
+            {"enable_dump_debug": True, "dump_path": "/o"},
+            [],
+        ),
+        ("run = NPURunConfig()\n", None, [1, 2]),
+    ],
+)
+def test_the_dump_config_that_is_given_counts(given, expected, unused):
+    text = DUMPS + given
+    found = [problem.line for problem in examine(text) if problem.id == "unused-dump-config"]
+    assert found == unused
+    if expected is not None:
+        assert dump(text) == expected
+        assert "ge-both" not in ids(text)
+
+
+def test_a_dump_config_made_in_the_call_counts():
+    inner = 'DumpConfig(enable_dump=True, dump_path="/i")'
+    assert dump(DUMPS + GIVEN.format(inner)) == {"enable_dump": True, "dump_path": "/i"}
+
+
+def test_what_only_a_run_knows_may_be_the_same():
+    text = (
+        "run = NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=cfg.D))\n"
+        + OP
+        + DATA
+        + "op.parameter_map['dump_path'].s = as_bytes(cfg.D)\n"
+    )
+    assert "conflict" not in ids(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "switch"),
+    [
+        ("d = DumpConfig(**given)\n" + GIVEN.format("d"), "given['enable_dump']"),
+        ("d = DumpConfig(*given)\n" + GIVEN.format("d"), "given"),
+        (OP + "for k, v in given:\n    op.parameter_map[k].s = v\n", "v"),
+        (GIVEN.format("make('dump')"), "make('dump')._enable_dump"),
+        ("import npu_device\n", "npu_device.global_options().dump_config.enable_dump"),
+    ],
+)
+def test_nothing_is_said_of_a_switch_that_only_a_run_knows(text, switch):
+    found = dump(text)
+    assert found["enable_dump"] == switch
+    assert isinstance(found["enable_dump"], Unresolved)
+    assert not {"dump-off", "missing"} & set(ids(text))
+
+
+def test_a_folder_that_only_a_run_knows_is_not_missing():
+    assert "missing" not in ids(f"{OP}{DATA}op.parameter_map[key].s = value\n")
+    assert "missing" in ids(OP + DATA)
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ('DumpConfig(True, "/d", enable_dump=True)', "enable_dump twice"),
+        ('DumpConfig(True, **{"enable_dump": True})', "enable_dump twice"),
+        ('DumpConfig(1, "", "", "", 0, "", "", "", 9, 9)', "more than 8 arguments"),
+    ],
+)
+def test_arguments_that_python_refuses_are_errors(text, got):
+    (problem,) = [problem for problem in examine(text) if problem.id == "arguments"]
+    assert (problem.severity, problem.code, problem.line) == ("error", "TypeError", 1)
+    assert str(problem).startswith(f"dump must have each argument of its signature once, got {got}")
+
+
+def test_a_keyword_twice_is_no_python():
+    with pytest.raises(
+        FormatError, match=r"^t\.py:2: text must be Python, got 'keyword argument re"
+    ):
+        decode("x = 1\nDumpConfig(dump_step='1', dump_step='2')\n", "t.py")
+
+
+@pytest.mark.parametrize(
+    "line", ['op.parameter_map["enable_dump"] = True', DATA.replace(".b", ".bool")]
+)
+def test_parameters_are_set_by_a_member_of_their_own(line):
+    (problem,) = [problem for problem in examine(OP + line) if problem.severity == "error"]
+    assert (problem.id, problem.path, problem.line) == ("no-member", "dump.enable_dump", 3)
+    assert "must be set by .b, got " in str(problem)
