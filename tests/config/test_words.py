@@ -109,7 +109,7 @@ def test_blacklist_entries(entry, words):
             "files in host format and as statistics (max, min and l2norm) computed on the host, "
             "into /d",
         ),
-        ({"iterations": Iterations(())}, "no iteration matches, nothing is dumped"),
+        ({"iterations": Iterations(())}, "no tensor is dumped"),
         ({"iterations": Iterations(((9, 3),))}, "no iteration matches, nothing is dumped"),
         (
             {"io": frozenset()},
@@ -126,7 +126,7 @@ def test_blacklist_entries(entry, words):
         ),
         (
             {"kind": "watch", "watched": ("C", "D"), "select": (Selector("name", "A"),)},
-            "every iteration, outputs of C and D after 'A' and after themselves, into /d",
+            "every iteration, outputs of 'C' and 'D' after 'A' and after themselves, into /d",
         ),
         (
             {"kind": "exception", "detail": "brief"},

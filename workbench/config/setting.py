@@ -89,6 +89,9 @@ class Section(BaseModel):
     unknown: ClassVar[Severity] = "warning"
     """What an unknown key is: a warning where the vendor ignores it, an error where it refuses."""
 
+    foreign: ClassVar[frozenset[str]] = frozenset()
+    """Keys that another part of the vendor's software reads; they are no problem."""
+
     lenient: ClassVar[bool] = False
     """Whether the vendor takes anything that is no object for an empty one."""
 
@@ -161,8 +164,9 @@ class Reader:
             elif key in known:
                 self._value(good, model, key, item, prefix + key)
             else:
-                self.problems.append(self._unknown(model, key, prefix))
                 good[key] = item
+                if key not in model.foreign:
+                    self.problems.append(self._unknown(model, key, prefix))
         return model.model_construct(_fields_set=set(good), **good)
 
     def _section(

@@ -68,6 +68,8 @@ def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
         where = f" below {plan.path}" if plan.path else ""
         return f"operators that fail on the device leave a {plan.detail} record{where}"
     when = iterations_words(plan.iterations)
+    if plan.iterations.ranges == ():
+        return "no tensor is dumped"
     if when == NO_ITERATION:
         return f"{when} matches, nothing is dumped"
     when += who_words(plan)
@@ -76,7 +78,7 @@ def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
         return f"{when}, operators that overflow ({plan.overflow}), {first}, into {plan.path}"
     if plan.kind == "watch":
         after = select_words(plan.select, None)
-        watched = join(plan.watched)
+        watched = join(map(repr, plan.watched))
         return f"{when}, outputs of {watched} after {after} and after themselves, into {plan.path}"
     what = " and ".join(f"{io}s" for io in ("input", "output") if io in plan.io) or "nothing"
     whom = select_words(plan.select, operators)

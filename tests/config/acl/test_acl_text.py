@@ -95,10 +95,54 @@ def test_the_last_of_two_keys_counts():
 
 
 def test_parts_of_the_file_that_are_no_dump_are_kept():
-    data = {"profiler": {"switch": "on"}, "dump": {"dump_path": "d", "dump_debug": "on"}}
+    others = {"profiler": {"switch": "on"}, "err_msg_mode": "1", "StackSize": {}, "acl_graph": {}}
+    data = {**others, "dump": {"dump_path": "d", "dump_debug": "on"}}
     config = read(json.dumps(data))
     assert json.loads(config.to_text()) == data
-    assert [(p.id, p.severity) for p in config.check()] == [("unknown-key", "hint")]
+    assert config.check() == ()
+
+
+def test_a_misspelt_dump_is_a_hint():
+    found = surfaces.of("acl", {"profiler": {}, "Dump": {"dump_path": "d"}}).check()
+    assert [(p.id, p.path) for p in found] == [("unknown-key", "Dump"), ("nothing-dumped", "dump")]
+    assert found[0].fix == "did you mean 'dump'?"
+
+
+PRINTS = "what kernels print goes to the folder printf below ASCEND_DUMP_PATH or"
+
+
+@pytest.mark.parametrize("more", [{}, {"dump_list": []}, {"dump_op_switch": "off"}])
+def test_what_kernels_print_is_dumped_without_any_tensor(more):
+    dump = {"dump_path": "d", "dump_kernel_data": "printf,assert"} | more
+    assert surfaces.of("acl", {"dump": dump}).check() == ()
+    text = explain(dump)
+    assert text.startswith("AscendCL acl.json, judged by CANN 8.5: no tensor is dumped.")
+    assert PRINTS in text
+
+
+def test_older_acl_does_not_know_what_kernels_print():
+    dump = {"dump_path": "d", "dump_kernel_data": "printf", "dump_list": [{}]}
+    assert PRINTS in explain(dump)
+    assert PRINTS not in explain(dump, Context("8.0"))
+    del dump["dump_kernel_data"]
+    assert PRINTS not in explain(dump, Context("8.0"))
+
+
+def test_older_acl_is_told_of_a_list_that_is_not_there():
+    found = surfaces.of("acl", {"dump": {"dump_path": "d"}}).check(Context("8.0"))
+    assert next(p for p in found if p.id == "list-old").message.endswith("before, got nothing")
+    assert surfaces.of("acl", {"dump": {}}).accepted(Context("8.0"))
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [("x", True), ("5-3", True), ("3|x", True), ("|".join("1" * 101), True), ("0|5-8", False)],
+)
+def test_steps_that_an_overflow_dump_does_not_check_are_told(step, told):
+    config = surfaces.of("acl", {"dump": {"dump_path": "d", "dump_debug": "on", "dump_step": step}})
+    assert [(p.id, p.severity, p.path) for p in config.check()] == [
+        ("debug-step", "warning", "dump.dump_step")
+    ] * told
 
 
 def test_a_misspelt_key_names_its_neighbour():

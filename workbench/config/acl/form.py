@@ -189,6 +189,18 @@ class AclForm(Section):
     """An ``acl.json``; other parts of it than ``dump`` are not the dump's concern."""
 
     unknown: ClassVar[Any] = "hint"
+    foreign: ClassVar[frozenset[str]] = frozenset(
+        {
+            "acl_graph",
+            "defaultDevice",
+            "err_msg_mode",
+            "max_opqueue_num",
+            "profiler",
+            "simd_printf_fifo_size_per_core",
+            "simt_printf_fifo_size",
+            "StackSize",
+        }
+    )
 
     dump: Dump | None = None
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from workbench.config.acl.form import EXCEPTIONS, Dump
 from workbench.config.acl.plan import DETAIL
-from workbench.config.acl.reading import exception_root, is_old, kind_of, remote, view
+from workbench.config.acl.reading import (
+    exception_root,
+    is_old,
+    kind_of,
+    prints_kernels,
+    remote,
+    view,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +45,7 @@ def notes(form: AclForm, context: Context) -> Iterator[str]:
         return
     if kind == "none":
         yield from _environment(context)
+        yield from _kernels(dump)
         return
     yield from _tree(dump, context)
     if kind == "data":
@@ -70,12 +78,16 @@ def _data(dump: Dump) -> Iterator[str]:
             "each operator leaves one .csv, its columns in fixed order and with a Count between "
             "them; fields of data types that the device cannot count stay empty"
         )
-    if "dump_kernel_data" in dump.model_fields_set:
+    yield from _kernels(dump)
+    yield _NEVER
+
+
+def _kernels(dump: Dump) -> Iterator[str]:
+    if prints_kernels(dump):
         yield (
             "what kernels print goes to the folder printf below ASCEND_DUMP_PATH or "
             "ASCEND_WORK_PATH if one is set, else below dump_path"
         )
-    yield _NEVER
 
 
 def _overflow(dump: Dump) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from workbench.config.acl.form import EXCEPTIONS, Dump, Item
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.config.acl.form import AclForm
     from workbench.config.context import Context
 
+Known = TypeVar("Known", Dump, Item)
 Kind = Literal["none", "data", "overflow", "exception", "watch"]
 
 MAX_PIECES = 100
@@ -37,18 +38,24 @@ def view(form: AclForm, context: Context) -> Dump:
     dump = form.dump or Dump()
     if not is_old(context):
         return dump
-    defaults = Dump()
-    items = tuple(
-        item.model_copy(update=_defaults(Item(), _NEW_ITEM_KEYS)) for item in dump.dump_list
-    )
-    old = dump.model_copy(update=_defaults(defaults, _NEW_KEYS) | {"dump_list": items})
-    if dump.dump_scene in EXCEPTIONS[1:] or dump.dump_scene == "watcher":
-        old = old.model_copy(update={"dump_scene": None})
-    return old
+    new = dump.dump_scene in EXCEPTIONS[1:] or dump.dump_scene == "watcher"
+    old = _without(dump, (*_NEW_KEYS, *(("dump_scene",) if new else ())))
+    if not dump.dump_list:
+        return old
+    items = tuple(_without(item, _NEW_ITEM_KEYS) for item in dump.dump_list)
+    return old.model_copy(update={"dump_list": items})
 
 
-def _defaults(section: Dump | Item, keys: tuple[str, ...]) -> dict[str, object]:
-    return {key: getattr(section, key) for key in keys}
+def _without(section: Known, keys: tuple[str, ...]) -> Known:
+    """Return settings in which keys are absent."""
+    kept = section.model_fields_set.difference(keys)
+    values = {key: value for key, value in section if key in kept}
+    return type(section).model_construct(_fields_set=kept, **values)
+
+
+def prints_kernels(dump: Dump) -> bool:
+    """Whether what kernels print is asked for; it is dumped even where no tensor is."""
+    return "dump_kernel_data" in dump.model_fields_set
 
 
 def is_read(dump: Dump) -> bool:

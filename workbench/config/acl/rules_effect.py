@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from workbench.config.acl.examples import ABSENT, HERE, LIST, OLD, data, item, scene, watch
+from workbench.config.acl.examples import ABSENT, HERE, LIST, OLD, data, debug, item, scene, watch
 from workbench.config.acl.form import ADUMP, EXCEPTIONS, GE_MANAGER, GUIDE, OLDER
-from workbench.config.acl.reading import exception_root, is_old, is_read, kind_of, view
-from workbench.config.acl.rules_list import checked_items
+from workbench.config.acl.reading import (
+    exception_root,
+    is_old,
+    is_read,
+    kind_of,
+    prints_kernels,
+    view,
+)
+from workbench.config.acl.rules_list import checked_items, step_faults
 from workbench.config.context import Context
 from workbench.config.ge_options import BOTH, WRONG
 from workbench.config.rule import NOTHING, Breach, Rule
@@ -41,7 +49,7 @@ def _nothing(form: AclForm, context: Context) -> Iterator[Breach]:
         yield Breach("dump")
     elif not is_read(dump):
         yield Breach("dump", {})
-    elif kind_of(dump) == "none":
+    elif kind_of(dump) == "none" and not prints_kernels(dump):
         given = "dump_list" in dump.model_fields_set
         yield Breach("dump.dump_list", [] if given else NOTHING)
 
@@ -49,9 +57,15 @@ def _nothing(form: AclForm, context: Context) -> Iterator[Breach]:
 def _ge_list(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     empty = is_read(dump) and dump.dump_op_switch == "off" and not dump.dump_list
-    if empty and kind_of(dump) in ("none", "watch"):
+    if empty and kind_of(dump) in ("none", "watch") and not prints_kernels(dump):
         given = "dump_list" in dump.model_fields_set
         yield Breach("dump.dump_list", [] if given else NOTHING)
+
+
+def _unchecked_step(form: AclForm, context: Context) -> Iterator[Breach]:
+    dump = view(form, context)
+    if kind_of(dump) == "overflow":
+        yield from islice(step_faults(dump), 1)
 
 
 def _collect(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -174,6 +188,16 @@ EFFECTS = (
         breaks=watch(dump_list=ABSENT),
         keeps=data(dump_list=[], dump_op_switch="on"),
         code=WRONG,
+    ),
+    Rule(
+        id="debug-step",
+        severity="warning",
+        find=_unchecked_step,
+        must="hold numbers and rising ranges joined by '|'",
+        fix="{fault}; it is not checked while dump_debug is on, and such a piece matches nothing",
+        source=GE_MANAGER,
+        breaks=debug(dump_step="5-3"),
+        keeps=debug(dump_step="3-5"),
     ),
     Rule(
         id="ge-collect",

@@ -31,8 +31,12 @@ def checked_items(form: AclForm, context: Context) -> Iterator[tuple[str, Item, 
 
 def _step(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
-    if not is_checked(dump):
-        return
+    if is_checked(dump):
+        yield from step_faults(dump)
+
+
+def step_faults(dump: Dump) -> Iterator[Breach]:
+    """Yield what is wrong with ``dump_step``, whether it is looked at or not."""
     pieces = list(step_pieces(dump.dump_step))
     if len(pieces) > MAX_PIECES:
         yield Breach("dump.dump_step", dump.dump_step, {"fault": f"it has {len(pieces)} pieces"})
