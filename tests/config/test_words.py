@@ -4,6 +4,8 @@ from dataclasses import fields, replace
 
 import pytest
 
+from workbench.config import surfaces
+from workbench.config.surfaces import read
 from workbench.config.words import (
     PARTS,
     iterations_words,
@@ -179,3 +181,25 @@ def test_every_part_of_a_plan_is_called_something_of_its_own():
     assert len(set(PARTS.values())) == len(PARTS)
     values = list(PARTS.values())
     assert not [(a, b) for a in values for b in values if a != b and b.startswith(f"{a} ")]
+
+
+def test_what_only_the_run_knows_is_not_told_as_if_it_were_set():
+    text = "from npu_bridge.npu_init import *\nd = DumpConfig(True, {}, args.step)\n"
+    first = read(text.format("args.path"), "tensorflow").explain().splitlines()[0]
+    assert "into a folder that only the run knows; that takes for granted" in first
+    assert first.endswith("what only the run knows: dump.dump_path and dump.dump_step.")
+    first = read(text.format("'/d'"), "tensorflow").explain().splitlines()[0]
+    assert "into /d; that takes" in first
+    assert first.endswith("knows: dump.dump_step.")
+
+
+def test_an_explanation_never_breaks_its_lines_or_steers_the_terminal():
+    form = surfaces.new("acl", dump__dump_path="d\n\x1b[2J\u202e")
+    lines = form.explain().split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert r"into d\n\x1b[2J\u202e." in lines[0]
+    assert len(lines) == len(surfaces.new("acl").explain().split("\n"))
+
+
+def test_a_folder_that_is_not_known_is_not_named():
+    assert plan_words(replace(PLAN, path="")).endswith("as npy files in host format")

@@ -228,3 +228,16 @@ def test_iterations_repeat_the_files_and_none_write_nothing():
     never = predict_containers(NET, PLAN, [], "mindspore-o2")
     assert (never.files, never.tensors, never.moved) == ((), {}, 0)
     assert len(never.silent) == 6
+
+
+def test_tensors_without_bytes_leave_no_file():
+    empty = op("none", "Add", ("x:0",), ins=((0, 16),), outs=((0, 16),))
+    half = op("half", "Add", ("x:0",), ins=((2, 16),), outs=((0, 16),))
+    unknown = op("unknown", "Add", ("x:0",), ins=((0, 16),), outs=((-1, 16),))
+    found = predict_containers(graph(empty, half, unknown), BOTH, [0], "acl")
+    assert [path.rpartition("/")[2] for path in paths(found)] == [
+        f"Add.half{NAME}",
+        f"Add.unknown{NAME}",
+    ]
+    assert found.silent == {"none": "its tensors hold no bytes"}
+    assert set(predict_containers(graph(half), PLAN, [0], "acl").silent) == {"half"}

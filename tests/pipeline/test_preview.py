@@ -337,3 +337,38 @@ def test_the_version_of_the_context_decides_the_names():
     assert old.version == "2.2"
     newer = preview(form(), "lenet", context=Context("2.2"), version="2.10.0")
     assert any(name.endswith(".DefaultFormat.Float32.npy") for name in newer.names)
+
+
+@pytest.mark.parametrize("kind", ["data", "overflow", "exception"])
+def test_what_never_runs_matches_no_kind_of_dump(kind):
+    ops = 'op { name: "x" type: "Data" } op { name: "y" type: "Add" input: "x:0" }'
+    (graph,) = load_graphs(parse_ge_text(GE.format(ops)))
+    found = plan_of("acl", DumpPlan("/d", kind=kind, files="bin"), graph)
+    assert found.matches.operators == ("y",)
+    assert [name for name, _ in found.silent] == ["x"]
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o0o1", "acl"])
+def test_a_node_without_a_name_is_called_by_its_type(surface):
+    ops = (
+        Op("Default/Add-op0", "Add", (Param(0),), {}, (F,), (F,)),
+        Op("", "call", (Value(0),), {}, (F,), (F,)),
+    )
+    found = plan_of(surface, DumpPlan("/d"), Graph("g", (Parameter("x", F),), ops, (Value(1),)))
+    assert found.matches.operators == ("Default/Add-op0",)
+    assert [name for name, _ in found.silent] == ["call"]
+
+
+def test_a_setting_that_only_the_run_knows_is_noted():
+    text = "from npu_bridge.npu_init import *\nd = DumpConfig(True, args.path, args.step)\n"
+    found = preview(config.read(text, "tensorflow"), "mlp", iterations=2)
+    assert found.iterations == (0, 1)
+    assert found.notes[:2] == (
+        "dump.dump_path is known to the run only; its default is previewed",
+        "dump.dump_step is known to the run only; its default is previewed",
+    )
+
+
+def test_one_file_is_no_plural():
+    assert "and 1 file written" in slow_down(DumpPlan("/d"), 10, 10, 1).reason
+    assert "and 2 files written" in slow_down(DumpPlan("/d"), 10, 10, 2).reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,21 +11,22 @@ if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.config.surface import Config
     from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+    from workbench.core.problems import Problem
 
 PARTS = {
     "path": "the folder",
     "net_name": "the network name",
-    "iterations": "the iterations",
+    "iterations": "the iterations:",
     "io": "inputs and outputs:",
-    "select": "the operators",
+    "select": "the operators:",
     "saved": "what is saved:",
-    "statistics": "the statistics",
+    "statistics": "the statistics:",
     "sample": "the sample",
     "initial_iteration": "the first iteration's number",
     "kernel_args": "kernel arguments:",
     "kind": "the kind of dump",
-    "omit": "the exceptions",
-    "watched": "the watched operators",
+    "omit": "the exceptions:",
+    "watched": "the watched operators:",
     "statistics_on": "where statistics are computed:",
     "statistics_precision": "the precision of statistics",
     "files": "the file type",
@@ -32,8 +34,8 @@ PARTS = {
     "limit": "the limit of overflowing operators",
     "detail": "the detail of an exception dump",
     "overflow": "the kind of overflow",
-    "devices": "the devices",
-    "ranks": "the ranks",
+    "devices": "the devices:",
+    "ranks": "the ranks:",
     "level": "the level",
     "single_op": "single operators:",
     "before_quantisation": "tensors before quantisation:",
@@ -53,13 +55,30 @@ def explain(config: Config, context: Context, operators: int | None = None) -> s
     problems = config.check(context)
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
-        lines = [f"{judged}: refused, nothing is dumped."]
-        return "\n".join([*lines, *(f"- {problem}" for problem in errors)])
-    plan = surface.plan(config.settings, context)
-    lines = [f"{judged}: {plan_words(plan, operators)}."]
+        lines = [f"{judged}: refused, nothing is dumped.", *(f"- {problem}" for problem in errors)]
+        return "\n".join(map(printable, lines))
+    plan, unknown = surface.plan(config.settings, context), run_only(problems)
+    if surface.path_key in unknown:
+        plan = replace(plan, path="a folder that only the run knows")
+    words = plan_words(plan, operators)
+    if unknown:
+        words += (
+            f"; that takes for granted the defaults of what only the run knows: {join(unknown)}"
+        )
+    lines = [f"{judged}: {words}."]
     lines += [f"- {note}" for note in surface.notes(config.settings, context)]
     lines += [f"- {problem.severity}: {problem}" for problem in problems]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
+
+
+def printable(line: str) -> str:
+    """Return a line with what a terminal would obey, or what would break it, escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+def run_only(problems: Iterable[Problem]) -> list[str]:
+    """Return the settings whose values only a run knows; plans hold their defaults."""
+    return [problem.path for problem in problems if problem.id == "unresolved"]
 
 
 def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
@@ -73,17 +92,18 @@ def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
     if when == NO_ITERATION:
         return f"{when} matches, nothing is dumped"
     when += who_words(plan)
+    where = f", into {plan.path}" if plan.path else ""
     if plan.kind == "overflow":
         first = f"the first {plan.limit} of them" if plan.limit else "each of them"
-        return f"{when}, operators that overflow ({plan.overflow}), {first}, into {plan.path}"
+        return f"{when}, operators that overflow ({plan.overflow}), {first}{where}"
     if plan.kind == "watch":
         after = select_words(plan.select, None)
         watched = join(map(repr, plan.watched))
-        return f"{when}, outputs of {watched} after {after} and after themselves, into {plan.path}"
+        return f"{when}, outputs of {watched} after {after} and after themselves{where}"
     what = " and ".join(f"{io}s" for io in ("input", "output") if io in plan.io) or "nothing"
     whom = select_words(plan.select, operators)
     omitted = f" except {join(map(omission_words, plan.omit))}" if plan.omit else ""
-    return f"{when}, {what} of {whom}{omitted}, {saved_words(plan)}, into {plan.path}"
+    return f"{when}, {what} of {whom}{omitted}, {saved_words(plan)}{where}"
 
 
 def iterations_words(iterations: Iterations) -> str:

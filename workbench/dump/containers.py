@@ -181,8 +181,9 @@ class _Operators:
 
     def _add(self, op: Op, silence: str, io: frozenset[Io]) -> None:
         pieces = tuple(p for p in self._pieces(op) if p.io in io and not self._barred(op, p))
-        if silence or not pieces:
-            self.silent[op.name] = silence or "it has no tensor of the kind that is asked for"
+        silence = silence or _emptiness(pieces)
+        if silence:
+            self.silent[op.name or op.op_type] = silence
         else:
             self.dumped.append(Dumped(op, pieces))
 
@@ -221,6 +222,14 @@ class _Operators:
         inputs = (Piece("input", slot, spec) for slot, spec in enumerate(op.device_inputs))
         outputs = (Piece("output", slot, spec) for slot, spec in enumerate(op.device_outputs))
         return [piece for piece in (*inputs, *outputs) if piece.spec.dtype]
+
+
+def _emptiness(pieces: Sequence[Piece]) -> str:
+    """Why tensors leave no file: there are none, or the device writer finds no bytes in them."""
+    if not pieces:
+        return "it has no tensor of the kind that is asked for"
+    sizes = [stored_bytes(piece.spec.dtype, piece.spec.size) for piece in pieces]
+    return "its tensors hold no bytes" if all(size == 0 for size in sizes) else ""
 
 
 def _feeders(block: Graph, choice: Choice) -> set[str]:

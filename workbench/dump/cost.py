@@ -61,7 +61,8 @@ def slow_down(plan: DumpPlan, moved: int, written: int, files: int) -> SlowDown:
     on_device = plan.saved == "statistic" and plan.statistics_on == "device"
     work = written if on_device else max(moved, written)
     row = next(row for row in CLASSES if work <= row.nbytes and files <= row.files)
-    words = f"{readable(work)} copied and {files:,} files written an iteration; {row.meaning}"
+    count = f"{files:,} file{'' if files == 1 else 's'}"
+    words = f"{readable(work)} copied and {count} written an iteration; {row.meaning}"
     if on_device:
         words += "; statistics are computed on the device, one more kernel each"
     elif plan.saved == "statistic":

@@ -49,7 +49,7 @@ def match(
     """
     blocks = [block for graph in graphs for block in (graph, *graph.subgraphs)]
     types = {
-        op.name: kernel_type(op.name) if by_scope else op.op_type
+        op.name or op.op_type: kernel_type(op.name) if by_scope else op.op_type
         for block in blocks
         for op in block.ops
     }

@@ -7,12 +7,13 @@ same seed gives the same timestamps. For all others they are as near as a graph 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.containers import TREES, predict_containers
@@ -226,7 +227,7 @@ def preview(
     plan = config.plan(context)
     device = PLATFORMS.get(config.surface.name, "CPU")
     target = Target(device, known or VERSION, text, context.rank)
-    return preview_plan(
+    result = preview_plan(
         plan,
         graphs,
         config.surface.name,
@@ -235,6 +236,9 @@ def preview(
         seed=seed,
         target=target,
     )
+    unknown = run_only(config.check(context))
+    notes = (f"{path} is known to the run only; its default is previewed" for path in unknown)
+    return replace(result, notes=(*notes, *result.notes))
 
 
 def preview_plan(
@@ -253,12 +257,14 @@ def preview_plan(
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
     closed = _no_forecast(plan, surface)
-    forecast = Forecast()
-    if not closed and surface in PLATFORMS:
+    told = [] if closed else numbers
+    if surface in PLATFORMS:
         check_net_name(plan.net_name)
-        forecast = predict_tree(graphs, plan, numbers, target=target, clock=Clock(seed))
-    elif not closed:
-        forecast = predict_containers(graphs[0], plan, numbers, surface, _places(context))
+        forecast = predict_tree(graphs, plan, told, target=target, clock=Clock(seed))
+    else:
+        forecast = predict_containers(graphs[0], plan, told, surface, _places(context))
+    if closed:
+        forecast = Forecast(silent=forecast.silent)
     each = _largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
     found = match(plan, graphs, forecast.silent, by_scope=surface in PLATFORMS)
