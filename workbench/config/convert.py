@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.setting import Section, shorten
 from workbench.config.surface import Config, Conversion
 from workbench.config.surfaces import get
-from workbench.config.words import PARTS, part_words
+from workbench.config.words import PARTS, part_words, run_only
 from workbench.core.plan import DumpPlan
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def convert(config: Config, surface: str, context: Context) -> Conversion:
     result = Config(target, lowered.data)
     left = [f"{path} is unknown and left behind" for path in extra_keys(config.settings)]
     left += [f"{words} is left behind" for words in unplanned(config, context, plan)]
+    unknown = run_only(config.check(context))
+    left += [f"{path} is known in a run only and left behind" for path in unknown]
     there = result.context(context.elsewhere())
     open_ = [f"{p}; fill it in" for p in result.check(there) if p.severity == "error"]
     lost = () if open_ else differences(plan, target.plan(result.settings, there))

@@ -248,7 +248,7 @@ class Reader:
 
     def _unresolved(self, expected: str, path: str, item: Unresolved) -> Problem:
         message = f"{path} must be {expected}, got the expression {str(item)!r}"
-        fix = "its value is known in a run only; it is not judged"
+        fix = "its value is known in a run only; it is not judged and counts as not set"
         return Problem("unresolved", "hint", path, message, fix, source=self.source)
 
     def _dated(self, model: type[Section], key: str, path: str, item: Any) -> None:

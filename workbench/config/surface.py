@@ -138,8 +138,8 @@ class Config:
         wrong = {problem.path for problem in found if problem.id in unknown}
         ruled = [p for rule in self.surface.rules for p in rule.problems(settings, context)]
         kept = [problem for problem in ruled if problem.path not in wrong]
-        met = sorted((*text, *found, *kept), key=lambda p: self.surface.order(p, self.data))
-        return tuple(map(self._with_line, met))
+        met = map(self._with_line, (*text, *found, *kept))
+        return tuple(sorted(met, key=lambda p: self.surface.order(p, self.data)))
 
     def accepted(self, context: Context | None = None) -> bool:
         """Whether the vendor's reader takes the form."""
@@ -175,7 +175,11 @@ class Config:
 
     def code(self, context: Context | None = None, file: str = "") -> str:
         """Shell and Python lines that put the form to use; ``file`` is where it will lie."""
-        return self.surface.code(self.settings, self.context(context), file or self.path)
+        from workbench.config.words import run_only
+
+        lines = self.surface.code(self.settings, self.context(context), file or self.path)
+        unknown = ", ".join(run_only(self.check(context)))
+        return f"# Left out, because only a run knows it: {unknown}\n{lines}" if unknown else lines
 
     def explain(self, context: Context | None = None, *, operators: int | None = None) -> str:
         """Say in words what the form will do; ``operators`` is how many match, if that is known."""

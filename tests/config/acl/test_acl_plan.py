@@ -145,7 +145,7 @@ def test_what_cannot_be_said_becomes_more_and_is_listed():
     selectors = (Selector("regex", "a.*"), Selector("type", "Add"), Selector("marked"))
     plan = DumpPlan("/d", select=selectors, statistics=("max", "min", "l2norm"), **BINARY)
     assert losses(plan) == [
-        "the operators names that match 'a.*', types with 'Add' in them and operators marked with "
+        "the operators: names that match 'a.*', types with 'Add' in them and operators marked with "
         "set_dump cannot be said there; it becomes every operator"
     ]
 

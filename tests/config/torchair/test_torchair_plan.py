@@ -96,6 +96,22 @@ def test_names_that_torchair_refuses_are_left_out():
     assert from_plan(DumpPlan("/d", select=select)).data["dump_config"]["dump_layer"] == "Add"
 
 
+def test_names_of_a_model_are_kept_and_not_widened_to_every_operator():
+    select = (Selector("name", "conv1", model="m"), Selector("name", "pool1", model="m"))
+    assert (
+        from_plan(DumpPlan("/d", select=select)).data["dump_config"]["dump_layer"] == "conv1 pool1"
+    )
+    every = (*select, Selector("all", model="n"))
+    assert "dump_layer" not in from_plan(DumpPlan("/d", select=every)).data["dump_config"]
+
+
+def test_statistics_need_no_conversion_to_be_read():
+    note = "the files are read after msaccucmp has converted them"
+    assert note in config().explain()
+    assert note not in config(dump_data="stats").explain()
+    assert "each operator leaves one .csv" in config(dump_data="stats").explain()
+
+
 NUMBERS = st.integers(0, 12) | st.integers(0, 2**40)
 RANGES = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=4).map(tuple)
 NAME = st.text('abA_-:. /"\0', max_size=4)

@@ -169,6 +169,114 @@ def test_of_several_configurations_the_compiled_one_is_read_and_the_others_are_n
     assert problem.line == {"1": 1, "2": 3}[step]
 
 
+MADE = "import torchair\nconfig = torchair.CompilerConfig()\nconfig.dump_config.dump_step = '0'\n"
+
+
+def errors_of(text):
+    form = surfaces.read(text, "torchair")
+    assert not form.accepted()
+    return [(p.path, p.line, p.code) for p in form.check() if p.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "errors"),
+    [
+        (
+            "config.dump_config.dump_mode = 'x'\nconfig.dump_config.dump_mode = 'all'",
+            [("dump_config.dump_mode", 4, "ValueError")],
+        ),
+        (
+            "config.dump_config.dump_mode = 'x'\nconfig.dump_config.dump_mode = 'y'",
+            [
+                ("dump_config.dump_mode", 4, "ValueError"),
+                ("dump_config.dump_mode", 5, "ValueError"),
+            ],
+        ),
+        (
+            "MODE = 'x'\nconfig.dump_config.dump_mode = MODE\nconfig.dump_config.dump_mode = 'all'",
+            [("dump_config.dump_mode", 5, "ValueError")],
+        ),
+        (
+            "config.dump_config.dumps = 1\nconfig.dump_config.dumps = 2",
+            [("dump_config.dumps", 4, "ValueError"), ("dump_config.dumps", 5, "ValueError")],
+        ),
+        ("config.mode = 'x'\nconfig.mode = 'max-autotune'", [("mode", 4, "ValueError")]),
+        (
+            "config.dump_config.dump_path = None\nconfig.dump_config.dump_step = 5\n"
+            "config.dump_config.dump_path = '/d'",
+            [
+                ("dump_config.dump_path", 4, "FileNotFoundError"),
+                ("dump_config.dump_step", 5, "TypeError"),
+            ],
+        ),
+        (
+            "def setup(cfg):\n    cfg.dump_config.dump_data = 'all'\nsetup(config)",
+            [("dump_config.dump_data", 5, "ValueError")],
+        ),
+        (
+            "other = torchair.CompilerConfig()\nother.dump_config.dump_layer = 'a:b'\n"
+            "torchair.get_npu_backend(compiler_config=config)",
+            [("dump_config.dump_layer", 5, "ValueError")],
+        ),
+    ],
+)
+def test_a_wrong_assignment_stops_the_script_whatever_comes_after(lines, errors):
+    assert errors_of(MADE + lines) == errors
+
+
+@pytest.mark.parametrize(
+    ("lines", "apart"),
+    [
+        ("if rank:\n    {0}\nelse:\n    {1}", True),
+        ("if rank:\n    {0}\nelif x:\n    {1}\nelse:\n    pass", True),
+        ("if rank:\n    if y:\n        {0}\nelse:\n    for i in z:\n        {1}", True),
+        ("match rank:\n    case 0:\n        {0}\n    case _:\n        {1}", True),
+        (
+            "def f():\n    with a:\n        if rank:\n            {0}\n        else:\n            {1}",
+            True,
+        ),
+        ("if rank:\n    {0}\nif not rank:\n    {1}", False),
+        ("{0}\nif rank:\n    {1}", False),
+        ("if rank:\n    {0}\n    {1}", False),
+        ("try:\n    {0}\nexcept E:\n    {1}", False),
+    ],
+)
+def test_the_branches_of_one_condition_do_not_replace_each_other(lines, apart):
+    on, off = (f"config.dump_config.enable_dump = {value}" for value in (True, False))
+    form = surfaces.read(MADE + lines.format(on, off), "torchair")
+    found = [p for p in form.check() if p.id in ("branches", "duplicate-key")]
+    assert [p.id for p in found] == ["branches" if apart else "duplicate-key"]
+    line = 4 + next(i for i, text in enumerate(lines.split("\n")) if "{0}" in text)
+    if apart:
+        assert (found[0].severity, found[0].path, found[0].line) == (
+            "hint",
+            "dump_config.enable_dump",
+            line,
+        )
+    assert form.data["dump_config"]["enable_dump"] is False
+
+
+def test_a_long_chain_of_branches_is_read():
+    chain = "if a == 0:\n    pass\n" + "".join(
+        f"elif a == {n}:\n    config.dump_config.dump_step = '{n}'\n" for n in range(1, 150)
+    )
+    found = surfaces.read(MADE + chain, "torchair").check()
+    assert sum(p.id == "branches" for p in found) == 148
+    assert sum(p.id == "duplicate-key" for p in found) == 1  # the value before the chain
+
+
+def test_what_only_a_run_knows_is_said_to_be_left_out():
+    form = surfaces.read(MADE + "config.dump_config.dump_path = args.out\n")
+    assert form.code().startswith(
+        "# Left out, because only a run knows it: dump_config.dump_path\n"
+    )
+    assert (
+        "dump_config.dump_path is known in a run only and left behind" in form.convert("acl").losses
+    )
+    assert "Left out" not in surfaces.read(MADE).code()
+    assert not any("in a run only" in loss for loss in surfaces.read(MADE).convert("acl").losses)
+
+
 def test_a_name_used_again_is_a_new_configuration():
     text = TWO.replace("b", "a").replace("dump_step = '2'", "dump_mode = 'input'")
     assert read(text) == {"dump_config": {"dump_mode": "input"}}

@@ -71,7 +71,10 @@ def _capture_notes(settings: Torchair) -> Iterator[str]:
 
 def _graph_notes(settings: Torchair) -> Iterator[str]:
     dump, environment = settings.dump_config, settings.environment
-    yield "the files are read after msaccucmp has converted them"
+    if dump.dump_data == "stats":
+        yield "each operator leaves one .csv"
+    else:
+        yield "the files are read after msaccucmp has converted them"
     if dump.dump_layer:
         yield "data operators that feed a chosen operator are dumped as well"
         if environment.DUMP_GE_GRAPH not in ("1", "2", "3"):

@@ -162,7 +162,7 @@ def names(select: tuple[Selector, ...]) -> list[str]:
     """Return the operator names that ``dump_layer`` can hold; none if any entry means every one."""
     if any(selector.kind == "all" for selector in select):
         return []
-    plain = [s.text for s in select if s.kind == "name" and not s.model]
+    plain = [s.text for s in select if s.kind == "name"]
     return [name for name in plain if LAYER_TEXT.match(name) and re.fullmatch(r"\S+", name)]
 
 

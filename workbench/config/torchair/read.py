@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.json_text import Decoded
 from workbench.config.python_text import bound_literals, dotted, literal, parse_python
-from workbench.config.setting import Unresolved
-from workbench.config.torchair.form import OTHER_OPTIONS, SOURCE, Environment
+from workbench.config.setting import Reader, Unresolved, shorten
+from workbench.config.torchair.branches import Branches, apart, branches_of
+from workbench.config.torchair.form import (
+    OTHER_OPTIONS,
+    SOURCE,
+    Environment,
+    Torchair,
+    value_code,
+)
 from workbench.core.errors import FormatError
 from workbench.core.problems import Problem
 
@@ -45,14 +52,19 @@ def decode(text: str, where: str = "<text>") -> Decoded:
 
     Raises FormatError ``where:line:`` if the text is not Python.
     """
-    tree = parse_python(text, where)
-    scan = _Scan(bound_literals(tree))
-    scan.run(tree)
+    scan = _scan(text, where)
     result = Decoded({}, text)
     config = chosen(scan.configs)
     for path, value, line in [*scan.environment, *(config.settings if config else ())]:
-        _put(result, path, value, line)
+        _put(result, path, value, line, scan.branches)
     return result
+
+
+def _scan(text: str, where: str = "<text>") -> _Scan:
+    tree = parse_python(text, where)
+    scan = _Scan(bound_literals(tree), branches_of(tree))
+    scan.run(tree)
+    return scan
 
 
 def chosen(configs: list[Found]) -> Found | None:
@@ -62,23 +74,47 @@ def chosen(configs: list[Found]) -> Found | None:
 
 
 def examine(text: str) -> Iterator[Problem]:
-    """Say which configuration is judged where a script makes several that dump."""
+    """Say what is wrong or left out of what a script sets and the form does not hold.
+
+    That is which configuration is meant where several dump, and what stands in other branches. An
+    assignment that raises stops the script, even if a later one would replace its value.
+    """
     try:
-        tree = parse_python(text)
+        scan = _scan(text)
     except FormatError:
         return
-    scan = _Scan({})
-    scan.run(tree)
+    kept = chosen(scan.configs)
     dumping = [found for found in scan.configs if found.dumps()]
-    if len(dumping) > 1 and (kept := chosen(scan.configs)):
+    if kept and len(dumping) > 1:
         got = [f"{found.name} (line {found.line})" for found in dumping]
         message = f"script must have one CompilerConfig with dump options, got {got}"
-        fix = f"only {kept.name} of line {kept.line} is judged"
+        fix = f"the dump is that of {kept.name} of line {kept.line}"
         yield Problem("several-configs", "hint", "", message, fix, kept.line, source=SOURCE)
+    last = {path: line for path, _, line in kept.settings} if kept else {}
+    for found in scan.configs:
+        for path, value, line in found.settings:
+            if found is kept and last[path] == line:
+                continue
+            yield from _refusals(path, value, line)
+            if found is kept and apart(scan.branches, line, last[path]):
+                message = f"{path} must be the same in every branch, got {shorten(value)}"
+                fix = f"line {last[path]} counts here"
+                yield Problem("branches", "hint", path, message, fix, line, source=SOURCE)
 
 
-def _put(result: Decoded, path: str, value: Any, line: int) -> None:
-    """Store a setting; a later assignment wins and is noted."""
+def _refusals(path: str, value: Any, line: int) -> Iterator[Problem]:
+    """Yield the exceptions that one assignment raises."""
+    section, _, key = path.partition(".")
+    if section in ("options", "environment"):
+        return
+    form = {section: {key: value} if key else value}
+    reader = Reader(form, SOURCE, code=value_code)
+    reader.read(Torchair, form)
+    yield from (replace(p, line=line) for p in reader.problems if p.severity == "error")
+
+
+def _put(result: Decoded, path: str, value: Any, line: int, branches: Branches) -> None:
+    """Store a setting; a later assignment wins and is noted unless it is of another branch."""
     head, _, rest = path.partition(".")
     holder, key = result.data, head
     if rest and head in ("dump_config", "options", "environment"):
@@ -87,7 +123,7 @@ def _put(result: Decoded, path: str, value: Any, line: int) -> None:
         if not isinstance(inner, dict):  # the section itself was replaced by an expression
             return
         holder, key = inner, rest
-    if key in holder:
+    if key in holder and not apart(branches, result.lines[path], line):
         result.duplicates.append((path, line))
     holder[key] = value
     result.lines[path] = line
@@ -96,8 +132,9 @@ def _put(result: Decoded, path: str, value: Any, line: int) -> None:
 class _Scan:
     """One pass over a script's statements in their order."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: dict[str, Any], branches: Branches) -> None:
         self._names = names
+        self.branches = branches
         self._owners: dict[str, Found] = {}
         self._aliases: dict[str, str] = {}
         self.configs: list[Found] = []

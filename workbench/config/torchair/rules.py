@@ -16,9 +16,16 @@ from workbench.config.torchair import form
 from workbench.config.torchair.plan import acl_file, captures, ge_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from workbench.config.torchair.form import Torchair
+    from workbench.core.problems import Problem
+
+
+def order(problem: Problem, data: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the key by which problems are sorted: a script stops at the first line that raises."""
+    return (0, problem.line) if problem.severity == "error" else (1, 0)
+
 
 DUMP = "dump_config."
 JSON = DUMP + "dump_config_path"
