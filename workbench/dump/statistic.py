@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.core.dtypes import dtype_name
 from workbench.core.errors import FormatError
+from workbench.core.plan import CATEGORIES
 from workbench.dump.names import NameParts, dtype_word, release, sanitize
 
 if TYPE_CHECKING:
@@ -42,18 +43,7 @@ IDENTITY = (
 )
 """Titles of the columns that every statistic.csv of MindSpore begins with."""
 
-FIXED_CATEGORIES = (
-    "max",
-    "min",
-    "avg",
-    "count",
-    "negative zero count",
-    "positive zero count",
-    "nan count",
-    "negative inf count",
-    "positive inf count",
-    "zero count",
-)
+FIXED_CATEGORIES = CATEGORIES[:10]
 """What MindSpore up to 2.3.0 writes, whatever was asked for."""
 
 _CHUNK = 1 << 20

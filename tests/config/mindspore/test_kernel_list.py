@@ -110,6 +110,7 @@ def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, k
         (Selector("name", "Default/Add-op0"), "Default/Add-op0"),
         (Selector("name", "fc1.weight"), "name-regex(fc1[.]weight)"),
         (Selector("type", "Conv2D"), "Conv2D"),
+        (Selector("name", "]}"), "name-regex(]})"),
         (Selector("type", "a/b"), None),
         (Selector("type", "a b"), None),
         (Selector("type", ""), None),

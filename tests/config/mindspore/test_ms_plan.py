@@ -216,7 +216,7 @@ plans = st.builds(
 
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(wanted=plans)
 def test_a_form_made_of_a_plan_is_accepted_and_says_the_same_again(surface, wanted):
     there = wb.config.of(surface.name, surface.from_plan(wanted).data)
@@ -275,7 +275,7 @@ FORMS = {surface.name: forms(surface) for surface in SURFACES}
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
 @pytest.mark.parametrize("version", ["", "2.2", "2.5", "2.7"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_an_accepted_form_becomes_itself(surface, version, data):
     context = Context(version)
@@ -291,7 +291,7 @@ def test_an_accepted_form_becomes_itself(surface, version, data):
 
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_form_goes_through_its_text_unchanged(surface, data):
     value = data.draw(FORMS[surface.name])
@@ -310,7 +310,7 @@ anything = st.recursive(
 
 
 @pytest.mark.parametrize("surface", SURFACES, ids=NAMES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_json_is_judged_and_never_raises(surface, data):
     keys = st.sampled_from(

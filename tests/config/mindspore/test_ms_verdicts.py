@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from workbench.config import Context
+from workbench.core.plan import CATEGORIES
 
 OUT = object()
 COMMON = {
@@ -322,3 +323,13 @@ def test_content_tells_o0o1_from_o2(data, surface):
     import json
 
     assert wb.config.read(json.dumps(data)).surface.name == surface
+
+
+def test_every_category_of_a_form_is_a_column_that_can_be_written():
+    from workbench.config.mindspore.reading import categories
+    from workbench.dump.statistic import TITLES
+
+    settings = wb.config.of("mindspore-o0o1", form("o0o1", STATISTIC | {
+        "statistic_category": [*CATEGORIES, "hash", "hash:sha1", "hash:md5"],
+    })).settings  # fmt: skip
+    assert set(categories(settings, NEW)) == set(TITLES)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _REGEX = "name-regex("
-_SPECIAL = frozenset(".^$*+?()[]{}|\\")
+_SPECIAL = frozenset(".$*+?()[{|")
 
 
 def kernel_text(entry: Any) -> str:

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.mindspore import rules_debug, rules_form, rules_kernels, rules_saved
+from workbench.config.mindspore import (
+    rules_debug,
+    rules_environment,
+    rules_form,
+    rules_kernels,
+    rules_saved,
+)
 from workbench.config.mindspore.form import COMMON, E2E
 
 if TYPE_CHECKING:
@@ -15,7 +21,14 @@ if TYPE_CHECKING:
 
     from workbench.core.problems import Problem
 
-ROWS = (*rules_form.ROWS, *rules_debug.ROWS, *rules_kernels.ROWS, *rules_saved.ROWS)
+ROWS = (
+    *rules_environment.ROWS,
+    *rules_form.ROWS,
+    *rules_debug.ROWS,
+    *rules_kernels.ROWS,
+    *rules_saved.ROWS,
+)
+"""Every rule of the five surfaces."""
 
 _E2E = (
     *("enable", "trans_flag", "save_kernel_args", "stat_calc_mode"),

@@ -1,4 +1,4 @@
-"""Rules on the file as a whole, its folder, its iterations and its devices."""
+"""Rules on the sections of a form, its folder, its iterations and its devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from workbench.config.mindspore.reading import (
 from workbench.config.mindspore.row import (
     ASCEND,
     SEEN,
-    TUTORIAL,
     WHOLE_GRAPH,
     Row,
     e2e_setting,
@@ -35,25 +34,7 @@ if TYPE_CHECKING:
     from workbench.config.mindspore.form import MindSporeForm
 
 PATH = re.compile(r"/[A-Za-z0-9_/-]*")
-_VARIABLE = "MINDSPORE_DUMP_CONFIG"
 _NAME_MAX, _PATH_MAX = 255, 4095
-
-
-def _variable_empty(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    if _VARIABLE in context.env and not context.variable(_VARIABLE):
-        yield Breach(_VARIABLE, "")
-
-
-def _variable_name(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    named = context.variable(_VARIABLE)
-    if named and not named.endswith(".json"):
-        yield Breach(_VARIABLE, named)
-
-
-def _variable_relative(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    named = context.variable(_VARIABLE)
-    if named and not named.startswith("/"):
-        yield Breach(_VARIABLE, named)
 
 
 def _old_keys(form: MindSporeForm, context: Context) -> Iterator[Breach]:
@@ -145,81 +126,9 @@ def _twice(form: MindSporeForm, _: Context) -> Iterator[Breach]:
         yield Breach(setting("support_device"), list(named))
 
 
-def _ge_switch(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    value = context.variable("ENABLE_MS_GE_DUMP")
-    if value != "1":
-        yield Breach("ENABLE_MS_GE_DUMP", value or NOTHING)
-
-
-def _no_ge_switch(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    if context.variable("ENABLE_MS_GE_DUMP") == "1":
-        yield Breach("ENABLE_MS_GE_DUMP", "1")
-
-
-def _moved(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    if context.release() >= (2, 7):
-        yield Breach("version", context.version)
-
-
-def _deprecated(_: MindSporeForm, context: Context) -> Iterator[Breach]:
-    if (2, 6) <= context.release() < (2, 7):
-        yield Breach("version", context.version)
-
-
 _OLD = Context(version="2.2")
-_MSPROBE = "write a config.json for msprobe (level L2) and start it from the script"
 
 ROWS = (
-    Row(
-        "config-empty",
-        "warning",
-        _variable_empty,
-        "name this file",
-        "an empty variable turns the dump off",
-        Example({}, Context(env={_VARIABLE: ""})),
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
-    ),
-    Row(
-        "config-name",
-        "error",
-        _variable_name,
-        "name a file that ends in '.json'",
-        "rename the file; '~' and '$HOME' are not expanded",
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.txt"})),
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
-    ),
-    Row(
-        "config-relative",
-        "hint",
-        _variable_relative,
-        "be an absolute path",
-        "a process that starts in another folder does not find it",
-        Example({}, Context(env={_VARIABLE: "data_dump.json"})),
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
-        TUTORIAL,
-    ),
-    Row(
-        "msprobe",
-        "warning",
-        _moved,
-        "be below 2.7 for an O2 dump",
-        "O2 dumps have moved to msprobe; " + _MSPROBE,
-        Example({}, Context("2.7")),
-        Example({}, Context("2.5")),
-        "MindSpore tutorial 2.7 and release notes 2.6",
-        on=WHOLE_GRAPH,
-    ),
-    Row(
-        "deprecated",
-        "hint",
-        _deprecated,
-        "be below 2.6 for an O2 dump",
-        "O2 dumps move to msprobe, and 2.6 warns of it; " + _MSPROBE,
-        Example({}, Context("2.6")),
-        Example({}, Context("2.5")),
-        "MindSpore release notes 2.6",
-        on=WHOLE_GRAPH,
-    ),
     Row(
         "e2e-absent",
         "warning",
@@ -343,28 +252,6 @@ ROWS = (
         "remove the others; MindSpore keeps 32 bits of each number",
         {"support_device": [0, 0]},
         {"support_device": [0, 1]},
-    ),
-    Row(
-        "ge-switch",
-        "warning",
-        _ge_switch,
-        "be '1'",
-        "without it MindSpore dumps in its own O2 way",
-        {},
-        Example({}, Context(env={"ENABLE_MS_GE_DUMP": "1"})),
-        TUTORIAL,
-        on="ge",
-    ),
-    Row(
-        "ge-switch-on",
-        "warning",
-        _no_ge_switch,
-        "be unset",
-        "it turns this into a GE dump, with another tree of folders; see mindspore-ge",
-        Example({}, Context(env={"ENABLE_MS_GE_DUMP": "1"})),
-        {},
-        TUTORIAL,
-        on="o2",
     ),
 )
 """Order is that of MindSpore's own checks."""
