@@ -170,3 +170,13 @@ def test_what_a_form_says_beyond_its_plan_is_among_the_losses():
 def test_an_unknown_key_is_among_the_losses():
     form = surfaces.new("mindspore-cpu").set("common_dump_settings.mine", 1)
     assert "common_dump_settings.mine is unknown and left behind" in form.convert("acl").losses
+
+
+@pytest.mark.parametrize("one", ["tensorflow", "torchair", "acl"])
+@pytest.mark.parametrize("other", ["tensorflow", "torchair", "acl"])
+def test_the_graph_engine_counts_the_same_whoever_asks(one, other):
+    saved = {"tensorflow": "dump.dump_data", "torchair": "dump_config.dump_data"}
+    form = surfaces.new(one).set(saved.get(one, "dump.dump_data"), "stats")
+    made = form.convert(other)
+    assert made.config.plan().saved == "statistic"
+    assert not [loss for loss in made.losses if "statistic" in loss]

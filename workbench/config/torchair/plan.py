@@ -37,12 +37,11 @@ STATISTICS = (
     "max",
     "min",
     "avg",
-    "count",
     "nan count",
     "negative inf count",
     "positive inf count",
 )
-"""Columns of the CSV that the device writes for ``dump_data = 'stats'``."""
+"""What the device counts for ``dump_data = 'stats'``, beside a Count that no surface can choose."""
 
 _LARGEST = 2**31 - 1
 CANN = (
