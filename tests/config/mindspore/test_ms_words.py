@@ -116,7 +116,7 @@ def script(text):
 @pytest.mark.parametrize("mode", [0, 2])
 def test_the_lines_are_shell_and_python(name, mode):
     config = wb.config.new(name).set("common_dump_settings.dump_mode", mode)
-    shell, python = script(config.code(file="/work/my dumps/data_dump.json"))
+    shell, python = script(config.code(file="/data/my dumps/data_dump.json"))
     subprocess.run(["bash", "-n"], input=shell, text=True, check=True)
     tree = ast.parse(python)
     calls = [node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call)]

@@ -63,7 +63,7 @@ ROWS = (
         "name this file",
         "an empty variable turns the dump off",
         Example({}, Context(env={_VARIABLE: ""})),
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
+        Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
     ),
     Row(
         "config-name",
@@ -71,8 +71,8 @@ ROWS = (
         _variable_name,
         "name a file that ends in '.json'",
         "rename the file; '~' and '$HOME' are not expanded",
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.txt"})),
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
+        Example({}, Context(env={_VARIABLE: "/data/data_dump.txt"})),
+        Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
     ),
     Row(
         "config-relative",
@@ -81,7 +81,7 @@ ROWS = (
         "be an absolute path",
         "a process that starts in another folder does not find it",
         Example({}, Context(env={_VARIABLE: "data_dump.json"})),
-        Example({}, Context(env={_VARIABLE: "/work/data_dump.json"})),
+        Example({}, Context(env={_VARIABLE: "/data/data_dump.json"})),
         TUTORIAL,
     ),
     Row(
