@@ -4,8 +4,8 @@ import pytest
 
 from workbench.config import surfaces
 from workbench.config.setting import Unresolved
-from workbench.config.tensorflow.faults import examine
 from workbench.config.tensorflow.read import decode
+from workbench.config.tensorflow.text_rules import examine
 from workbench.core.errors import FormatError
 
 OP = 'op = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = "NpuOptimizer"\n'
@@ -195,3 +195,24 @@ def test_parameters_are_set_by_a_member_of_their_own(line):
     (problem,) = [problem for problem in examine(OP + line) if problem.severity == "error"]
     assert (problem.id, problem.path, problem.line) == ("no-member", "dump.enable_dump", 3)
     assert "must be set by .b, got " in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("rest", "unused"),
+    [
+        ("sess = tf.Session()", True),
+        ("config.gpu_options.allow_growth = True\nsess = tf.Session()", True),
+        ("sess = tf.Session(config=config)", False),
+        ("sess = tf.Session('', graph, config)", False),
+        ("def make():\n    return config\nsess = tf.Session(config=make())", False),
+        ("other.CopyFrom(config)\nsess = tf.Session(config=other)", False),
+        ("sess = self.open(npu_config_proto(config_proto=config))", False),
+        ("", False),
+    ],
+)
+def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
+    text = f"config = tf.ConfigProto()\n{OP}{DATA}{to('/d')}{rest}\n"
+    found = [problem for problem in examine(text) if problem.id == "unused-config"]
+    assert [(p.severity, p.path, p.line) for p in found] == (
+        [("warning", "dump.enable_dump", 4)] if unused else []
+    )

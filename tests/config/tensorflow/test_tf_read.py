@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from workbench.config import surfaces
 from workbench.config.setting import Unresolved
-from workbench.config.tensorflow.faults import TEXT_RULES, examine
 from workbench.config.tensorflow.read import decode
+from workbench.config.tensorflow.text_rules import TEXT_RULES, examine
 from workbench.core.errors import FormatError
 
 ADD = "op = config.graph_options.rewrite_options.custom_optimizers.add()\n"

@@ -7,12 +7,12 @@ from typing import Any
 
 from workbench.config.surface import Surface
 from workbench.config.tensorflow.code import code, notes
-from workbench.config.tensorflow.faults import examine
 from workbench.config.tensorflow.form import ATTRS, TensorFlowForm, misread
 from workbench.config.tensorflow.keys import JUDGED
 from workbench.config.tensorflow.plan import from_plan, plan, start
 from workbench.config.tensorflow.read import decode
 from workbench.config.tensorflow.rules import RULES
+from workbench.config.tensorflow.text_rules import examine
 from workbench.config.tensorflow.write import encode
 
 _SIGNS = re.compile(
