@@ -9,7 +9,7 @@ from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from workbench.config.rule import Rule
     from workbench.config.setting import Section, Setting
@@ -60,18 +60,22 @@ def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterat
         yield f"  read since {setting.since or 'ever'}{until}"
     yield f"  source: {setting.source or surface.source}"
     for rule in surface.rules:
-        if path in _paths_of(rule, surface):
-            yield f"  {rule.severity} [{rule.id}] must {rule.must}; {rule.fix} ({rule.source})"
+        words = _words_on(path, rule, surface)
+        if words is not None:
+            must, fix = rule.must.format(**words), rule.fix.format(**words)
+            yield f"  {rule.severity} [{rule.id}] must {must}; {fix} ({rule.source})"
 
 
-def _paths_of(rule: Rule, surface: Surface) -> set[str]:
-    """Settings that a rule speaks of, found by its own breaking example."""
+def _words_on(path: str, rule: Rule, surface: Surface) -> Mapping[str, Any] | None:
+    """Words of a rule where its breaking example breaks it at a setting; ``None`` if it does not."""
     from workbench.config.surface import Config
 
     config = Config(surface, rule.breaks.form)
     context = config.context(rule.breaks.context)
-    found = rule.find(config.settings, context)
-    return {"".join("[]" if p.isdigit() else p for p in _pieces(b.path)) for b in found}
+    for breach in rule.find(config.settings, context):
+        if path == "".join("[]" if part.isdigit() else part for part in _pieces(breach.path)):
+            return breach.words
+    return None
 
 
 def _pieces(path: str) -> list[str]:
