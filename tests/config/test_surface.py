@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config import surfaces
+from workbench.config.config import Config, read_text
 from workbench.config.context import Context
 from workbench.config.rule import Breach, Example, Rule
 from workbench.config.setting import Section, Setting, always
-from workbench.config.surface import Config, Lowered, Surface, read_text
+from workbench.config.surface import Lowered, Surface
 from workbench.core.errors import ConfigError, FormatError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.problems import Problem

@@ -13,10 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.config.config import Config, Conversion
     from workbench.config.context import Context
+    from workbench.config.registry import HOMES, get
     from workbench.config.schema import json_schema
-    from workbench.config.surface import Config, Conversion, Surface
-    from workbench.config.surfaces import HOMES, get, load, new, of, read
+    from workbench.config.surface import Surface
+    from workbench.config.surfaces import load, new, of, read
 
 __all__ = [
     "HOMES",
@@ -35,9 +37,11 @@ __all__ = [
 _MODULES = {
     "Context": "context",
     "json_schema": "schema",
-    "Config": "surface",
-    "Conversion": "surface",
+    "Config": "config",
+    "Conversion": "config",
+    "HOMES": "registry",
     "Surface": "surface",
+    "get": "registry",
 }
 
 

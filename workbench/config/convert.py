@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.bare import BareConfig
 from workbench.config.setting import Section, shorten
-from workbench.config.surface import Config, Conversion
-from workbench.config.surfaces import get
+from workbench.config.surface import Lowered
 from workbench.config.words import PARTS, part_words, run_only
 from workbench.core.plan import DumpPlan
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.config.context import Context
+    from workbench.config.surface import Surface
 
 STATISTIC_PARTS = ("statistics", "statistics_on", "statistics_precision")
 TENSOR_PARTS = ("sample", "files", "host_format")
@@ -22,16 +23,11 @@ KIND_PARTS = {"overflow": ("overflow", "limit"), "exception": ("detail",), "watc
 """Parts that mean something to one kind of dump only."""
 
 
-def convert(config: Config, surface: str, context: Context) -> Conversion:
-    """Return the form on another surface; raises ConfigError if the first is refused.
-
-    A form converted to its own surface stays as it is.
-    """
-    target, plan = get(surface), config.plan(context)
-    if target is config.surface:
-        return Conversion(config, ())
+def convert(config: BareConfig, target: Surface, context: Context) -> Lowered:
+    """Return the data of a form on another surface; raises ConfigError if the first is refused."""
+    plan = config.plan(context)
     lowered = target.from_plan(plan)
-    result = Config(target, lowered.data)
+    result = BareConfig(target, lowered.data)
     left = [f"{path} is unknown and left behind" for path in extra_keys(config.settings)]
     left += [f"{words} is left behind" for words in unplanned(config, context, plan)]
     unknown = run_only(config.check(context))
@@ -39,7 +35,7 @@ def convert(config: Config, surface: str, context: Context) -> Conversion:
     there = result.context(context.elsewhere())
     open_ = [f"{p}; fill it in" for p in result.check(there) if p.severity == "error"]
     lost = () if open_ else differences(plan, target.plan(result.settings, there))
-    return Conversion(result, (*lowered.losses, *lost, *left, *open_))
+    return Lowered(lowered.data, (*lowered.losses, *lost, *left, *open_))
 
 
 def differences(plan: DumpPlan, there: DumpPlan) -> Iterator[str]:
@@ -60,7 +56,7 @@ def idle_parts(plan: DumpPlan) -> set[str]:
     return silent
 
 
-def unplanned(config: Config, context: Context, plan: DumpPlan) -> Iterator[str]:
+def unplanned(config: BareConfig, context: Context, plan: DumpPlan) -> Iterator[str]:
     """Say which settings of an accepted form do something, by its notes, that no plan holds."""
     notes = list(config.surface.notes(config.settings, context))
     for path, value in set_values(config.settings):

@@ -1,33 +1,20 @@
-"""The table of surfaces, and how a file finds its own."""
+"""Forms out of names, data, text and files; and how a file finds its surface."""
 
 from __future__ import annotations
 
 import codecs
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.config import Config, read_text
 from workbench.config.json_text import decode_json, json_kind
+from workbench.config.registry import HOMES, get
 from workbench.config.setting import shorten
-from workbench.config.surface import Config, Surface, read_text
-from workbench.core.errors import ConfigError, FormatError
-from workbench.core.problems import Problem
+from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-HOMES = {
-    "mindspore-o0o1": ("workbench.config.mindspore.surfaces", "O0O1"),
-    "mindspore-o2": ("workbench.config.mindspore.surfaces", "O2"),
-    "mindspore-cpu": ("workbench.config.mindspore.surfaces", "CPU"),
-    "mindspore-gpu": ("workbench.config.mindspore.surfaces", "GPU"),
-    "mindspore-ge": ("workbench.config.mindspore.surfaces", "GE"),
-    "tensorflow": ("workbench.config.tensorflow.surface", "TENSORFLOW"),
-    "torchair": ("workbench.config.torchair.surface", "TORCHAIR"),
-    "acl": ("workbench.config.acl.surface", "ACL"),
-}
-"""Where each surface is written; the order is that of recognition."""
 
 MAX_BYTES = 1 << 24
 """Largest file that is read as a configuration."""
@@ -38,16 +25,6 @@ _DECLARED = re.compile(
 _ENCODINGS = re.compile(
     r"utf-8(-sig)?|ascii|iso8859-\d+|cp\d+|gb\w+|hz|big5\w*|euc_\w+|shift_jis\w*|koi8-\w|mac-\w+"
 )
-
-
-def get(name: str) -> Surface:
-    """Return a surface; raises ConfigError for an unknown name."""
-    if name not in HOMES:
-        message = f"surface must be one of {list(HOMES)}, got {name!r}"
-        raise ConfigError([Problem("surface", "error", "", message)])
-    module, attribute = HOMES[name]
-    surface: Surface = getattr(import_module(module), attribute)
-    return surface
 
 
 def new(name: str, **settings: Any) -> Config:

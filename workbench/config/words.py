@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from workbench.config.bare import BareConfig
     from workbench.config.context import Context
-    from workbench.config.surface import Config
     from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
     from workbench.core.problems import Problem
 
@@ -48,7 +48,7 @@ FILES = {"npy": "npy files", "bin": "binary containers", "pt": "torch files"}
 NO_ITERATION = "no iteration"
 
 
-def explain(config: Config, context: Context, operators: int | None = None) -> str:
+def explain(config: BareConfig, context: Context, operators: int | None = None) -> str:
     """Say what a form will do; for a refused form say what refuses it."""
     surface = config.surface
     judged = f"{surface.title}, judged by {surface.product} {context.version}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.config.context import Context
-    from workbench.config.surface import Config
+    from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
     from workbench.dump.preview import FileEntry
     from workbench.graph.nodes import Graph

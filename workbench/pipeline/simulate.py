@@ -22,7 +22,7 @@ from workbench.run.reference import run_reference
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from workbench.config.surface import Config
+    from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
     from workbench.dump.mindspore_tree import Device
     from workbench.dump.writer import Progress

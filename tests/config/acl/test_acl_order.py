@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.config.acl.surface import ACL
-from workbench.config.surface import Config
+from workbench.config.config import Config
 
 CHOICES = {
     "dump_mode": "input output all",

@@ -5,11 +5,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench.config.acl.surface import ACL
+from workbench.config.config import Config, read_text
 from workbench.config.context import Context
 from workbench.config.convert import differences
 from workbench.config.help import surface_help
 from workbench.config.schema import json_schema
-from workbench.config.surface import Config, read_text
 from workbench.core.errors import ConfigError
 from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
 

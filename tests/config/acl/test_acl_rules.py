@@ -3,8 +3,8 @@ from pydantic import ValidationError
 
 from workbench.config.acl.form import AclForm, Blacklist, Dump, Item, Range
 from workbench.config.acl.surface import ACL
+from workbench.config.config import Config
 from workbench.config.setting import Reader, adapter
-from workbench.config.surface import Config
 
 RULES = {rule.id: rule for rule in ACL.rules}
 SETTINGS = [(s, key) for s in (Dump, Item, Blacklist, Range) for key in s.settings()]

@@ -5,8 +5,8 @@ import pytest
 
 from workbench.config import surfaces
 from workbench.config.acl.surface import ACL
+from workbench.config.config import read_text
 from workbench.config.context import Context
-from workbench.config.surface import read_text
 from workbench.core.errors import FormatError
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from workbench.config.acl.surface import ACL
+from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.surface import Config
 
 P = {"dump_path": "./"}
 OP = P | {"dump_level": "op"}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config import surfaces
+from workbench.config.config import Config
 from workbench.config.context import Context
-from workbench.config.surface import Config
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 
 TENSORFLOW = surfaces.get("tensorflow")

@@ -3,10 +3,10 @@
 import pytest
 
 from workbench.config import surfaces
+from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.help import declared
 from workbench.config.setting import Unresolved
-from workbench.config.surface import Config
 from workbench.config.tensorflow.form import TensorFlowForm
 from workbench.config.tensorflow.steps import step_fault
 

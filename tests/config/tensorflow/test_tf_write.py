@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config import surfaces
+from workbench.config.config import Config
 from workbench.config.context import Context
 from workbench.config.setting import Unresolved
-from workbench.config.surface import Config
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS
 from workbench.config.tensorflow.read import decode
 from workbench.config.tensorflow.write import encode

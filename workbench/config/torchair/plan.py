@@ -28,7 +28,7 @@ from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.problems import Problem
 
 if TYPE_CHECKING:
-    from workbench.config.surface import Config
+    from workbench.config.config import Config
     from workbench.config.torchair.form import DumpConfig, Torchair
     from workbench.core.tensors import Io
 
