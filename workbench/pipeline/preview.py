@@ -7,9 +7,7 @@ same seed gives the same timestamps. For all others they are as near as a graph 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import groupby
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +19,17 @@ from workbench.dump.cost import SlowDown, slow_down
 from workbench.dump.mindspore_tree import VERSION, Clock, Target
 from workbench.dump.preview import Forecast, predict_tree
 from workbench.dump.writer import check_net_name
-from workbench.pipeline.matches import Matches, match
+from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
+from workbench.pipeline.matches import match
+from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.simulate import PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.config.context import Context
     from workbench.config.config import Config
+    from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
-    from workbench.dump.preview import FileEntry
     from workbench.graph.nodes import Graph
 
 WITHOUT_FORECAST = {
@@ -40,150 +39,18 @@ WITHOUT_FORECAST = {
 """Kinds of dump that no graph foretells."""
 
 
-@dataclass(frozen=True)
-class Folder:
-    """A folder of the dump: files and known bytes directly in it; ``bytes`` may be a bound."""
-
-    path: str
-    files: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Disk:
-    """Space of the disk that the dump goes to, in bytes."""
-
-    path: str
-    free: int
-    needed: int
-
-    @property
-    def fits(self) -> bool:
-        return self.needed <= self.free
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a configuration will write of a graph.
-
-    Attributes
-    ----------
-    surface, version, kind : str
-        Who asks, the version whose names are predicted, and the plan's kind of dump.
-    graph : str
-        The graph or graphs that were looked at.
-    operators : int
-        Operators of the graph.
-    matches : Matches
-        Operators that will be dumped, and entries of the list that match nothing.
-    iterations : tuple of int
-        Iterations that run and dump, 0-based.
-    forecast : Forecast
-        Every file; `files`, `bytes` and `folders` sum it up.
-    slow_down : SlowDown
-        A rough class.
-    disk : Disk, optional
-        Only where the dump will be written on this machine.
-    doubts, notes : tuple of str
-        Why the forecast is not exact; what else the user should know.
-    """
-
-    surface: str
-    version: str
-    kind: str
-    graph: str
-    operators: int
-    matches: Matches
-    iterations: tuple[int, ...]
-    slow_down: SlowDown
-    doubts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    disk: Disk | None = None
-    forecast: Forecast = field(default_factory=Forecast, repr=False)
-
-    @property
-    def exact(self) -> bool:
-        """Whether names and bytes are those that the simulated device writes."""
-        return not self.doubts
-
-    @property
-    def silent(self) -> tuple[tuple[str, str], ...]:
-        """Operators that were chosen and write nothing, with the reason."""
-        return tuple(self.forecast.silent.items())
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Path of every listed file, in the order of writing."""
-        return tuple(entry.path for entry in self.forecast.files)
-
-    @cached_property
-    def per_iteration(self) -> tuple[int, int]:
-        """Files and known bytes of the largest iteration."""
-        return _largest_iteration(self.forecast.files)
-
-    @cached_property
-    def files(self) -> int:
-        """Files of all iterations."""
-        return _total(self.forecast)[0]
-
-    @cached_property
-    def bytes(self) -> int:
-        """Known bytes of all files."""
-        return _total(self.forecast)[1]
-
-    @cached_property
-    def folders(self) -> tuple[Folder, ...]:
-        """Every folder that holds files, by name."""
-        ordered = sorted(self.forecast.files, key=_folder_key)
-        return tuple(
-            Folder(path, *_sums(list(entries)))
-            for path, entries in groupby(ordered, lambda e: e.path.rpartition("/")[0])
-        )
+class Preview(Foretold):
+    """What a configuration will write of a graph; it shows itself on a terminal and in a notebook."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, schema ``workbench.preview/1``."""
-        from workbench.pipeline.preview_views import to_dict
-
         return to_dict(self)
 
     def __str__(self) -> str:
-        from workbench.pipeline.preview_views import to_text
-
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from workbench.pipeline.preview_views import to_html
-
         return to_html(self)
-
-
-def _folder_key(entry: FileEntry) -> tuple[tuple[bool, int, str], ...]:
-    """Sort numbers by value."""
-    parts = entry.path.split("/")[:-1]
-    return tuple((part.isdecimal(), len(part) if part.isdecimal() else 0, part) for part in parts)
-
-
-def _sums(entries: Sequence[FileEntry]) -> tuple[int, int]:
-    return len(entries), sum(entry.size or 0 for entry in entries)
-
-
-def _total(forecast: Forecast) -> tuple[int, int]:
-    """Files and known bytes of all iterations, those that are not listed included."""
-    files, size = _sums(forecast.files)
-    numbers = [entry.iteration for entry in forecast.files if entry.iteration is not None]
-    if forecast.more and numbers:
-        last = _sums([entry for entry in forecast.files if entry.iteration == max(numbers)])
-        files, size = files + forecast.more * last[0], size + forecast.more * last[1]
-    return files, size
-
-
-def _largest_iteration(files: Sequence[FileEntry]) -> tuple[int, int]:
-    sums: dict[int, tuple[int, int]] = {}
-    for entry in files:
-        if entry.iteration is not None:
-            count, size = sums.get(entry.iteration, (0, 0))
-            sums[entry.iteration] = count + 1, size + (entry.size or 0)
-    return max(sums.values(), default=(0, 0), key=lambda pair: (pair[1], pair[0]))
 
 
 def preview(
@@ -265,7 +132,7 @@ def preview_plan(
         forecast = predict_containers(graphs[0], plan, told, surface, _places(context))
     if closed:
         forecast = Forecast(silent=forecast.silent)
-    each = _largest_iteration(forecast.files)
+    each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
     found = match(plan, graphs, forecast.silent, by_scope=surface in PLATFORMS)
     return Preview(
@@ -359,7 +226,7 @@ def _disk(path: str, forecast: Forecast) -> Disk | None:
     place = Path(path or ".").absolute()
     for folder in (place, *place.parents):
         try:
-            return Disk(str(folder), shutil.disk_usage(folder).free, _total(forecast)[1])
+            return Disk(str(folder), shutil.disk_usage(folder).free, total_of(forecast)[1])
         except (OSError, ValueError):
             continue
     return None

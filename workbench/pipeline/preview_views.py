@@ -11,7 +11,7 @@ from workbench.show.words import plural, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.pipeline.preview import Preview
+    from workbench.pipeline.foretold import Foretold
 
 SCHEMA = "workbench.preview/1"
 
@@ -21,7 +21,7 @@ SHOWN = 10
 WIDTH = 160
 
 
-def to_dict(preview: Preview) -> dict[str, Any]:
+def to_dict(preview: Foretold) -> dict[str, Any]:
     """Return JSON values; ``bytes`` leaves out files whose shape is unknown (``null``)."""
     files, size = preview.per_iteration
     return {
@@ -62,12 +62,12 @@ def to_dict(preview: Preview) -> dict[str, Any]:
     }
 
 
-def to_text(preview: Preview) -> str:
+def to_text(preview: Foretold) -> str:
     """Return a few dozen lines; long lists are cut and say so."""
     return "\n".join(_lines(preview))
 
 
-def headline(preview: Preview) -> str:
+def headline(preview: Foretold) -> str:
     """Say in one sentence what will be written."""
     if preview.slow_down.name == "unknown":
         return f"Nothing can be foretold: {preview.slow_down.reason}."
@@ -81,7 +81,7 @@ def headline(preview: Preview) -> str:
     return f"{count:,} of {plural(every, 'operator')} {match}; {times} {write} {what}."
 
 
-def facts(preview: Preview) -> list[tuple[str, str]]:
+def facts(preview: Foretold) -> list[tuple[str, str]]:
     """What stands behind the sentence, a title and a text each."""
     found = [("graph", preview.graph or "without a name")]
     files, size = preview.per_iteration
@@ -96,7 +96,7 @@ def facts(preview: Preview) -> list[tuple[str, str]]:
     return found
 
 
-def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
+def lists(preview: Foretold) -> list[tuple[str, int, list[str]]]:
     """Title, length and first lines of every list that is not empty."""
     matches = preview.matches
     why = Counter(reason for _, reason in preview.silent)
@@ -119,7 +119,7 @@ def lists(preview: Preview) -> list[tuple[str, int, list[str]]]:
     ]
 
 
-def _lines(preview: Preview) -> Iterator[str]:
+def _lines(preview: Foretold) -> Iterator[str]:
     yield f"{preview.surface} {preview.version}".rstrip() + f": {headline(preview)}"
     for title, text in facts(preview):
         yield f"  {title}: {text}"
@@ -130,7 +130,7 @@ def _lines(preview: Preview) -> Iterator[str]:
             yield f"  … and {count - len(lines):,} more"
 
 
-def to_html(preview: Preview) -> str:
+def to_html(preview: Foretold) -> str:
     """Return a static fragment; everything from a graph or a form is escaped."""
     from markupsafe import Markup
 

@@ -1,0 +1,148 @@
+"""What was foretold of a dump: operators, files, bytes, folders, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from workbench.dump.preview import Forecast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.dump.cost import SlowDown
+    from workbench.dump.preview import FileEntry
+    from workbench.pipeline.matches import Matches
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of the dump: files and known bytes directly in it; ``bytes`` may be a bound."""
+
+    path: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Space of the disk that the dump goes to, in bytes."""
+
+    path: str
+    free: int
+    needed: int
+
+    @property
+    def fits(self) -> bool:
+        return self.needed <= self.free
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """What a configuration will write of a graph.
+
+    Attributes
+    ----------
+    surface, version, kind : str
+        Who asks, the version whose names are predicted, and the plan's kind of dump.
+    graph : str
+        The graph or graphs that were looked at.
+    operators : int
+        Operators of the graph.
+    matches : Matches
+        Operators that will be dumped, and entries of the list that match nothing.
+    iterations : tuple of int
+        Iterations that run and dump, 0-based.
+    forecast : Forecast
+        Every file; `files`, `bytes` and `folders` sum it up.
+    slow_down : SlowDown
+        A rough class.
+    disk : Disk, optional
+        Only where the dump will be written on this machine.
+    doubts, notes : tuple of str
+        Why the forecast is not exact; what else the user should know.
+    """
+
+    surface: str
+    version: str
+    kind: str
+    graph: str
+    operators: int
+    matches: Matches
+    iterations: tuple[int, ...]
+    slow_down: SlowDown
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    disk: Disk | None = None
+    forecast: Forecast = field(default_factory=Forecast, repr=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether names and bytes are those that the simulated device writes."""
+        return not self.doubts
+
+    @property
+    def silent(self) -> tuple[tuple[str, str], ...]:
+        """Operators that were chosen and write nothing, with the reason."""
+        return tuple(self.forecast.silent.items())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Path of every listed file, in the order of writing."""
+        return tuple(entry.path for entry in self.forecast.files)
+
+    @cached_property
+    def per_iteration(self) -> tuple[int, int]:
+        """Files and known bytes of the iteration that writes most."""
+        return largest_iteration(self.forecast.files)
+
+    @cached_property
+    def files(self) -> int:
+        """Files of all iterations."""
+        return total_of(self.forecast)[0]
+
+    @cached_property
+    def bytes(self) -> int:
+        """Known bytes of all files."""
+        return total_of(self.forecast)[1]
+
+    @cached_property
+    def folders(self) -> tuple[Folder, ...]:
+        """Every folder that holds files, by name."""
+        ordered = sorted(self.forecast.files, key=_folder_key)
+        return tuple(
+            Folder(path, *_sums(list(entries)))
+            for path, entries in groupby(ordered, lambda e: e.path.rpartition("/")[0])
+        )
+
+
+def _folder_key(entry: FileEntry) -> tuple[tuple[bool, int, str], ...]:
+    """Sort numbers by value."""
+    parts = entry.path.split("/")[:-1]
+    return tuple((part.isdecimal(), len(part) if part.isdecimal() else 0, part) for part in parts)
+
+
+def _sums(entries: Sequence[FileEntry]) -> tuple[int, int]:
+    return len(entries), sum(entry.size or 0 for entry in entries)
+
+
+def total_of(forecast: Forecast) -> tuple[int, int]:
+    """Files and known bytes of all iterations, those that are not listed included."""
+    files, size = _sums(forecast.files)
+    numbers = [entry.iteration for entry in forecast.files if entry.iteration is not None]
+    if forecast.more and numbers:
+        last = _sums([entry for entry in forecast.files if entry.iteration == max(numbers)])
+        files, size = files + forecast.more * last[0], size + forecast.more * last[1]
+    return files, size
+
+
+def largest_iteration(files: Sequence[FileEntry]) -> tuple[int, int]:
+    """Files and known bytes of the iteration that writes most."""
+    sums: dict[int, tuple[int, int]] = {}
+    for entry in files:
+        if entry.iteration is not None:
+            count, size = sums.get(entry.iteration, (0, 0))
+            sums[entry.iteration] = count + 1, size + (entry.size or 0)
+    return max(sums.values(), default=(0, 0), key=lambda pair: (pair[1], pair[0]))
