@@ -216,3 +216,47 @@ def test_a_configuration_that_no_session_is_given_has_no_effect(rest, unused):
     assert [(p.severity, p.path, p.line) for p in found] == (
         [("warning", "dump.enable_dump", 4)] if unused else []
     )
+
+
+@pytest.mark.parametrize(
+    ("condition", "rank"),
+    [
+        ("os.getenv('RANK_ID') == '7'", 7),
+        ("int(os.getenv('RANK_ID')) == 7", 7),
+        ("str(int(os.environ['RANK_ID'])) == '7'", 7),
+        ("get_rank_id() == 7", 7),
+        ("'7' == os.environ.get('RANK_ID', 0)", 7),
+        ("os.getenv('RANK_ID') == 7", None),
+        ("7 != os.environ['RANK_ID']", None),
+        ("int(os.getenv('RANK_ID')) == '7'", None),
+        ("str(get_rank_id()) == 7", None),
+    ],
+)
+def test_a_rank_equals_only_what_is_of_its_type(condition, rank):
+    text = f"on = {condition}\nd = DumpConfig(on, '/d')\nrun = NPURunConfig(dump_config=d)\n"
+    assert decode(text).data["script"].get("rank") == rank
+    found = [(p.severity, p.line) for p in examine(text) if p.id == "rank-type"]
+    assert found == ([] if rank is not None else [("warning", 1)])
+
+
+@pytest.mark.parametrize(
+    ("value", "rank", "said"),
+    [
+        ("d if os.getenv('RANK_ID') == '4' else None", 4, []),
+        ("None if os.getenv('RANK_ID') != '4' else d", 4, []),
+        (
+            "None if '4' == os.getenv('RANK_ID') else d",
+            None,
+            ["unless '4' == os.getenv('RANK_ID')"],
+        ),
+        ("d if args.dump else None", None, ["if args.dump"]),
+        ("None if args.quiet else d", None, ["unless args.quiet"]),
+        ("d", None, []),
+    ],
+)
+def test_a_dump_config_may_be_given_on_one_rank(value, rank, said):
+    text = "d = DumpConfig(True, '/d')\n" + GIVEN.format(value)
+    assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
+    assert decode(text).data["script"].get("rank") == rank
+    found = [str(problem) for problem in examine(text) if problem.id == "conditional"]
+    assert [line.partition("got ")[2].partition(";")[0] for line in found] == said

@@ -9,8 +9,16 @@ from workbench.config.python_text import dotted, source_of
 from workbench.config.tensorflow.branches import is_main
 from workbench.config.tensorflow.facts import OPTIMIZER
 from workbench.config.tensorflow.keys import MEMBERS
-from workbench.config.tensorflow.rank import constant, rank_around
-from workbench.config.tensorflow.read import SWITCHES, counting_dumps, section_of, unknown_dumps
+from workbench.config.tensorflow.rank import constant, never_equal, rank_around
+from workbench.config.tensorflow.read import (
+    SWITCHES,
+    chosen_rank,
+    counting_dumps,
+    dump_choices,
+    is_none,
+    section_of,
+    unknown_dumps,
+)
 from workbench.config.tensorflow.scan import USES
 from workbench.config.tensorflow.strays import stray_runs
 
@@ -177,6 +185,17 @@ def conditions(reading: Reading) -> Iterator[Fault]:
             words = source_of(test.node)
             got = f"{'if' if test.holds else 'unless'} {words}"
             yield Fault(f"{section_of(entry.key)}.{entry.key}", got, entry.line)
+    for choice in dump_choices(reading.facts):
+        if chosen_rank(reading.facts, choice) is None:
+            word = "unless" if is_none(choice.body) else "if"
+            yield Fault("dump", f"{word} {source_of(choice.test)}", choice.lineno)
+
+
+def rank_types(reading: Reading) -> Iterator[Fault]:
+    """Comparisons of the rank that come out the same on every rank."""
+    for node in ast.walk(reading.facts.tree):
+        if isinstance(node, ast.Compare) and never_equal(node, reading.facts.once):
+            yield Fault("script.rank", source_of(node), node.lineno)
 
 
 def _condition(test: Test | None) -> Test | None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from workbench.config.tensorflow.facts import Facts, Place, Test
 
-_GETTERS = ("getenv", "get", "get_rank_id", "get_npu_rank_id")
+_GETTERS = ("getenv", "get")
+_HCCL = ("get_rank_id", "get_npu_rank_id")
+_CONVERSIONS: dict[str, type[int] | type[str]] = {"int": int, "str": str}
 
 
 class OnRank(NamedTuple):
@@ -32,10 +34,25 @@ def rank_test(node: ast.expr, once: dict[str, ast.expr]) -> OnRank | None:
     if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return None
     for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-        number = _number(constant(other))
-        if number is not None and _is_rank(side, once):
+        value = constant(other)
+        number, kind = _number(value), rank_type(side, once)
+        if number is not None and kind is type(value):
             return OnRank(number, isinstance(node.ops[0], ast.Eq) == holds)
     return None
+
+
+def never_equal(node: ast.AST, once: dict[str, ast.expr]) -> bool:
+    """Whether an expression compares the rank as text with a number, or the other way round."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return False
+    sides = (node.left, node.comparators[0])
+    if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return False
+    for side, other in (sides, sides[::-1]):
+        kind, value = rank_type(side, once), constant(other)
+        if kind is not None and type(value) in (int, str) and kind is not type(value):
+            return True
+    return False
 
 
 def _number(value: Any) -> int | None:
@@ -49,23 +66,30 @@ def constant(node: ast.expr) -> Any:
     return node.value if isinstance(node, ast.Constant) else None
 
 
-def _is_rank(node: ast.expr, once: dict[str, ast.expr]) -> bool:
-    """Whether an expression is the rank of this process."""
+def rank_type(node: ast.expr, once: dict[str, ast.expr]) -> type[int] | type[str] | None:
+    """Type of an expression that is the rank of this process; None if it is something else.
+
+    A variable of the environment is text, what asks HCCL a number; the outermost conversion counts.
+    """
+    kind: type[int] | type[str] | None = None
     for _ in range(8):  # conversions and names of names; no script has more
         if isinstance(node, ast.Name) and node.id in once:
             node = once[node.id]
-        elif isinstance(node, ast.Call) and dotted(node.func) in ("int", "str") and node.args:
+        elif isinstance(node, ast.Call) and dotted(node.func) in _CONVERSIONS and node.args:
+            kind = kind or _CONVERSIONS[dotted(node.func)]
             node = node.args[0]
         else:
             break
     if isinstance(node, ast.Subscript):
-        return dotted(node.value).endswith("environ") and constant(node.slice) == "RANK_ID"
+        known = dotted(node.value).endswith("environ") and constant(node.slice) == "RANK_ID"
+        return (kind or str) if known else None
     if not isinstance(node, ast.Call):
-        return False
+        return None
     name = dotted(node.func).rpartition(".")[2]
-    if name in ("get_rank_id", "get_npu_rank_id"):
-        return True
-    return name in _GETTERS and bool(node.args) and constant(node.args[0]) == "RANK_ID"
+    if name in _HCCL:
+        return kind or int
+    known = name in _GETTERS and bool(node.args) and constant(node.args[0]) == "RANK_ID"
+    return (kind or str) if known else None
 
 
 def rank_around(test: Test | None, once: dict[str, ast.expr]) -> OnRank | None:

@@ -13,7 +13,7 @@ from workbench.config.tensorflow.branches import branch_of, other_branches
 from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts
 from workbench.config.tensorflow.form import Dump, Run
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
-from workbench.config.tensorflow.rank import flags, rank_around, true_on
+from workbench.config.tensorflow.rank import flags, rank_around, rank_test, true_on
 from workbench.config.tensorflow.scan import scan
 
 if TYPE_CHECKING:
@@ -94,9 +94,13 @@ def read(facts: Facts) -> Reading:
             continue
         if value is not None or entry.key == "dump_mode":
             _take(reading, entry, Found(home, value, entry.line, 3, call))
-    for name, rank in reading.flags.items():
+    for choice in dump_choices(facts):
+        rank = chosen_rank(facts, choice)
+        if rank is not None:
+            reading.rank = rank, choice.lineno
+    for name, number in reading.flags.items():
         if reading.rank is None and "dump" in name:
-            reading.rank = rank, facts.once[name].lineno if name in facts.once else 0
+            reading.rank = number, facts.once[name].lineno if name in facts.once else 0
     return reading
 
 
@@ -253,6 +257,26 @@ def unknown_dumps(facts: Facts) -> Iterator[ast.expr]:
         entry = run.entries.get("dump_config")
         if entry is not None and not facts.dumps and not is_plain(entry.node):
             yield entry.node
+
+
+def dump_choices(facts: Facts) -> Iterator[ast.IfExp]:
+    """Yield each ``dump_config=config if … else None`` of ``NPURunConfig``, and its reverse."""
+    for run in facts.runs:
+        entry = run.entries.get("dump_config")
+        node = None if entry is None else entry.node
+        if isinstance(node, ast.IfExp) and is_none(node.body) != is_none(node.orelse):
+            yield node
+
+
+def chosen_rank(facts: Facts, choice: ast.IfExp) -> int | None:
+    """Rank on which a choice is no ``None``, and on no other."""
+    found = rank_test(choice.test, facts.once)
+    return found.rank if found is not None and found.is_it == is_none(choice.orelse) else None
+
+
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is ``None``."""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_plain(node: ast.expr) -> bool:

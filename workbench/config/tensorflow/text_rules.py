@@ -185,6 +185,16 @@ TEXT_RULES = (
         _SWITCH,
     ),
     TextRule(
+        "rank-type",
+        "warning",
+        faults.rank_types,
+        "be compared as number with number, or as text with text",
+        "wrap it in int(…): what the environment holds is text, which equals no number",
+        SEED,
+        "on = os.getenv('RANK_ID') == 7\n",
+        "on = int(os.getenv('RANK_ID')) == 7\n",
+    ),
+    TextRule(
         "unused-config",
         "warning",
         faults.unused_config,
