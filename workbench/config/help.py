@@ -68,7 +68,7 @@ def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterat
 
 def _words_on(path: str, rule: Rule, surface: Surface) -> Mapping[str, Any] | None:
     """Words of a rule where its breaking example breaks it at a setting; ``None`` if it does not."""
-    from workbench.config.surface import Config
+    from workbench.config.config import Config
 
     config = Config(surface, rule.breaks.form)
     context = config.context(rule.breaks.context)
