@@ -228,3 +228,14 @@ def test_a_large_value_is_shown_cheaply():
     for _ in range(10**5):
         deep = [deep]
     assert len(shorten(deep)) <= 80
+
+
+def test_an_assumed_value_stands_in_for_one_of_a_run_and_is_not_set():
+    class Assuming(Section):
+        on: Annotated[bool, Setting("true or false", "switch", assumed=True)] = False
+
+    reader = Reader({}, "test")
+    settings = reader.read(Assuming, {"on": Unresolved("f(x)")})
+    assert settings.on is True
+    assert settings.model_fields_set == set()
+    assert "counts as True" in reader.problems[0].fix

@@ -364,8 +364,8 @@ def test_a_setting_that_only_the_run_knows_is_noted():
     found = preview(config.read(text, "tensorflow"), "mlp", iterations=2)
     assert found.iterations == (0, 1)
     assert found.notes[:2] == (
-        "dump.dump_path is known to the run only; its default is previewed",
-        "dump.dump_step is known to the run only; its default is previewed",
+        "only the run knows dump.dump_path; it may dump otherwise",
+        "only the run knows dump.dump_step; it may dump otherwise",
     )
 
 

@@ -60,6 +60,8 @@ class Setting:
         First and last version that reads the key; empty: always.
     source : str
         The document or code that says so, if it is not the surface's own.
+    assumed : object
+        What stands in for a value that only a run knows; None: the default.
     widget : str
         How a form shows it (``path``, ``names``, ``iterations`` …); empty: by its type.
     """
@@ -72,6 +74,7 @@ class Setting:
     since: str = ""
     until: str = ""
     source: str = ""
+    assumed: Any = None
     widget: str = ""
 
 
@@ -167,7 +170,12 @@ class Reader:
                 good[key] = item
                 if key not in model.foreign:
                     self.problems.append(self._unknown(model, key, prefix))
-        return model.model_construct(_fields_set=set(good), **good)
+        assumed = {
+            key: known[key].assumed
+            for key, item in value.items()
+            if isinstance(item, Unresolved) and key in known and known[key].assumed is not None
+        }
+        return model.model_construct(_fields_set=set(good), **good, **assumed)
 
     def _section(
         self, good: dict[str, Any], key: str, item: Any, kind: tuple[type[Section], bool], path: str
@@ -208,7 +216,7 @@ class Reader:
         setting = model.settings()[key]
         self._dated(model, key, path, item)
         if isinstance(item, Unresolved):
-            self.problems.append(self._unresolved(setting.expected, path, item))
+            self.problems.append(self._unresolved(setting.expected, path, item, setting.assumed))
             return
         try:
             value = tuple(item) if isinstance(item, list) else item
@@ -246,9 +254,12 @@ class Reader:
             )
         )
 
-    def _unresolved(self, expected: str, path: str, item: Unresolved) -> Problem:
+    def _unresolved(
+        self, expected: str, path: str, item: Unresolved, assumed: Any = None
+    ) -> Problem:
         message = f"{path} must be {expected}, got the expression {str(item)!r}"
-        fix = "its value is known in a run only; it is not judged and counts as not set"
+        counts = "not set" if assumed is None else repr(assumed)
+        fix = f"its value is known in a run only; it is not judged and counts as {counts}"
         return Problem("unresolved", "hint", path, message, fix, source=self.source)
 
     def _dated(self, model: type[Section], key: str, path: str, item: Any) -> None:

@@ -62,9 +62,7 @@ def explain(config: BareConfig, context: Context, operators: int | None = None) 
         plan = replace(plan, path="a folder that only the run knows")
     words = plan_words(plan, operators)
     if unknown:
-        words += (
-            f"; that takes for granted the defaults of what only the run knows: {join(unknown)}"
-        )
+        words += f"; only the run knows {join(unknown)}"
     lines = [f"{judged}: {words}."]
     lines += [f"- {note}" for note in surface.notes(config.settings, context)]
     lines += [f"- {problem.severity}: {problem}" for problem in problems]

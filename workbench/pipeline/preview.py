@@ -104,7 +104,7 @@ def preview(
         target=target,
     )
     unknown = run_only(config.check(context))
-    notes = (f"{path} is known to the run only; its default is previewed" for path in unknown)
+    notes = (f"only the run knows {path}; it may dump otherwise" for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
 
 

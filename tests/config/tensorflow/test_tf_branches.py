@@ -260,3 +260,21 @@ def test_a_dump_config_may_be_given_on_one_rank(value, rank, said):
     assert decode(text).data["script"].get("rank") == rank
     found = [str(problem) for problem in examine(text) if problem.id == "conditional"]
     assert [line.partition("got ")[2].partition(";")[0] for line in found] == said
+
+
+def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
+    text = "d = DumpConfig(args.dump, '/d', '{}', 'all')\n" + GIVEN.format("d")
+    assert ids(text.format("3-3")) == ["unresolved", "step-order"]
+    good = surfaces.read(text.format("3"), "tensorflow")
+    assert [problem.id for problem in good.check() if problem.id != "graph-unset"] == ["unresolved"]
+    assert "counts as True" in str(good.check()[0])
+    first = good.explain().splitlines()[0]
+    assert "iteration 3, inputs and outputs of every operator" in first
+    assert first.endswith("only the run knows dump.enable_dump.")
+    assert "enable_dump=args.dump" in good.to_text()
+    assert "enable_dump" not in good.code().partition("DumpConfig(")[2]
+
+
+def test_an_overflow_dump_beside_a_data_dump_of_a_run_is_no_fault_yet():
+    text = "d = DumpConfig(args.dump, '/d', '0', 'all', True)\n" + GIVEN.format("d")
+    assert "ge-both" not in ids(text)

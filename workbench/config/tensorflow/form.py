@@ -122,7 +122,8 @@ class Dump(Arguments):
     """What is dumped: ``DumpConfig`` or ``parameter_map``; in the order of ``DumpConfig``."""
 
     enable_dump: Annotated[
-        Switch, Setting("True or False", "dump inputs and outputs of operators", bad="True")
+        Switch,
+        Setting("True or False", "dump inputs and outputs of operators", bad="True", assumed=True),
     ] = False
     dump_path: Annotated[
         Text,
