@@ -95,6 +95,9 @@ class Section(BaseModel):
     foreign: ClassVar[frozenset[str]] = frozenset()
     """Keys that another part of the vendor's software reads; they are no problem."""
 
+    called: ClassVar[str] = "an object"
+    """What stands for the section in the vendor's form."""
+
     lenient: ClassVar[bool] = False
     """Whether the vendor takes anything that is no object for an empty one."""
 
@@ -201,7 +204,7 @@ class Reader:
             )
             good[key] = self.read(model, {}, path)
         else:
-            self._refuse(path, "a list of objects" if many else "an object", key, item)
+            self._refuse(path, "a list of objects" if many else model.called, key, item)
 
     def _refuse(self, path: str, expected: str, key: str, got: Any) -> None:
         message = f"{path} must be {expected}, got {shorten(got)}"

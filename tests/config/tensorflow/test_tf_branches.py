@@ -152,7 +152,11 @@ def test_what_only_a_run_knows_may_be_the_same():
         ("d = DumpConfig(*given)\n" + GIVEN.format("d"), "given"),
         (OP + "for k, v in given:\n    op.parameter_map[k].s = v\n", "v"),
         (GIVEN.format("make('dump')"), "make('dump')._enable_dump"),
-        ("import npu_device\n", "npu_device.global_options().dump_config.enable_dump"),
+        (
+            "npu_device.global_options().dump_config.dump_step = '3'\n",
+            "npu_device.global_options().dump_config.enable_dump",
+        ),
+        ("config = tool.session_dump_config(config, action='dump')\n", "session_dump_config"),
     ],
 )
 def test_nothing_is_said_of_a_switch_that_only_a_run_knows(text, switch):
@@ -278,3 +282,16 @@ def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
 def test_an_overflow_dump_beside_a_data_dump_of_a_run_is_no_fault_yet():
     text = "d = DumpConfig(args.dump, '/d', '0', 'all', True)\n" + GIVEN.format("d")
     assert "ge-both" not in ids(text)
+
+
+def test_npu_device_alone_dumps_nothing():
+    text = "import npu_device\nnpu_device.open().as_default()\n"
+    assert dump(text) == {}
+    assert ids(text) == ["npu-device", "dump-off"]
+
+
+@pytest.mark.parametrize("value", ["{'enable_dump': True}", "True", "'/d'"])
+def test_what_is_no_dump_config_is_refused(value):
+    problem = surfaces.read(GIVEN.format(value), "tensorflow").check()[0]
+    assert (problem.severity, problem.code, problem.line) == ("error", "ValueError", 1)
+    assert str(problem).startswith("dump must be a DumpConfig, got ")

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.python_text import dotted, source_of
 from workbench.config.tensorflow.branches import is_main
-from workbench.config.tensorflow.facts import OPTIMIZER
-from workbench.config.tensorflow.keys import MEMBERS
-from workbench.config.tensorflow.rank import constant, never_equal, rank_around
-from workbench.config.tensorflow.read import (
-    SWITCHES,
+from workbench.config.tensorflow.counting import (
     chosen_rank,
     counting_dumps,
     dump_choices,
     is_none,
-    section_of,
     unknown_dumps,
 )
+from workbench.config.tensorflow.facts import OPTIMIZER
+from workbench.config.tensorflow.keys import MEMBERS
+from workbench.config.tensorflow.rank import constant, never_equal, rank_around
+from workbench.config.tensorflow.read import SWITCHES, section_of
 from workbench.config.tensorflow.scan import USES
 from workbench.config.tensorflow.strays import stray_runs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -120,6 +120,8 @@ class Script(Section):
 
 class Dump(Arguments):
     """What is dumped: ``DumpConfig`` or ``parameter_map``; in the order of ``DumpConfig``."""
+
+    called: ClassVar[str] = "a DumpConfig"
 
     enable_dump: Annotated[
         Switch,

@@ -7,13 +7,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.json_text import Decoded
-from workbench.config.python_text import literal, parse_python, source_of
+from workbench.config.python_text import literal, parse_python
 from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.branches import branch_of, other_branches
-from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts
+from workbench.config.tensorflow.counting import (
+    chosen_rank,
+    counting_blocks,
+    counting_dumps,
+    dump_choices,
+    is_plain,
+    untold,
+)
+from workbench.config.tensorflow.facts import OPTIMIZER, Call, Entry, Facts
 from workbench.config.tensorflow.form import Dump, Run
 from workbench.config.tensorflow.keys import JUDGED, MEMBERS, RUN_ARGUMENTS, UNTOLD
-from workbench.config.tensorflow.rank import flags, rank_around, rank_test, true_on
+from workbench.config.tensorflow.rank import flags, rank_around, true_on
 from workbench.config.tensorflow.scan import scan
 
 if TYPE_CHECKING:
@@ -104,12 +112,6 @@ def read(facts: Facts) -> Reading:
     return reading
 
 
-def counting_blocks(facts: Facts) -> list[Block]:
-    """Return the blocks that npu_bridge reads; every one if it reads none of them."""
-    blocks = [block for block in facts.blocks if block.entries or block.extra]
-    return [block for block in blocks if block.name == OPTIMIZER] or blocks
-
-
 def _arguments(facts: Facts) -> Iterator[tuple[str, Call, Entry]]:
     """Yield section, call and entry of the arguments of ``NPURunConfig`` and ``DumpConfig``."""
     for call in facts.runs:
@@ -128,20 +130,6 @@ def _settings(facts: Facts) -> Iterator[Entry]:
         yield from block.entries
     for call in counting_dumps(facts):
         yield from call.entries.values()
-
-
-def counting_dumps(facts: Facts) -> list[Call]:
-    """Return the ``DumpConfig`` that ``NPURunConfig`` is given; every one if that cannot be told."""
-    given = [run.entries["dump_config"].node for run in facts.runs if "dump_config" in run.entries]
-    found: list[Call] = []
-    for value in given:
-        parts = [part for part in ast.walk(value) if isinstance(part, ast.expr)]
-        names = {source_of(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
-        calls = [call for call in facts.dumps if call.node in parts or call.variable in names]
-        if not calls and not isinstance(value, ast.Constant):
-            return facts.dumps
-        found += [call for call in calls if call not in found]
-    return found or facts.dumps
 
 
 def section_of(key: str) -> str:
@@ -229,59 +217,10 @@ def _form(reading: Reading) -> tuple[dict[str, Any], dict[str, int]]:
         put("environment", key, value, line)
     for key in ("enable_dump", "dump_path"):
         if key not in data.get("dump", {}):
-            for text, line in _untold(facts, key):
+            for text, line in untold(facts, key):
                 put("dump", key, Unresolved(text), line)
     _strange_dump(facts, data, lines)
     return data, lines
-
-
-def _untold(facts: Facts, key: str) -> Iterator[tuple[str, int]]:
-    """Yield expressions that a setting may come from, and that only a run knows."""
-    for call in counting_dumps(facts):
-        for text in call.extra:
-            name = text.lstrip("*")
-            yield (f"{name}[{key!r}]" if text.startswith("**") else name), call.line
-    for block in counting_blocks(facts):
-        yield from block.extra
-    for node in unknown_dumps(facts):
-        yield f"{source_of(node)}._{key}", node.lineno
-    if not facts.dumps and not facts.blocks:
-        for name, line in facts.imports.items():
-            if name.partition(".")[0] == "npu_device":
-                yield f"npu_device.global_options().dump_config.{key}", line
-
-
-def unknown_dumps(facts: Facts) -> Iterator[ast.expr]:
-    """Yield what ``NPURunConfig`` is given for a ``DumpConfig`` that the script does not make."""
-    for run in facts.runs:
-        entry = run.entries.get("dump_config")
-        if entry is not None and not facts.dumps and not is_plain(entry.node):
-            yield entry.node
-
-
-def dump_choices(facts: Facts) -> Iterator[ast.IfExp]:
-    """Yield each ``dump_config=config if … else None`` of ``NPURunConfig``, and its reverse."""
-    for run in facts.runs:
-        entry = run.entries.get("dump_config")
-        node = None if entry is None else entry.node
-        if isinstance(node, ast.IfExp) and is_none(node.body) != is_none(node.orelse):
-            yield node
-
-
-def chosen_rank(facts: Facts, choice: ast.IfExp) -> int | None:
-    """Rank on which a choice is no ``None``, and on no other."""
-    found = rank_test(choice.test, facts.once)
-    return found.rank if found is not None and found.is_it == is_none(choice.orelse) else None
-
-
-def is_none(node: ast.expr) -> bool:
-    """Whether an expression is ``None``."""
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def is_plain(node: ast.expr) -> bool:
-    """Whether an expression is plainly no ``DumpConfig``."""
-    return isinstance(node, ast.Constant | ast.Dict | ast.List)
 
 
 def _strange_dump(facts: Facts, data: dict[str, Any], lines: dict[str, int]) -> None:
