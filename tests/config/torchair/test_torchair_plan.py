@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.config import surfaces
 from workbench.config.context import Context
+from workbench.config.surfaces import read
 from workbench.config.torchair.plan import from_plan, ge_steps
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 
@@ -230,3 +231,13 @@ def test_the_form_to_start_with_has_no_problem_and_dumps():
     form = surfaces.new("torchair")
     assert form.check() == ()
     assert form.plan().iterations == Iterations(((0, 0),))
+
+
+def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
+    text = (
+        "import torchair\nconfig = torchair.CompilerConfig()\n"
+        "config.dump_config.enable_dump = args.dump\nconfig.dump_config.dump_step = '5-3'\n"
+    )
+    problems = read(text, "torchair").check()
+    assert [p.code for p in problems if p.severity == "warning"] == ["E10001"]
+    assert "unresolved" in {p.id for p in problems}

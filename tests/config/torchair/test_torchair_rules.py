@@ -132,10 +132,11 @@ def test_hints_come_where_a_dump_is_off_or_boundless_or_elsewhere():
     assert ids(surfaces.of("torchair", alone)) == ["config-file-unread"]
 
 
-def test_an_expression_is_shown_and_nothing_is_concluded_from_it():
+def test_an_expression_is_shown_and_taken_for_a_dump():
     text = "config = torchair.CompilerConfig()\nconfig.dump_config.enable_dump = args.dump\n"
-    (problem,) = surfaces.read(text, "torchair").check()
+    problem, everything = surfaces.read(text, "torchair").check()
     assert (problem.id, problem.severity, problem.line) == ("unresolved", "hint", 2)
+    assert everything.id == "everything"
     assert "'args.dump'" in problem.message
 
 

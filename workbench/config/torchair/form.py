@@ -89,7 +89,7 @@ class DumpConfig(Section):
 
     enable_dump: Annotated[
         Truth,
-        Setting("True or False", "Dump tensors of the compiled graph.", bad="True"),
+        Setting("True or False", "Dump tensors of the compiled graph.", bad="True", assumed=True),
     ] = False
     dump_path: Annotated[
         Folder,
