@@ -60,7 +60,7 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     if start == 0:
         notes.append("version 1: the file is one message that holds the data itself")
     version = _text(message.version)
-    if version not in ("1.0", VERSION):
+    if version not in ("", "1.0", VERSION):
         notes.append(f"version must be 1.0 or 2.0, got {version!r}; read as {VERSION}")
     blocks = [
         _block(cast("Part", part), slot, found, span, where)
