@@ -194,7 +194,8 @@ def _parse_magic(data: bytes, where: str) -> OverflowRecord:
         valid, kind, rsv, length = struct.unpack_from("<4I", data, at)
         title, names = ACCELERATORS.get(kind, ("", ()))
         count = len(names) + (3 if version == 1 and names is CORE else 0)
-        if found and (valid != 1 or length != 8 * count or len(data) < at + 16 + length):
+        fits = valid == 1 and length == 8 * count and len(data) >= at + 16 + length
+        if found and not (title and fits):
             break
         if not title:
             known = f"0 to {max(ACCELERATORS)}"
