@@ -70,7 +70,7 @@ F32 = np.arange(1, 25, dtype="<f4").tobytes()
 
 def test_a_container_is_written_byte_for_byte():
     array = np.array([[1, 2], [3, 4]], np.float16)
-    block, data = tensor_block("output", 0, array, format=2)
+    block, data = tensor_block("output", 0, array)
     made = Container((block,), dump_time=1700000000000000, op_name="Default/Add-op1")
     assert len(ADD) == 67
     assert written(made, [data]) == ADD
@@ -84,8 +84,28 @@ def test_a_container_is_read_back(tmp_path):
     assert (container.op_name, container.notes) == ("Default/Add-op1", ())
     assert (block.start, block.size, block.problem) == (59, 8, "")
     source = ContainerSource(path, block)
-    assert source.spec()[:2] == ("float16", (2, 2))
+    assert source.spec() == ("float16", (2, 2), "ND")
     assert source.array().tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "groups", "again"),
+    [
+        ("NCHW", 0, 0, "NCHW"),
+        ("NC1HWC0", 3, 0, "NC1HWC0"),
+        ("FRACTAL_Z:32", 4, 32, "FRACTAL_Z:32"),
+        ("FracNZ", 29, 0, "FRACTAL_NZ"),
+        (77, 77, 0, "format 77"),
+        (0x05000003, 0x05000003, 0, "NC1HWC0"),  # adump writes the whole word of exceptions
+    ],
+)
+def test_formats_are_numbers_in_files_and_names_elsewhere(tmp_path, name, number, groups, again):
+    block, data = tensor_block("input", 0, np.zeros(2, np.float32), format=name)
+    made = written(Container((block,)), [data])
+    stated = wire.container(made)[1][0][2]
+    assert (stated.get("format", 0), stated.get("sub_format", 0)) == (number, groups)
+    path = save(tmp_path, made)
+    assert ContainerSource(path, read_container(path).blocks[0]).spec().format == again
 
 
 DECODED = [row for row in DATA_TYPES.values() if row.how]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.core.errors import FormatError
+from workbench.core.formats import FormatWord, read_format
 from workbench.dump.data_types import DATA_TYPES, OPAQUE, DataType, packed_bytes
 
 if TYPE_CHECKING:
@@ -67,6 +69,15 @@ class Block:
     def row(self) -> DataType | None:
         """Number format of a tensor; bytes without a type for buffers and workspaces."""
         return DATA_TYPES.get(self.data_type)
+
+    @property
+    def layout(self) -> FormatWord:
+        """Format and groups by name; ``format 99`` for a number that is none."""
+        try:
+            word = read_format(self.format)
+        except FormatError:
+            return FormatWord(f"format {self.format}")
+        return word._replace(groups=self.sub_format) if self.sub_format > 1 else word
 
     @property
     def held_shape(self) -> tuple[int, ...]:

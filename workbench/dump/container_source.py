@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.formats import format_text
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container_blocks import element_count
 from workbench.dump.data_types import decode, packed_bytes
@@ -44,7 +45,7 @@ class ContainerSource:
     def spec(self) -> TensorSpec:
         row = self.block.row
         name = row.name if row is not None else f"type {self.block.data_type}"
-        return TensorSpec(name, self.block.held_shape, str(self.block.format))
+        return TensorSpec(name, self.block.held_shape, format_text(self.block.layout))
 
     def array(self) -> NDArray[Any]:
         row, shape = self._ready()

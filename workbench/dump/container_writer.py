@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.formats import FormatWord, format_number, read_format
 from workbench.dump.container_blocks import ALL_NUMBERS, NUMBERS, Block, without_bytes
 from workbench.dump.container_messages import message_class
 from workbench.dump.data_types import data_type_of, encode
@@ -24,17 +25,31 @@ def tensor_block(
     slot: int,
     array: NDArray[Any],
     dtype: str = "",
+    *,
+    format: int | str = "ND",
     **fields: Any,
 ) -> tuple[Block, NDArray[np.uint8]]:
     """Describe an array and return it with its bytes.
 
-    ``array`` lies as the device holds it; ``dtype`` is its number format where that is not NumPy's
-    own; ``fields`` are further ones of `Block`. ``original_shape`` is the array's own if not given.
+    Parameters
+    ----------
+    array : ndarray
+        As the device holds it.
+    dtype : str
+        Its number format where that is not NumPy's own.
+    format : int or str
+        GE's number, or a name that may state its groups: ``FRACTAL_Z:32``.
+    **fields
+        More of `Block`; ``original_shape`` is the array's own if not given.
     """
     row = data_type_of(dtype or array.dtype.name)
     data = encode(row, array)
     shape = tuple(array.shape)
-    stated = {"shape": shape, "original_shape": shape} | fields
+    stated = {"shape": shape, "original_shape": shape, "format": format} | fields
+    if isinstance(format, str):
+        word = read_format(format)
+        stated["format"] = format_number(FormatWord(word.name))
+        stated.setdefault("sub_format", word.groups if word.groups > 1 else 0)
     return Block(part, slot, data.nbytes, row.number, **stated), data
 
 

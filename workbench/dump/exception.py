@@ -67,14 +67,14 @@ class Argument(NamedTuple):
     """One argument of a kernel that is dumped.
 
     ``role`` is one of `ROLES`; ``dtype`` is its number format where that is not NumPy's own;
-    ``format`` is GE's number; ``arg_index`` its place among the arguments. The brief scene keeps
+    ``format`` is GE's number or a name; ``arg_index`` its place among the arguments. The brief scene keeps
     ``shaped`` arguments' shape alone.
     """
 
     role: str
     array: NDArray[Any]
     dtype: str = ""
-    format: int = 2
+    format: int | str = "ND"
     arg_index: int = 0
     shaped: bool = True
 

@@ -33,7 +33,6 @@ SIZE = 2048
 
 MAGIC = 0x5A5A5A5A
 _OP_NAME = "Node_OpDebug"
-_UINT8, _ND = "uint8", 2
 
 WHO = ("model_id", "stream_id", "task_id", "task_type", "pc_start", "para_base")
 
@@ -242,5 +241,5 @@ def overflow_container(
     """Return the container of a record and its payload; ``dump_time`` is microseconds."""
     data = np.frombuffer(record_bytes(record), np.uint8)
     origin = Origin(_OP_NAME)
-    block, payload = tensor_block("output", 0, data, _UINT8, format=_ND, origin=origin)
+    block, payload = tensor_block("output", 0, data, origin=origin)
     return Container((block,), dump_time=dump_time, op_name=_OP_NAME), [payload]
