@@ -1,6 +1,6 @@
 """The small languages inside an IR line: constants, attribute values, types, source locations.
 
-Facts: MindSpore's ``anf_dump`` printers, 2.0 to 2.10. Types and locations repeat thousands of times
+Facts: MindSpore's ``anf_dump`` printers, 1.0 to 2.10. Types and locations repeat thousands of times
 in one file, so their parsers are cached by text. No text makes them fail, or take memory out of
 proportion to its length, but one: a tuple type that says more than it spells out is a FormatError.
 """
@@ -43,6 +43,9 @@ _LOCATION = re.compile(
     r"(?:\((\d{1,9})\)|:(\d{1,9})(?:~(\d{1,9}))?(?:, (\d{1,9})~(\d{1,9}))?)(?:/(.*))?$"
 )
 _SHARED = "<~~This line of code can be shared"
+_JOINED = re.compile(r"(.*[\])])x(?:\[const vector\])?([\[(][-\d, ]*[\])])", re.DOTALL)
+_FLAG = re.compile(r"[a-z_]+=")
+_TENSOR_WORD = re.compile(r"Tensor[\[(](.*)[\])]")
 _DEVICE_TYPE = re.compile(r"<(\w{1,40}?)(?:x(\w{1,40}))?(?:\[const vector\][\[{](.*?)[\]}])?>$")
 _LONGEST_INT = 20
 """Digits and sign of the longest integer of 64 bits."""
@@ -197,7 +200,7 @@ def _dims(text: str) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=8192)
 def parse_host_type(text: str) -> HostType:
-    """Read ``<Tensor[Float32], (2, 3)>`` and its relatives.
+    """Read ``<Tensor[Float32], (2, 3)>`` and its relatives, ``<Tensor[Float32]x[const vector][2, 3]>`` too.
 
     A tuple that holds far more tensors than its text has room for is a FormatError.
 
@@ -206,7 +209,10 @@ def parse_host_type(text: str) -> HostType:
     """
     pieces = list(split_top(text.strip()[1:-1]))
     word = pieces[0] if pieces else ""
-    shape = pieces[1] if len(pieces) > 1 else ""
+    shape = pieces[1] if len(pieces) > 1 and not _FLAG.match(pieces[1]) else ""
+    joined = None if shape else _JOINED.fullmatch(word)
+    if joined:
+        word, shape = joined[1], joined[2]
     if word.startswith(_TUPLES):
         return HostType(tuple(_spec(*leaf) for leaf in _leaves(word, shape)), is_tuple=True)
     ref_key = next((p[8:].lstrip(":=") for p in pieces if p.startswith("ref_key=")), "")
@@ -223,8 +229,10 @@ def parse_host_type(text: str) -> HostType:
 def _spec(word: str, shape: str) -> TensorSpec:
     """Tensor or scalar that a type other than a tuple stands for."""
     inner = word[4:-1] if word.startswith("Ref[") else word
-    if inner.startswith("Tensor["):
-        return TensorSpec(dtype_name(inner[7:-1]) or inner[7:-1], _dims(shape))
+    tensor = _TENSOR_WORD.fullmatch(inner)
+    if tensor:
+        kind = tensor[1]
+        return TensorSpec(dtype_name(kind) or _SCALAR_DTYPE.get(kind, kind), _dims(shape))
     return TensorSpec(dtype_name(inner) or inner, ())
 
 

@@ -1,8 +1,9 @@
-"""Reader of ``ms_output_trace_code_graph_{id}.ir``, MindSpore 2.0 to 2.10.
+"""Reader of ``ms_output_trace_code_graph_{id}.ir``, MindSpore 1.0 to 2.10.
 
 The file is read once, line by line; a node that spans several lines is joined first. Lines nobody
 understands are counted in ``Graph.unknown_lines`` and never stop the reading. Structural nodes are
-resolved, so the graph holds operators only (see `workbench.graph.nodes`).
+resolved, so the graph holds operators only (see `workbench.graph.nodes`). Every dialect gives the same
+graph; ``Graph.dialect`` says which one it was (`workbench.ir.ms_dialects`).
 """
 
 from __future__ import annotations
@@ -25,29 +26,30 @@ from workbench.ir.literals import (
     parse_location,
     split_top,
 )
+from workbench.ir.ms_dialects import dialect_of, innermost_first
 from workbench.ir.resolve import Node, resolve_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NODE = re.compile(r"  (?:%(\d{1,9})\(.*?\) = |(?=Return\())")
-_PARAM = re.compile(r"%para(\d{1,9})_(.*?) ?: (<.*)$")
+_NODE = re.compile(r" {0,4}(?:%(\d{1,9})(?:\(.*?\))? = |(?=[Rr]eturn\())")
+_PARAM = re.compile(r"%para(\d{1,9})(?:_| = )(.*?) ?: (<.*)$")
 _PARAM_REF = re.compile(r"%para(\d{1,9})(?!\d)")
 _FIELDS = re.compile("  :  | : ")
 _STOP = re.compile(_NODE.pattern + "|}|      #")
-_NAME = re.compile(
-    r"      (?:# (?:Fullname with scope|fullname_with_scope|Scope|scope): |: full_name_with_scope: )"
-    r"\((.*)\)$"
-)
+_DETAIL = ("      ", "    : ", "    # ", ": ", "# ")
+_NAME = re.compile(r"(?:Fullname with scope|fullname_with_scope|Scope|scope): \((.*)\)$")
+_NO_ATTRIBUTES = re.compile(r"instance name: |in_strategy: | ?strategy: ")
 _GRAPH_ID = re.compile(r"_graph_(\d+)\.ir$")
 _QUIET = re.compile(
-    r"#|\}|\s*$|subgraph (?:attr|instance|symbol)|switch_layer_input|indirect: |parent: |"
+    r"#|\}|\s*$|subgraph (?:attr|flag|instance|symbol)|switch_(?:layer_)?input|indirect: |parent: |"
     r"Node counting|Total number|symbol engine|jit config|\[shadow\]|\s*[\w.\-]+ ?: ?"
 )
 _GROUPS = {
-    "# Corresponding code candidate:": "candidate",
-    "# Corresponding forward node candidate:": "forward",
+    "Corresponding code candidate:": "candidate",
+    "Corresponding forward node candidate:": "forward",
 }
+_COMMENT_INDENT = 8
 MAX_BYTES = 1 << 30
 """Largest file that is read; a real one has about 2 KB an operator."""
 
@@ -85,7 +87,7 @@ def read_ms_text(path: str | Path) -> Graph:
 
 def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     """Parse the text of an ``.ir`` file; ``where`` starts the message of an error."""
-    parser = _Parser(text.split("\n"), where)
+    parser = _Parser(text.split("\n"), where, dialect_of(text))
     parser.run()
     if not parser.blocks:
         message = (
@@ -98,9 +100,11 @@ def parse_ms_text(text: str, where: str = "<text>") -> Graph:
 class _Parser:
     """State of one reading: the lines, where we are, and what was found."""
 
-    def __init__(self, lines: list[str], where: str) -> None:
+    def __init__(self, lines: list[str], where: str, dialect: str) -> None:
         self.lines = lines
         self.where = where
+        self.dialect = dialect
+        self.turned = innermost_first(dialect)
         self.entry = ""
         self.params: dict[int, Parameter] = {}
         self.blocks: list[_Block] = []
@@ -114,7 +118,7 @@ class _Parser:
         while index < count:
             line = self.lines[index]
             index += 1
-            if node is not None and line.startswith("      "):
+            if node is not None and line.startswith(_DETAIL):
                 self._detail(node, line)
                 continue
             start = _NODE.match(line) if block is not None else None
@@ -127,7 +131,7 @@ class _Parser:
             elif line.startswith("}"):
                 block, node = None, None
             else:
-                if line.startswith("  %"):
+                if line.lstrip(" ").startswith("%"):
                     node = None  # the lines behind it are not about the node before it
                 self._outside(line)
 
@@ -178,28 +182,34 @@ class _Parser:
         return text[:stop], index + text.count("\n", 0, stop)
 
     def _detail(self, node: Node, line: str) -> None:
-        """Use one of the indented lines behind a node."""
-        if line.startswith("      # "):
-            self._comment(node, line)
-        elif line.startswith("      : "):
-            self._types(node, line[8:])
-        elif line.strip() and not line.startswith("        "):
+        """Use one of the indented lines behind a node; deeper ones are comments of the user."""
+        text = line.lstrip(" ")
+        if text.startswith("# "):
+            self._comment(node, text[2:].lstrip(" "))
+        elif len(line) - len(text) >= _COMMENT_INDENT:
+            return
+        elif text.startswith(": "):
+            self._types(node, text[2:])
+        elif text.strip():
             self.unknown += 1
 
-    def _comment(self, node: Node, line: str) -> None:
-        text = line[6:]
-        if text.startswith(("# In file ", "# inlined:In file ")):
-            frame = parse_location(text[2:], node.group)
+    def _comment(self, node: Node, text: str) -> None:
+        if text.startswith("- "):
+            node.chain = len(node.frames)
+            text = text[2:].lstrip(" ")
+        if text.startswith(("In file ", "inlined:In file ")):
+            frame = parse_location(text, node.group)
             if frame is None:
                 self.unknown += 1
             else:
-                node.frames.append(frame)
+                node.frames.insert(node.chain if self.turned else len(node.frames), frame)
             return
-        name = _NAME.match(line)
+        name = _NAME.match(text)
         if name:
             node.name = name[1]
         elif text in _GROUPS:
             node.group = _GROUPS[text]
+            node.chain = len(node.frames)
 
     def _types(self, node: Node, text: str) -> None:
         """Sort a ``: (…) -> (…)`` line into host, device or object types by its content."""
@@ -213,7 +223,7 @@ class _Parser:
         elif "<" in text and "[" not in text.partition("<")[0]:
             node.device_in = tuple(parse_device_type(piece) for piece in split_top(ins))
             node.device_out = tuple(parse_device_type(piece) for piece in split_top(outs))
-        elif not arrow and ("/" in text or "-op" in text):
+        elif not arrow and ("/" in text or "-op" in text or ins.isdecimal()):
             node.name = ins
         elif arrow and "<" not in text:
             node.unfold = outs.strip() != "Tuple"
@@ -235,7 +245,8 @@ class _Parser:
             self.unknown += 1
             return
         host = self._host_type(_FIELDS.split(match[3], maxsplit=1)[0])
-        weight = line.rstrip().endswith(("IsWeight: true", "IsWeight:true"))
+        _, known, weighs = line.rpartition("IsWeight:")
+        weight = weighs.strip() == "true" if known else host.is_ref
         self.params[int(match[1])] = Parameter(match[2], _spec(host), weight, host.ref_key)
 
     def _open_block(self, line: str) -> _Block:
@@ -264,7 +275,7 @@ class _Parser:
     def _build(self, block: _Block) -> Graph:
         parameters, index = self._numbered(block.params) if block.params else self._free
         ops, outputs = resolve_nodes(block.nodes, index, self.where)
-        return Graph(block.name, parameters, ops, outputs, dialect="mindspore")
+        return Graph(block.name, parameters, ops, outputs, dialect=self.dialect)
 
     @cached_property
     def _free(self) -> tuple[tuple[Parameter, ...], dict[int, int]]:
@@ -316,7 +327,7 @@ def _attribute_groups(text: str) -> tuple[dict[str, Any], dict[str, Any], int]:
             return attrs, primal, 1
         label = text[position:open_at].strip()
         inner = text[open_at + 1 : close_at]
-        if label == "primitive_attrs:" or (not label and not inner.startswith("in")):
+        if label == "primitive_attrs:" or (not label and not _NO_ATTRIBUTES.match(inner)):
             attrs |= parse_attrs(inner)
         elif label == "cnode_primal_attrs:":
             primal |= parse_attrs(inner)

@@ -26,7 +26,7 @@ MAX_ITEMS = 1 << 24
 """Most operands of a graph, those inside tuples counted wherever the tuple is used."""
 
 _MONAD = Const("U", "monad")
-_PARAM = re.compile(r"%para(\d{1,9})_")
+_PARAM = re.compile(r"%para(\d{1,9})(?:_|$)")
 _NODE = re.compile(r"%(\d{1,9})(?!\d)")
 
 
@@ -50,6 +50,8 @@ class Node:
     unfold: bool = True
     frames: list[SourceFrame] = field(default_factory=list)
     group: str = "own"
+    chain: int = 0
+    """Where the traceback that is being read begins in ``frames``."""
 
 
 def resolve_nodes(
@@ -154,8 +156,8 @@ def _operand(
         if node and int(node[1]) in values:
             return values[int(node[1])]
         return FreeRef("", text)
-    if text.startswith("$(@"):
-        graph, _, name = text[3:-1].partition(":")
+    if text.startswith("$("):
+        graph, _, name = text[2:-1].removeprefix("@").partition(":")
         return FreeRef(graph, name)
     if text.startswith("@"):
         return GraphRef(text[1:])
