@@ -10,7 +10,6 @@ for. Layout: device writer ``dump_task.cpp``, adump ``dump_file.cpp``; what read
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
@@ -25,7 +24,7 @@ from workbench.dump.container_blocks import (
     element_count,
     without_bytes,
 )
-from workbench.dump.container_messages import BLOCKS, Span, parse
+from workbench.dump.container_messages import BLOCKS, Header, parse
 from workbench.dump.container_source import fill, open_dump
 from workbench.dump.data_types import DATA_TYPES
 
@@ -63,11 +62,9 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     if version not in ("", "1.0", VERSION):
         notes.append(f"version must be 1.0 or 2.0, got {version!r}; read as {VERSION}")
     blocks = [
-        _block(cast("Part", part), slot, found, span, where)
+        _block(cast("Part", part), slot, found, header)
         for part in BLOCKS
-        for slot, (found, span) in enumerate(
-            zip(getattr(message, part), header.spans[part], strict=True)
-        )
+        for slot, found in enumerate(getattr(message, part))
     ]
     placed = _place(blocks, len(data), held, where, notes)
     return Container(
@@ -110,17 +107,22 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _block(part: Part, slot: int, message: Any, span: Span, where: str) -> Block:
+def _block(part: Part, slot: int, message: Any, header: Header) -> Block:
     """Describe one block; data inside the header counts in place of the payload."""
     numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
     start = -1
-    if span.data_end > span.data_start:
+    if message.data:
+        span = header.span(part, slot)
         start, numbers["size"] = span.data_start, span.data_end - span.data_start
     more: dict[str, Any] = {}
     if part in ("input", "output"):
         for name in ("shape", "original_shape"):
             if message.HasField(name):
-                more[name] = _dims(getattr(message, name).dim, span.start, where)
+                more[name] = dims = _signed(getattr(message, name).dim)
+                if len(dims) > _MAX_DIMS:
+                    problem = f"{name} must have at most {_MAX_DIMS} dimensions, got {len(dims)}"
+                    place = f"{header.where}: byte {header.span(part, slot).start}"
+                    raise FormatError(f"{place}: {problem}")
     if part == "output":
         more["dim_range"] = tuple((one.dim_start, one.dim_end) for one in message.dim_range)
         if message.HasField("original_op"):
@@ -129,11 +131,8 @@ def _block(part: Part, slot: int, message: Any, span: Span, where: str) -> Block
     return Block(part, slot, start=start, **numbers, **more)
 
 
-def _dims(dims: Sequence[int], byte: int, where: str) -> tuple[int, ...]:
+def _signed(dims: Sequence[int]) -> tuple[int, ...]:
     """Dimensions with their sign: open ones are stored as two's complement."""
-    if len(dims) > _MAX_DIMS:
-        problem = f"shape must have at most {_MAX_DIMS} dimensions, got {len(dims)}"
-        raise FormatError(f"{where}: byte {byte}: {problem}")
     return tuple(dim - (1 << 64) if dim >> 63 else dim for dim in dims)
 
 
@@ -180,16 +179,16 @@ def _walk_payload(
         if block.start >= 0:
             placed.append(block)
         elif number in absent:
-            placed.append(replace(block, problem="tensor has no address, so no bytes were written"))
+            placed.append(block._replace(problem="tensor has no address, so no bytes were written"))
         elif not believed:
             problem = "sizes do not add up to the file, so its place is not known"
-            placed.append(replace(block, problem=problem))
+            placed.append(block._replace(problem=problem))
         elif at + block.size > held:
             believed = False
             problem = f"data must end by byte {held}, got {at + block.size}"
-            placed.append(replace(block, problem=problem))
+            placed.append(block._replace(problem=problem))
         else:
-            placed.append(replace(block, start=at))
+            placed.append(block._replace(start=at))
             at += block.size
             stated = block.stated_bytes
             believed = exact or (stated is not None and stated <= block.size < stated + _SLACK)
@@ -210,4 +209,4 @@ def _judged(block: Block) -> Block:
         problem = f"{row.word} of shape {block.shape} must have {stated} bytes, got {block.size}"
     elif element_count([dim or 1 for dim in block.held_shape]) >= 1 << 59:
         problem = f"shape must have fewer than 2**59 elements, got {block.held_shape}"
-    return replace(block, problem=problem)
+    return block._replace(problem=problem)

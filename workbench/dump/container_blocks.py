@@ -37,8 +37,7 @@ class Origin(NamedTuple):
     format: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One piece of a container's payload: a tensor, a buffer or a workspace.
 
     ``size`` is bytes. ``shape`` is that of the data as they lie there, in the device's format;

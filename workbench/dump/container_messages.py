@@ -1,14 +1,15 @@
 """Messages of the dump container: field numbers, and the wire format by Google's library.
 
-`parse` walks the bytes before the library sees them. So every refusal names its byte, what a hostile
-header can make the library allocate is bounded, and the place of ``data`` members is known without
-reading them. Text is declared as bytes and enumerations as integers: nothing that is on the wire
+`locate` walks the bytes itself: before the library sees a long header, so that what a hostile one can
+make the library allocate is bounded, and after it where not every byte was understood, so that every
+refusal names its byte. Text is declared as bytes and enumerations as integers: nothing that is on the wire
 is refused for what it says. Numbers are those of ``dump_data.proto`` (msaccucmp, adump); nothing
 here loads the library before it is needed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,6 +45,7 @@ _SCALARS = {"int32": 5, "uint64": 4, "uint32": 13, "bytes": 12}
 
 _MAX_FIELDS = 200_000
 _MAX_DIMS = 32
+_SMALL = 16 << 10
 
 
 class Field(NamedTuple):
@@ -70,11 +72,21 @@ class Span(NamedTuple):
     data_end: int = 0
 
 
-class Header(NamedTuple):
-    """A decoded ``DumpData``; ``spans`` has those of every field of `BLOCKS`."""
+@dataclass(slots=True)
+class Header:
+    """A decoded ``DumpData``, and the bytes it was decoded from, from ``start`` on."""
 
     message: Any
-    spans: dict[str, list[Span]]
+    data: bytes = field(repr=False)
+    start: int
+    where: str
+    _spans: dict[str, list[Span]] | None = field(default=None, repr=False)
+
+    def span(self, part: str, slot: int) -> Span:
+        """Place of a block's message; found by walking through the bytes when first asked for."""
+        if self._spans is None:
+            self._spans = locate(self.data, self.start, self.where)
+        return self._spans[part][slot]
 
 
 def _fields(text: str) -> dict[int, Field]:
@@ -106,10 +118,10 @@ def _pool() -> Any:
     for message, table in FIELDS.items():
         described = file.message_type.add(name=message)
         for number, name, kind, repeated in table.values():
-            field = described.field.add(name=name, number=number, type=_SCALARS.get(kind, 11))
-            field.label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
+            row = described.field.add(name=name, number=number, type=_SCALARS.get(kind, 11))
+            row.label = row.LABEL_REPEATED if repeated else row.LABEL_OPTIONAL
             if kind not in _SCALARS:
-                field.type_name = f".dump.{kind}"
+                row.type_name = f".dump.{kind}"
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     return pool
@@ -122,19 +134,33 @@ def parse(data: bytes, start: int, where: str) -> Header:
     """
     from google.protobuf.message import DecodeError
 
-    spans: dict[str, list[Span]] = {name: [] for name in BLOCKS}
-    latest: list[Span] = []
-    for message, field, found in _walk(data, where, start):
-        if message == "DumpData" and field.name in spans:
-            latest = spans[field.name]
-            latest.append(Span(found.start))
-        elif field.name == "data":
-            latest[-1] = Span(latest[-1].start, found.start, found.end)
+    size = len(data) - start
+    header = Header(None, data, start, where)
+    if size > _SMALL:
+        header._spans = locate(data, start, where)
     try:
-        return Header(message_class("DumpData").FromString(data[start:]), spans)
+        header.message = message_class("DumpData").FromString(data[start:])
     except DecodeError as error:
+        locate(data, start, where)
         message = f"{where}: byte {start}: DumpData must be valid protobuf, got {error}"
         raise FormatError(message) from error
+    header.message.DiscardUnknownFields()
+    if header._spans is None and header.message.ByteSize() != size:
+        header._spans = locate(data, start, where)  # a field is unknown, or of another type
+    return header
+
+
+def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:
+    """Places of the blocks' messages; raises FormatError at the first field that cannot be one."""
+    spans: dict[str, list[Span]] = {name: [] for name in BLOCKS}
+    latest: list[Span] = []
+    for message, found, place in _walk(data, where, start):
+        if message == "DumpData" and found.name in spans:
+            latest = spans[found.name]
+            latest.append(Span(place.start))
+        elif found.name == "data":
+            latest[-1] = Span(latest[-1].start, place.start, place.end)
+    return spans
 
 
 def _walk(data: bytes, where: str, start: int) -> Iterator[tuple[str, Field, WireField]]:
@@ -148,23 +174,23 @@ def _walk(data: bytes, where: str, start: int) -> Iterator[tuple[str, Field, Wir
             waiting.pop()
             continue
         budget -= 1
-        field = FIELDS[message].get(found.number)
+        known = FIELDS[message].get(found.number)
         if budget < 0:
             problem = f"header must have at most {_MAX_FIELDS} fields, got more"
             raise FormatError(f"{where}: byte {found.start}: {problem}")
-        if field is None:
+        if known is None:
             continue
-        _check(field, message, found, where)
-        yield message, field, found
-        if field.kind in FIELDS:
-            waiting.append((field.kind, walk(data, where, found.start, found.end)))
+        _check(known, message, found, where)
+        yield message, known, found
+        if known.kind in FIELDS:
+            waiting.append((known.kind, walk(data, where, found.start, found.end)))
 
 
-def _check(field: Field, message: str, found: WireField, where: str) -> None:
-    if found.wire not in field.wires:
-        problem = f"field {field.number} ({field.name}) of {message} must be {field.kind}"
+def _check(known: Field, message: str, found: WireField, where: str) -> None:
+    if found.wire not in known.wires:
+        problem = f"field {known.number} ({known.name}) of {message} must be {known.kind}"
         raise FormatError(f"{where}: byte {found.start}: {problem}, got wire type {found.wire}")
-    if field.name == "dim" and found.end - found.start > 10 * _MAX_DIMS:
+    if known.name == "dim" and found.end - found.start > 10 * _MAX_DIMS:
         problem = f"shape must have at most {_MAX_DIMS} dimensions"
         got = found.end - found.start
         raise FormatError(f"{where}: byte {found.start}: {problem}, got {got} bytes of them")

@@ -9,7 +9,6 @@ the workspaces, but never has both in one file, so payloads are in the usual ord
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -134,7 +133,7 @@ def exception_container(
     slots = dict.fromkeys(order, 0)
     blocks = []
     for block, _ in found:
-        blocks.append(replace(block, slot=slots[block.part]))
+        blocks.append(block._replace(slot=slots[block.part]))
         slots[block.part] += 1
     container = Container(tuple(blocks), dump_time=dump_time, op_name=op_name, dfx_message=message)
     return container, [data for _, data in found]
@@ -157,8 +156,8 @@ def _described(one: Argument, *, brief: bool) -> tuple[Block, NDArray[np.uint8]]
         return Block(part, 0, block.size, arg_index=one.arg_index), data
     if brief:
         keeps = one.shaped and one.role != "tiling data"
-        block = replace(block, data_type=0, format=0, shape=block.shape if keeps else None)
+        block = block._replace(data_type=0, format=0, shape=block.shape if keeps else None)
     if not block.shape:  # no dimension is no shape here
-        block = replace(block, shape=None)
+        block = block._replace(shape=None)
     kind = _NUMBERS[one.role] if part == "input" else 0
-    return replace(block, input_type=kind), data
+    return block._replace(input_type=kind), data
