@@ -118,8 +118,9 @@ def permutation(source: str, target: str, rank: int) -> tuple[int, ...]:
     one, other = row_of(source), row_of(target)
     if one.name == other.name or _ND in (one.name, other.name):
         return tuple(range(rank))
+    whole = [sorted(_host_axes(row, rank)) for row in (one, other)]
     before, after = _host_letters(one, rank), _host_letters(other, rank)
-    if sorted(before) != sorted(after):
+    if whole[0] != whole[1] or sorted(before) != sorted(after):
         message = f"formats of one tensor must name the same axes, got {source!r} ({before}) and {target!r} ({after})"
         raise FormatError(f"{message} at rank {rank}")
     return tuple(before.index(letter) for letter in after)
@@ -203,8 +204,12 @@ def _letters(shape: Sequence[int], host: Format, row: Format) -> str:
     return _host_letters(host, rank)
 
 
+def _host_axes(host: Format, rank: int) -> str:
+    return _CHANNEL_FIRST.get(rank, "NCHW") if host.name == _DEFAULT else host.axes
+
+
 def _host_letters(host: Format, rank: int) -> str:
-    axes = _CHANNEL_FIRST.get(rank, "NCHW") if host.name == _DEFAULT else host.axes
+    axes = _host_axes(host, rank)
     if rank == len(axes):
         return axes
     fewer = _FEWER.get(axes, ())

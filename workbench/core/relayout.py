@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
-_STRIP = 1 << 15
-"""Elements of a block column that are moved at once: they stay in the cache while all lanes are read."""
+_BLOCK, _STRIP = 1 << 18, 1 << 15
+"""Elements of the host and, the other way, of a column of blocks that are moved at once (measured)."""
 
 
 def to_device(
@@ -65,7 +65,8 @@ def to_device(
     bits = _bits(array)
     result = np.zeros(shape, bits.dtype)
     for lanes, host in _pairs(plan, _opened(plan, result), _canonical(plan, bits)):
-        np.copyto(lanes, host)
+        far = _farthest(host)
+        _copy_in_strips(lanes, host, far, host.size // max(1, host.shape[far]), _BLOCK)
     return result.view(array.dtype)
 
 
@@ -121,8 +122,8 @@ def host_chunks(
 ) -> Iterator[Array]:
     """Yield `to_host` in pieces along the first host axis, of about ``limit`` bytes each.
 
-    The device array may be a view on a file; nothing but the pieces is allocated. Grouped weights,
-    FRACTAL_Z_C04 and plain permutations come in one piece.
+    The device array may be a view on a file; nothing but the pieces is allocated (two at a time, if the
+    caller drops them). Grouped weights, FRACTAL_Z_C04 and plain permutations come in one piece.
     """
     array = _numbers(array)
     plan = _planned(array, device_format, host_format, shape, groups, c0)
@@ -147,7 +148,7 @@ def _moved(plan: Arrangement, array: Array, shape: tuple[int, ...], window: slic
     if window is not None:
         opened = _windowed(plan, opened, window)
     for lanes, host in _pairs(plan, opened, _canonical(plan, result)):
-        _copy_in_strips(host, lanes)
+        _copy_in_strips(host, lanes, host.ndim - 2, host.shape[-1] * 16, _STRIP)
     return result.view(array.dtype)
 
 
@@ -170,7 +171,7 @@ def _opened(plan: Arrangement, device: Array) -> _Opened:
             names.append(part)
             sizes.append(plan.sizes[part])
     view = device.reshape(sizes)
-    if "Co" in plan.sizes and plan.dims.endswith("Co C0"):
+    if plan.dims.endswith("Co C0"):
         view = view[..., :: plan.sizes["C0"] + 1]
     if "G" not in names:
         names.insert(0, "G")
@@ -254,14 +255,21 @@ def _runs(start: int, length: int, block: int) -> Iterator[_Run]:
         place = end
 
 
-def _copy_in_strips(target: Array, source: Array) -> None:
-    """Copy in strips of the last but one axis: lanes that lie apart are read from the cache."""
-    if target.ndim < 3 or source.strides[-1] == source.itemsize:
-        np.copyto(target, source)
-        return
-    rows = max(1, _STRIP // max(1, source.shape[-1] * 16))
-    for row in range(0, target.shape[-2], rows):
-        np.copyto(target[..., row : row + rows, :], source[..., row : row + rows, :])
+def _farthest(array: Array) -> int:
+    """Axis whose neighbours lie farthest apart."""
+    steps = [
+        abs(stride) * (size > 1) for stride, size in zip(array.strides, array.shape, strict=True)
+    ]
+    return steps.index(max(steps))
+
+
+def _copy_in_strips(target: Array, source: Array, axis: int, row: int, size: int) -> None:
+    """Copy as many rows of an axis at a time as make up a size, so that neighbours stay in the cache."""
+    step = max(1, size // max(1, row))
+    index = [slice(None)] * target.ndim
+    for start in range(0, target.shape[axis], step):
+        index[axis] = slice(start, start + step)
+        np.copyto(target[tuple(index)], source[tuple(index)])
 
 
 def _planned(

@@ -1,0 +1,553 @@
+"""Conversion between formats, against loops over every element that follow the written index formulas."""
+
+import itertools
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.core.arrangement import device_shape
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError
+from workbench.core.relayout import host_chunks, to_device, to_host
+
+HOSTS_4D = ("NCHW", "NHWC", "HWCN", "CHWN")
+HOSTS_5D = ("NCDHW", "NDHWC", "DHWCN", "DHWNC")
+FOUR_D = ("NC1HWC0", "NC1HWC0_C04", "FRACTAL_Z", "FRACTAL_Z_C04", "C1HWNCoC0")
+FIVE_D = ("NDC1HWC0", "FRACTAL_Z_3D")
+
+# ---------------------------------------------------------------- the oracle
+
+
+def up(number, block):
+    """Blocks that a number of places needs."""
+    blocks = 0
+    while blocks * block < number:
+        blocks += 1
+    return blocks
+
+
+def flat(shape, index):
+    place = 0
+    for size, at in zip(shape, index, strict=True):
+        assert 0 <= at < size
+        place = place * size + at
+    return place
+
+
+def shape_of(device, size, c0):
+    """Device shape, from the table of shapes; ``size`` holds the extent of each axis."""
+    n, c, h, w, d = (size.get(axis, 1) for axis in "NCHWD")
+    return {
+        "NC1HWC0": (n, up(c, c0), h, w, c0),
+        "NC1HWC0_C04": (n, up(c, 4), h, w, 4),
+        "FRACTAL_Z": (up(c, c0) * h * w, up(n, 16), 16, c0),
+        "FRACTAL_Z_C04": (up(4 * h * w, 16), up(n, 16), 16, 16),
+        "C1HWNCoC0": (up(c, c0), h, w, n, c0, c0),
+        "NDC1HWC0": (n, d, up(c, c0), h, w, c0),
+        "FRACTAL_Z_3D": (d * up(c, c0) * h * w, up(n, 16), 16, c0),
+    }[device]
+
+
+def place_of(device, size, at, c0):
+    """Flat device index of the element ``at``, from the table of positions."""
+    n, c, h, w, d = (at.get(axis, 0) for axis in "NCHWD")
+    sizes = [size.get(axis, 1) for axis in "NCHWD"]
+    count, channels, height, width, depth = sizes
+    c1, n1 = up(channels, c0), up(count, 16)
+    weights = (height, width, n1, 16, c0)
+    if device == "FRACTAL_Z_C04":
+        k = (h * width + w) * 4 + c
+        return flat(shape_of(device, size, c0), (k // 16, n // 16, n % 16, k % 16))
+    if device == "FRACTAL_Z":
+        return flat((c1, *weights), (c // c0, h, w, n // 16, n % 16, c % c0))
+    if device == "FRACTAL_Z_3D":
+        return flat((depth, c1, *weights), (d, c // c0, h, w, n // 16, n % 16, c % c0))
+    if device == "NC1HWC0_C04":
+        c0 = 4
+    index = {
+        "NC1HWC0": (n, c // c0, h, w, c % c0),
+        "NC1HWC0_C04": (n, c // c0, h, w, c % c0),
+        "C1HWNCoC0": (c // c0, h, w, n, c % c0, c % c0),
+        "NDC1HWC0": (n, d, c // c0, h, w, c % c0),
+    }[device]
+    return flat(shape_of(device, size, c0), index)
+
+
+def device_by_loops(array, host, device, c0):
+    size = dict(zip(host, array.shape, strict=True))
+    shape = shape_of(device, size, c0)
+    result = [0] * math.prod(shape)
+    for index in np.ndindex(*array.shape):
+        at = dict(zip(host, index, strict=True))
+        result[place_of(device, size, at, c0)] = int(array[index])
+    return np.array(result, array.dtype).reshape(shape)
+
+
+def grouped_by_loops(array, groups, c0):
+    """Grouped weights (N, cin, D, H, W) on the device, element by element."""
+    total, cin, depth, height, width = array.shape
+    cout = total // groups
+    per_in = next(k for k in itertools.count(1) if k * cin % c0 == 0)
+    per_out = next(k for k in itertools.count(1) if k * cout % 16 == 0)
+    both = next(k for k in itertools.count(1) if k % per_in == 0 and k % per_out == 0)
+    together = min(both, groups)
+    cin_opt, cout_opt = up(together * cin, c0) * c0, up(together * cout, 16) * 16
+    blocks = up(groups, together) * depth * (cin_opt // c0) * height * width
+    result = [0] * (blocks * cout_opt * c0)
+    for g, n, c, d, h, w in np.ndindex(groups, cout, cin, depth, height, width):
+        dci, dco = (g % together) * cin + c, (g % together) * cout + n
+        block = (g // together) * depth * (cin_opt // c0) + d * (cin_opt // c0) + dci // c0
+        place = ((block * height + h) * width + w) * cout_opt * c0 + dco * c0 + dci % c0
+        result[place] = int(array[g * cout + n, c, d, h, w])
+    shape = (blocks, cout_opt // 16, 16, c0)
+    return np.array(result, array.dtype).reshape(shape)
+
+
+def matrix_by_loops(array, c0):
+    """FRACTAL_NZ of an array of rank 2 or more."""
+    *lead, rows, columns = array.shape
+    shape = (*lead, up(columns, c0), up(rows, 16), 16, c0)
+    result = np.zeros(shape, array.dtype)
+    for *before, i, j in np.ndindex(*array.shape):
+        result[(*before, j // c0, i // 16, i % 16, j % c0)] = array[(*before, i, j)]
+    return result
+
+
+def counted(shape, dtype=np.int32):
+    """1, 2, 3, …: no element looks like padding or like another."""
+    return np.arange(1, math.prod(shape) + 1).astype(dtype).reshape(shape)
+
+
+def same(found, expected):
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    assert found.flags.c_contiguous
+    assert found.tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+# ---------------------------------------------------------------- known places
+
+
+@pytest.mark.parametrize(
+    ("device", "shape", "index", "place"),
+    [
+        ("NC1HWC0", (2, 20, 4, 5), (1, 17, 2, 3), 1169),
+        ("FRACTAL_Z", (32, 32, 3, 3), (17, 20, 1, 2), 7444),
+        ("FRACTAL_Z", (1, 3, 2, 2), (0, 2, 1, 1), 770),
+        ("FracNZ", (32, 48), (17, 33), 1297),
+    ],
+)
+def test_known_elements_lie_where_the_vendor_puts_them(device, shape, index, place):
+    host = "NCHW" if len(shape) == 4 else "ND"
+    array = counted(shape)
+    assert to_device(array, host, device).flat[place] == array[index]
+
+
+@pytest.mark.parametrize(
+    ("cin", "cout", "groups", "shape"),
+    [(4, 32, 4, (6, 2, 16, 16)), (1, 32, 32, (12, 1, 16, 16)), (8, 24, 3, (12, 1, 16, 16))],
+)
+def test_known_groups_fill_the_known_blocks(cin, cout, groups, shape):
+    found = device_shape((cout, cin, 2, 3), "NCHW", "FRACTAL_Z", "float16", groups=groups)
+    assert found == shape
+    assert device_shape((cout, cin, 2, 3), "NCHW", f"FRACTAL_Z:{groups}", "float16") == shape
+
+
+# ---------------------------------------------------------------- against the loops
+
+
+@st.composite
+def four_or_five_axes(draw):
+    device = draw(st.sampled_from(FOUR_D + FIVE_D))
+    host = draw(st.sampled_from(HOSTS_5D if device in FIVE_D else HOSTS_4D))
+    c0 = 4 if device == "NC1HWC0_C04" else 16
+    if device not in ("NC1HWC0_C04", "FRACTAL_Z_C04"):
+        c0 = draw(st.sampled_from([2, 8, 16, 32]))
+    channels = draw(st.integers(1, 4 if device == "FRACTAL_Z_C04" else 2 * c0 + 2))
+    sizes = {"N": draw(st.integers(1, 18)), "C": channels}
+    sizes |= {axis: draw(st.integers(1, 4)) for axis in "HWD"}
+    return device, host, c0, tuple(sizes[axis] for axis in host)
+
+
+@settings(max_examples=80)
+@given(four_or_five_axes())
+def test_every_element_lies_where_the_formula_says_and_padding_is_zero(case):
+    device, host, c0, shape = case
+    array = counted(shape)
+    there = to_device(array, host, device, c0=c0)
+    same(there, device_by_loops(array, host, device, c0))
+    assert device_shape(shape, host, device, "int32", c0=c0) == there.shape
+    same(to_host(there, device, host, shape), array)
+    same(to_host(there.ravel(), device, host, shape, c0=c0), array)
+
+
+@pytest.mark.parametrize("device", FOUR_D + FIVE_D)
+@pytest.mark.parametrize("which", range(4))
+def test_every_pair_of_formats_is_converted(device, which):
+    host = (HOSTS_5D if device in FIVE_D else HOSTS_4D)[which]
+    sizes = {"N": 17, "C": 3 if device == "FRACTAL_Z_C04" else 18, "H": 2, "W": 3, "D": 2}
+    array = counted([sizes[axis] for axis in host])
+    there = to_device(array, host, device)
+    same(there, device_by_loops(array, host, device, 16))
+    same(to_host(there, device, host, array.shape), array)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.integers(1, 20),
+    st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 2)),
+    st.sampled_from([8, 16, 32]),
+    st.sampled_from(["NCHW", "HWCN", "NHWC", "NCDHW", "DHWCN"]),
+)
+def test_groups_share_blocks_as_the_formula_says(cin, cout, groups, plane, c0, host):
+    depth, height, width = plane if "D" in host else (1, *plane[1:])
+    array = counted((groups * cout, cin, depth, height, width))
+    device = "FRACTAL_Z_3D" if "D" in host else "FRACTAL_Z"
+    given_array = array.transpose(["NCDHW".index(a) for a in host]) if "D" in host else None
+    if given_array is None:
+        given_array = array[:, :, 0].transpose(["NCHW".index(axis) for axis in host])
+    there = to_device(given_array, host, device, groups=groups, c0=c0)
+    same(there, grouped_by_loops(array, groups, c0))
+    same(to_host(there, device, host, given_array.shape, groups=groups), given_array)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(1, 3), max_size=3),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.sampled_from([4, 8, 16, 32]),
+)
+def test_matrices_are_laid_in_columns_of_blocks(lead, rows, columns, c0):
+    array = counted((*lead, rows, columns))
+    there = to_device(array, "ND", "FRACTAL_NZ", c0=c0)
+    same(there, matrix_by_loops(array, c0))
+    same(to_host(there, "FRACTAL_NZ", "ND", array.shape), array)
+    named = to_device(array, "ND", f"FRACTAL_NZ_C0_{c0}")
+    same(named, there)
+    same(to_host(named, f"FRACTAL_NZ_C0_{c0}", "ND", array.shape), array)
+
+
+@pytest.mark.parametrize("host", ["NCHW", "NHWC", "HWCN", "ND", "DefaultFormat"])
+def test_matrices_are_the_last_two_axes_of_any_format(host):
+    array = counted((2, 3, 5, 18))
+    same(to_device(array, host, "FRACTAL_NZ"), matrix_by_loops(array, 16))
+
+
+def test_two_axes_without_names_become_weights_of_a_matrix():
+    array = counted((20, 18))
+    expected = device_by_loops(array.reshape(1, 1, 20, 18), "HWCN", "FRACTAL_Z", 16)
+    same(to_device(array, "ND", "FRACTAL_Z"), expected)
+    same(to_host(expected, "FRACTAL_Z", "ND", (20, 18)), array)
+
+
+# ---------------------------------------------------------------- few axes
+
+
+@pytest.mark.parametrize("count", [1, 5, 16, 17, 40])
+def test_a_vector_is_one_row_a_column_or_unchanged(count):
+    array = counted((count,))
+    row = matrix_by_loops(array.reshape(1, count), 16)
+    same(to_device(array, "ND", "FRACTAL_NZ"), row)
+    same(to_host(row, "FRACTAL_NZ", "ND", (count,)), array)
+    assert to_host(array, "FRACTAL_NZ", "ND", (count,)) is array
+    if count > 16:
+        column = matrix_by_loops(array.reshape(count, 1), 16)
+        same(to_host(column, "FRACTAL_NZ", "ND", (count,)), array)
+        pieces = list(host_chunks(column, "FRACTAL_NZ", "ND", (count,), limit=12))
+        same(np.concatenate(pieces), array)
+
+
+def test_a_scalar_is_unchanged_in_matrices():
+    scalar = np.array(3, np.float32)
+    assert device_shape((), "ND", "FRACTAL_NZ", "float32") == ()
+    assert to_device(scalar, "ND", "FRACTAL_NZ") is scalar
+    assert to_host(scalar, "FRACTAL_NZ", "ND", ()) is scalar
+
+
+@pytest.mark.parametrize(
+    ("host", "device", "shape", "full"),
+    [
+        ("NCHW", "NC1HWC0", (), (1, 1, 1, 1)),
+        ("NCHW", "NC1HWC0", (5,), (1, 5, 1, 1)),
+        ("NHWC", "NC1HWC0", (5,), (1, 1, 1, 5)),
+        ("HWCN", "FRACTAL_Z", (5,), (1, 1, 5, 1)),
+        ("CHWN", "FRACTAL_Z", (5,), (5, 1, 1, 1)),
+        ("NCHW", "NC1HWC0", (5, 3), (1, 5, 3, 1)),
+        ("NHWC", "NC1HWC0", (5, 3), (1, 5, 3, 1)),
+        ("HWCN", "FRACTAL_Z", (5, 3), (1, 1, 5, 3)),
+        ("CHWN", "FRACTAL_Z", (5, 3), (1, 1, 5, 3)),
+        ("NCHW", "C1HWNCoC0", (5, 3, 2), (1, 5, 3, 2)),
+        ("NHWC", "NC1HWC0", (5, 3, 2), (1, 5, 3, 2)),
+        ("HWCN", "FRACTAL_Z", (5, 3, 2), (1, 5, 3, 2)),
+        ("CHWN", "NC1HWC0", (5, 3, 2), (1, 5, 3, 2)),
+        ("NCDHW", "NDC1HWC0", (5, 3), (1, 1, 1, 5, 3)),
+        ("NDHWC", "NDC1HWC0", (5, 3), (1, 1, 1, 5, 3)),
+        ("DHWNC", "FRACTAL_Z_3D", (5, 3), (1, 1, 1, 5, 3)),
+        ("DHWCN", "FRACTAL_Z_3D", (5, 3, 2, 4), (1, 5, 3, 2, 4)),
+        ("NCDHW", "NDC1HWC0", (5, 3, 2, 4), (1, 5, 3, 2, 4)),
+    ],
+)
+def test_missing_axes_stand_where_ge_puts_them(host, device, shape, full):
+    array = counted(shape)
+    there = to_device(array, host, device)
+    same(there, device_by_loops(array.reshape(full), host, device, 16))
+    same(to_host(there, device, host, shape), array)
+
+
+@pytest.mark.parametrize(
+    ("device", "shape", "full"),
+    [
+        ("NC1HWC0", (5,), (1, 5, 1, 1)),
+        ("NC1HWC0", (2, 5, 3, 4), (2, 5, 3, 4)),
+        ("FRACTAL_Z", (5, 3), (1, 5, 3, 1)),
+        ("NDC1HWC0", (5, 3), (1, 5, 3, 1, 1)),
+        ("NDC1HWC0", (2, 5, 3, 4, 2), (2, 5, 3, 4, 2)),
+    ],
+)
+def test_the_default_format_of_mindspore_has_channels_first(device, shape, full):
+    array = counted(shape)
+    host = "NCHW" if len(full) == 4 else "NCDHW"
+    same(
+        to_device(array, "DefaultFormat", device),
+        device_by_loops(array.reshape(full), host, device, 16),
+    )
+
+
+def test_pictures_have_depth_one_in_the_formats_of_volumes():
+    array = counted((2, 18, 3, 4))
+    expected = device_by_loops(array.reshape(2, 18, 1, 3, 4), "NCDHW", "NDC1HWC0", 16)
+    same(to_device(array, "NCHW", "NDC1HWC0"), expected)
+    same(to_host(expected, "NDC1HWC0", "NCHW", array.shape), array)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4, 5), (2, 0, 4, 5), (2, 3, 0, 5)])
+@pytest.mark.parametrize("device", FOUR_D)
+def test_empty_tensors_stay_empty(device, shape):
+    array = counted(shape)
+    there = to_device(array, "NCHW", device)
+    assert not there.any()
+    same(to_host(there, device, "NCHW", shape), array)
+    assert [piece.shape for piece in host_chunks(there, device, "NCHW", shape)] == [shape]
+
+
+def test_empty_matrices_and_empty_groups_stay_empty():
+    assert to_device(counted((0, 5)), "ND", "FRACTAL_NZ").shape == (1, 0, 16, 16)
+    there = to_device(counted((4, 0, 2, 2)), "NCHW", "FRACTAL_Z", groups=4)
+    assert to_host(there, "FRACTAL_Z", "NCHW", (4, 0, 2, 2), groups=4).shape == (4, 0, 2, 2)
+
+
+# ---------------------------------------------------------------- host formats
+
+
+@pytest.mark.parametrize("source", HOSTS_4D + HOSTS_5D)
+@pytest.mark.parametrize("target", HOSTS_4D + HOSTS_5D)
+def test_host_formats_are_permuted(source, target):
+    array = counted(range(2, 2 + len(source)))
+    if len(source) != len(target):
+        with pytest.raises(FormatError, match="must "):
+            to_device(array, source, target)
+        return
+    there = to_device(array, source, target)
+    for index in np.ndindex(*array.shape):
+        at = dict(zip(source, index, strict=True))
+        assert there[tuple(at[axis] for axis in target)] == array[index]
+    assert there.shape == device_shape(array.shape, source, target, "int32")
+    assert there.flags.c_contiguous
+    same(to_host(there, target, source, array.shape), array)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("NCHW", "NCHW"), ("ND", "NHWC"), ("NC1HWC0", "NC1HWC0"), ("MD", "MD")]
+)
+def test_nothing_is_copied_where_nothing_moves(source, target):
+    array = counted((2, 3, 4, 5))
+    assert to_device(array, source, target) is array
+    assert to_host(array, source, target, array.shape) is array
+
+
+def test_two_and_one_named_axes_are_permuted_too():
+    assert to_device(counted((2, 3)), "NC", "CN").tolist() == [[1, 4], [2, 5], [3, 6]]
+    vector = counted((3,))
+    assert to_device(vector, "NCHW", "NHWC") is vector
+    same(to_device(counted((2, 3, 4)), "NCHW", "NHWC"), counted((2, 3, 4)).transpose(1, 2, 0))
+
+
+# ---------------------------------------------------------------- dtypes, order in memory, chunks
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("device", ["NC1HWC0", "FRACTAL_Z", "C1HWNCoC0", "FRACTAL_NZ"])
+def test_elements_of_every_dtype_keep_their_bits(name, device):
+    storage = DTYPES[name].storage
+    bits = np.random.default_rng(5).integers(0, 256, 3 * 70 * 4 * storage.itemsize, np.uint8)
+    array = bits.view(storage).reshape(3, 70, 2, 2)
+    if name == "bool":
+        array = (bits & 1).view(np.bool_).reshape(3, 70, 2, 2)
+    there = to_device(array, "NCHW", device)
+    c0 = {"int8": 32, "uint8": 32, "int4": 64}.get(name, 32 if "float8" in name else 16)
+    assert there.dtype == storage
+    assert there.shape[-1] == c0
+    same(to_host(there, device, "NCHW", array.shape), array)
+    kept = np.count_nonzero(there.view(np.uint8)) if storage.itemsize == 1 else None
+    assert kept is None or kept == np.count_nonzero(array.view(np.uint8))
+
+
+@pytest.mark.parametrize("order", [">f4", "<f4", ">c16", ">i2"])
+def test_the_byte_order_is_kept(order):
+    array = counted((2, 18, 3, 4)).astype(order)
+    there = to_device(array, "NCHW", "NC1HWC0")
+    same(there, device_by_loops(array.real.astype(int), "NCHW", "NC1HWC0", 16).astype(order))
+    same(to_host(there, "NC1HWC0", "NCHW", array.shape), array)
+
+
+def test_views_in_any_order_are_read():
+    array = counted((6, 36, 8, 4))[::2, ::-2, :, ::-1].transpose(0, 1, 3, 2)
+    for device in ("NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"):
+        same(to_device(array, "NCHW", device), to_device(array.copy(), "NCHW", device))
+    weights = counted((18, 8, 2, 3)).transpose(0, 3, 1, 2)[:, :, ::2]
+    same(
+        to_device(weights, "NCHW", "FRACTAL_Z_C04"),
+        device_by_loops(weights, "NCHW", "FRACTAL_Z_C04", 16),
+    )
+
+
+def test_planes_larger_than_a_strip_are_whole():
+    array = counted((3, 17, 130, 70), np.int16)
+    there = to_device(array, "NCHW", "NC1HWC0")
+    blocks = np.zeros((3, 32, 130, 70), np.int16)
+    blocks[:, :17] = array
+    assert (there == np.stack([blocks[:, :16], blocks[:, 16:]], 1).transpose(0, 1, 3, 4, 2)).all()
+    same(to_host(there, "NC1HWC0", "NCHW", array.shape), array)
+
+
+@settings(max_examples=60)
+@given(four_or_five_axes(), st.integers(1, 4000))
+def test_chunks_are_the_whole_in_order(case, limit):
+    device, host, c0, shape = case
+    array = counted(shape)
+    there = to_device(array, host, device, c0=c0)
+    pieces = list(host_chunks(there, device, host, shape, limit=limit))
+    same(np.concatenate(pieces), array)
+    row = array[:1].nbytes
+    if device != "FRACTAL_Z_C04":
+        least = row * (c0 if host[0] == "C" else 1)
+        assert all(piece.nbytes <= max(limit, least) for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("host", "device", "shape", "groups"),
+    [
+        ("ND", "FRACTAL_NZ", (50, 33), 1),
+        ("ND", "FRACTAL_NZ", (4, 50, 33), 1),
+        ("ND", "FRACTAL_NZ", (50,), 1),
+        ("NCHW", "FRACTAL_Z", (32, 4, 3, 3), 4),
+        ("NCHW", "NHWC", (4, 5, 6, 7), 1),
+    ],
+)
+def test_chunks_of_matrices_groups_and_permutations(host, device, shape, groups):
+    array = counted(shape)
+    there = to_device(array, host, device, groups=groups)
+    pieces = list(host_chunks(there, device, host, shape, groups=groups, limit=400))
+    same(np.concatenate(pieces), array)
+
+
+def peak(action):
+    tracemalloc.start()
+    action()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+@pytest.mark.parametrize("device", ["NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"])
+def test_nothing_but_the_result_is_allocated(device):
+    array = np.ones((64, 30, 20, 20), np.float32)
+    there = to_device(array, "NCHW", device)
+    spare = 100_000
+    assert peak(lambda: to_device(array, "NCHW", device)) < there.nbytes + spare
+    assert peak(lambda: to_host(there, device, "NCHW", array.shape)) < array.nbytes + spare
+
+    def drain():
+        for piece in host_chunks(there, device, "NCHW", array.shape, limit=200_000):
+            assert piece.nbytes <= 200_000
+
+    assert peak(drain) < 400_000 + spare
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("shape", "host", "device", "options", "match"),
+    [
+        ((2, 3), "ND", "FRACTAL_ZN_RNN", {}, r"between one of NCHW, .* and one of NC1HWC0, .*got 'ND'"),
+        ((2, 3, 4, 5), "NC1HWC0", "FRACTAL_Z", {}, r"got 'NC1HWC0' and 'FRACTAL_Z'"),
+        ((2, 3, 4, 5), "NC1HWC0", "NCHW", {}, r"got 'NC1HWC0' and 'NCHW'"),
+        ((2, 3, 4, 5, 6), "NCDHW", "NC1HWC0", {}, r"got 'NCDHW' and 'NC1HWC0'"),
+        ((2, 3), "NC", "NC1HWC0", {}, r"got 'NC' and 'NC1HWC0'"),
+        ((2, 3, 4, 5, 6), "NCHW", "NC1HWC0", {}, r"NCHW must have rank 4 at most, got 5"),
+        ((2, 3, 4, 5, 6), "DefaultFormat", "NC1HWC0", {}, r"must have rank 4 at most, got 5"),
+        ((2, 3, 4), "ND", "NC1HWC0", {}, r"ND tensor must have rank 4 in NC1HWC0, got 3; name its axes"),
+        ((2, 3, 4, 5), "NCHW", "DHWCN", {}, r"must name the same axes, got 'NCHW'.* at rank 4"),
+        ((2, 3), "NCHW", "NHWC", {}, r"must name the same axes, got 'NCHW' \(CH\) and 'NHWC' \(HW\)"),
+        ((2, 5, 3, 3), "NCHW", "FRACTAL_Z_C04", {}, r"C of FRACTAL_Z_C04 must be at most 4, got 5"),
+        ((2, 3, 3, 3), "NCHW", "FRACTAL_Z_C04", {"c0": 2}, r"must be at least 4, got 2"),
+        ((2, 5, 3, 3), "NCHW", "NC1HWC0_C04", {"c0": 16}, r"C0 of NC1HWC0_C04 must be 4, got 16"),
+        ((2, 5), "ND", "FRACTAL_NZ_C0_8", {"c0": 16}, r"C0 of FRACTAL_NZ_C0_8 must be 8, got 16"),
+        ((30, 5, 3, 3), "NCHW", "FRACTAL_Z", {"groups": 4}, r"groups must divide N 30, got 4"),
+        ((30, 5, 3, 3), "NCHW", "FRACTAL_Z", {"groups": 0}, r"groups must be from 1 to 65535, got 0"),
+        ((30, 5, 3, 3), "NCHW", "FRACTAL_Z", {"groups": -2}, r"groups must be from 1"),
+        ((3, 5, 3, 3), "NCHW", "NC1HWC0", {"c0": 12}, r"C0 must be a power of two .* got 12"),
+        ((3, 5, 3, 3), "NCHW", "NC1HWC0", {"c0": 0}, r"C0 must be a power of two .* got 0"),
+        ((3, -1, 3, 3), "NCHW", "NC1HWC0", {}, r"shape must have .* of 0 or more, got \(3, -1, 3, 3\)"),
+        ((1,) * 25, "ND", "FRACTAL_NZ", {}, r"shape must have at most 24 dimensions"),
+        ((2**62, 2**62), "ND", "FRACTAL_NZ", {}, r"shape must fit into memory"),
+        ((2, 3), "ND", "NHCW", {}, r"format must be one of"),
+    ],
+)  # fmt: skip
+def test_what_has_no_device_shape_is_refused(shape, host, device, options, match):
+    with pytest.raises(FormatError, match=match):
+        device_shape(shape, host, device, "float16", **options)
+
+
+@pytest.mark.parametrize(
+    ("shape", "device", "host", "whole", "match"),
+    [
+        ((2, 2, 4, 5, 16), "NC1HWC0", "NCHW", (2, 40, 4, 5), r"shape \(2, 3, 4, 5, 16\).*got \(2, 2, 4, 5, 16\)"),
+        ((2, 2, 4, 5, 16), "NC1HWC0", "NCHW", (2, 20, 5, 4), r"must have shape"),
+        ((2, 2, 4, 5, 7), "NC1HWC0", "NCHW", (2, 14, 4, 5), r"C0 must be a power of two .* got 7"),
+        ((100,), "NC1HWC0", "NCHW", (2, 20, 4, 5), r"must have shape .* got \(100,\)"),
+        ((4, 4), "FRACTAL_NZ", "ND", (2**40, 2**40), r"must fit into memory"),
+        ((4, 4), "FRACTAL_NZ", "ND", (2**30, 2**30), r"must have shape"),
+        ((0,), "FRACTAL_NZ", "ND", (0, 2**62), r"must fit into memory|must have shape"),
+        ((2, 3, 4, 5), "NCHW", "NHWC", (2, 3, 4, 5), r"must become \(2, 3, 4, 5\) in NHWC, got \(2, 4, 5, 3\)"),
+        ((5,), "FRACTAL_NZ", "ND", (), r"must have shape \(\) for \(\)"),
+    ],
+)  # fmt: skip
+def test_arrays_that_do_not_fit_are_refused(shape, device, host, whole, match):
+    with pytest.raises(FormatError, match=match):
+        to_host(np.zeros(shape, np.float16), device, host, whole)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([["a"]]),
+        np.array([[None]]),
+        np.zeros((1, 1), "V3"),
+        np.zeros((1, 1), "M8[s]"),
+        np.zeros((1, 1), [("x", "O")]),
+    ],
+)
+def test_arrays_without_numbers_are_refused(array):
+    with pytest.raises(FormatError, match="array must hold numbers, got dtype"):
+        to_device(array, "ND", "FRACTAL_NZ")
+    with pytest.raises(FormatError, match="array must hold numbers, got dtype"):
+        to_host(array, "FRACTAL_NZ", "ND", (1, 1))
