@@ -281,6 +281,14 @@ def test_no_address_at_all_means_an_older_writer(tmp_path):
     assert [a.tolist() for a in arrays(path, read_container(path))] == [[1, 2], [3]]
 
 
+def test_a_file_long_enough_for_all_has_bytes_for_all(tmp_path):
+    header = tensor(4, size=8, dims=[2]) + tensor(4, size=4, dims=[1], address=99)
+    path = save(tmp_path, file_of(header, F32[:12]))
+    container = read_container(path)
+    assert container.notes == ()
+    assert [a.tolist() for a in arrays(path, container)] == [[1, 2], [3]]
+
+
 def test_the_writer_leaves_out_the_bytes_of_tensors_without_an_address(tmp_path):
     made = Container(
         (Block("input", 0, 8, 1, 2, (2,)), Block("input", 1, 4, 1, 2, (1,), address=9))
