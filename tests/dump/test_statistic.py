@@ -200,6 +200,19 @@ def test_a_hash_of_digits_stays_text():
     assert read.statistics == {"MD5": "12345"}
 
 
+def test_the_device_prints_the_largest_of_a_bool_tensor_as_a_word():
+    row = 'Add,a,0,0,17,output,0,4,bool,"(4)",True,False,null,\n'
+    (read,), _ = parse_statistics([HEADER + ",Max Value,Min Value,Avg Value\n", row])
+    assert read.statistics == {"Max Value": 1.0, "Min Value": 0.0}
+
+
+@pytest.mark.parametrize("shape", ['"[2, 3]"', '"[2,3]"', "[2,3]", "(2,3)", '"(2,3)"', "2x3"])
+def test_shapes_read_in_every_writers_spelling(shape):
+    row = f"Add,a,0,0,17,output,0,4,bool,{shape},1,\n"
+    (read,), problems = parse_statistics([HEADER + ",Count\n", row])
+    assert (read.shape, read.statistics, problems) == ((2, 3), {"Count": 1.0}, [])
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [

@@ -49,6 +49,8 @@ FIXED_CATEGORIES = CATEGORIES[:10]
 _CHUNK = 1 << 20
 _SYNONYMS = {"Input/Output": "IO", "MD5 Value": "MD5"}
 _TEXT = frozenset(("MD5", "SHA1"))
+_WORDS = {"True": 1.0, "False": 0.0}
+_BRACKETS, _CLOSING = ("(", "["), (")", "]")
 
 
 @dataclass(slots=True)
@@ -190,15 +192,15 @@ def format_row(
         str(data_size),
         dtype_word(spec.dtype, "Ascend"),
         f'"({shape})"',
-        *(_format_value(values.get(TITLES[name])) for name in categories),
+        *(format_value(values.get(TITLES[name])) for name in categories),
     ]
     return ",".join(cells) + ("\n" if release(version) <= (2, 3, 0) else ",\n")
 
 
-def _format_value(value: float | str | None) -> str:
+def format_value(value: float | str | None, missing: str = "null") -> str:
     """Format as a C++ stream does: six significant digits for floats, all digits for counts."""
     if value is None:
-        return "null"
+        return missing
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -232,7 +234,7 @@ def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> Stat
         raise FormatError(message)
     rows: list[StatisticRow] = []
     problems: list[str] = []
-    for cells, reason in _rows(reader):
+    for cells, reason in table_rows(reader):
         try:
             rows.append(_parse_row(cells, titles, column))
         except (ValueError, IndexError) as error:
@@ -240,7 +242,7 @@ def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> Stat
     return StatisticTable(rows, problems)
 
 
-def _rows(reader: Any) -> Iterator[tuple[list[str], str]]:
+def table_rows(reader: Any) -> Iterator[tuple[list[str], str]]:
     """Rows that are not empty; a row that the csv module refuses comes as its reason."""
     while True:
         try:
@@ -256,7 +258,7 @@ def _rows(reader: Any) -> Iterator[tuple[list[str], str]]:
 
 def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]) -> StatisticRow:
     at = column["Shape"]
-    if len(cells) > at and cells[at].startswith("(") and not cells[at].endswith(")"):
+    if len(cells) > at and cells[at][:1] in _BRACKETS and not cells[at].endswith(_CLOSING):
         cells = _join_shape(cells, at)
     if len(cells) < len(titles):
         message = f"row must have {len(titles)} cells, got {len(cells)}"
@@ -269,37 +271,39 @@ def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]
     parts = NameParts(
         cells[column["Op Type"]],
         cells[column["Op Name"]],
-        _count(cells[column["Task ID"]], "Task ID"),
-        _count(cells[column["Stream ID"]], "Stream ID"),
-        _count(cells[column["Timestamp"]], "Timestamp"),
+        parse_count(cells[column["Task ID"]], "Task ID"),
+        parse_count(cells[column["Stream ID"]], "Stream ID"),
+        parse_count(cells[column["Timestamp"]], "Timestamp"),
         cast("Io", io),
-        _count(cells[column["Slot"]], "Slot"),
+        parse_count(cells[column["Slot"]], "Slot"),
         cells[column["Format"]] if "Format" in column else "",
         dtype_name(word) or word,
     )
-    size = _count(cells[column["Data Size"]], "Data Size")
-    return StatisticRow(parts, size, _parse_shape(cells[at]), _parse_values(cells, titles, column))
+    size = parse_count(cells[column["Data Size"]], "Data Size")
+    return StatisticRow(parts, size, parse_shape(cells[at]), _parse_values(cells, titles, column))
 
 
 def _join_shape(cells: list[str], at: int) -> list[str]:
     """Put a shape without quotes, which its commas cut in pieces, together again."""
-    end = next((i for i in range(at, len(cells)) if cells[i].endswith(")")), at)
+    end = next((i for i in range(at, len(cells)) if cells[i].endswith(_CLOSING)), at)
     return [*cells[:at], ",".join(cells[at : end + 1]), *cells[end + 1 :]]
 
 
-def _count(text: str, title: str) -> int:
+def parse_count(text: str, title: str) -> int:
+    """Read a cell of digits; raises ValueError naming its column."""
     if text.isascii() and text.isdecimal() and len(text) < 20:
         return int(text)
     message = f"{title} must be a number, got {text[:40]!r}"
     raise ValueError(message)
 
 
-def _parse_shape(text: str) -> tuple[int, ...]:
-    inner = text.strip().removeprefix("(").removesuffix(")").strip()
-    if inner in ("", "-"):
+def parse_shape(text: str) -> tuple[int, ...]:
+    """Read ``(2,3)``, ``[2, 3]`` or ``2x3``; ``-``, ``NA`` and nothing at all are ``()``."""
+    inner = text.strip().strip("()[]").strip()
+    if inner in ("", "-", "NA"):
         return ()
     pieces = inner.rstrip(",").replace("x", ",").split(",")
-    return tuple(_count(piece.strip(), "Shape") for piece in pieces)
+    return tuple(parse_count(piece.strip(), "Shape") for piece in pieces)
 
 
 def _parse_values(
@@ -309,14 +313,18 @@ def _parse_values(
     for title, text in zip(titles, cells, strict=False):
         if title in _IDENTITY_SET or text in ("", "null", "NA"):
             continue
-        if title in _TEXT:
-            values[title] = text
-            continue
-        try:
-            values[title] = float(text)
-        except ValueError:
-            values[title] = text
+        values[title] = text if title in _TEXT else _figure(text)
     return values
+
+
+def _figure(text: str) -> float | str:
+    """Number of a cell; the device prints the largest of a bool tensor as a word."""
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 _IDENTITY_SET = frozenset((*IDENTITY, "Format"))
