@@ -70,6 +70,8 @@ class HostType(NamedTuple):
     ref_key: str = ""
     is_ref: bool = False
     is_monad: bool = False
+    text: str = ""
+    """The type as it was spelled, brackets included; empty if it was not read from text."""
 
 
 def split_top(text: str) -> Iterator[str]:
@@ -141,7 +143,9 @@ def parse_value(text: str) -> Any:
     scalar = _SCALAR.fullmatch(text)
     if scalar:
         number = parse_number(scalar[2])
-        return bool(number) if scalar[1] == "Bool" else number
+        if scalar[1] == "Bool":
+            return bool(number)
+        return float(number) if "F" in scalar[1] and isinstance(number, int) else number
     if text[:1] in ("(", "[") and closing(text, 0) == len(text) - 1:
         return tuple(parse_value(piece) for piece in split_top(text[1:-1]))
     return parse_number(text)
@@ -214,7 +218,8 @@ def parse_host_type(text: str) -> HostType:
     if joined:
         word, shape = joined[1], joined[2]
     if word.startswith(_TUPLES):
-        return HostType(tuple(_spec(*leaf) for leaf in _leaves(word, shape)), is_tuple=True)
+        leaves = tuple(_spec(*leaf) for leaf in _leaves(word, shape))
+        return HostType(leaves, is_tuple=True, text=text)
     ref_key = next((p[8:].lstrip(":=") for p in pieces if p.startswith("ref_key=")), "")
     spec = _spec(word, shape)
     return HostType(
@@ -222,6 +227,7 @@ def parse_host_type(text: str) -> HostType:
         ref_key=ref_key,
         is_ref=word.startswith("Ref["),
         is_monad=spec.dtype in ("UMonad", "IOMonad"),
+        text=text,
     )
 
 
@@ -250,7 +256,7 @@ def _leaves(word: str, shape: str) -> Iterator[tuple[str, str]]:
             continue
         inside: list[str] = []
         for piece in split_top(word[word.index("[") + 1 : -1]):
-            kind, count = _run(piece)
+            kind, count = run_of(piece)
             room -= count * (len(kind) + 1)
             if room < 0 or depth >= MAX_DEPTH:
                 message = (
@@ -266,7 +272,7 @@ def _leaves(word: str, shape: str) -> Iterator[tuple[str, str]]:
         waiting += reversed([(kind, here, depth + 1) for kind, here in items])
 
 
-def _run(piece: str) -> tuple[str, int]:
+def run_of(piece: str) -> tuple[str, int]:
     """Type and count of a run: ``Tensor[Float32]*2``."""
     kind, star, count = piece.rpartition("*")
     if not star or not count.isdecimal():

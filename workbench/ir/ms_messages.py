@@ -69,6 +69,16 @@ _OWN_TYPE_WORDS = {
 }
 """Number 49 is declared as a slice, but the stages of 2.10 have it as the type of every monad."""
 
+SCALAR_FIELDS = {
+    1: "bool_val",
+    **dict.fromkeys((2, 3, 4, 5, 48), "int_val"),
+    **dict.fromkeys((6, 7, 8, 9), "uint_val"),
+    **dict.fromkeys((10, 11, 46), "float_val"),
+    12: "double_val",
+    13: "str_val",
+}
+"""Number of a ``DataType`` → field of ``ValueProto`` that holds such a scalar."""
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
 _SCALARS = {"int32": 5, "int64": 3, "uint64": 4, "bool": 8, "float": 2, "double": 1, "bytes": 12}
@@ -125,6 +135,20 @@ def type_word(dialect: str, number: int) -> str:
     """
     own = _OWN_TYPE_WORDS[dialect]
     return own.get(number) or _TYPE_WORDS.get(number) or f"type {number}"
+
+
+@lru_cache
+def _type_numbers(dialect: str) -> dict[str, int]:
+    return {word: number for number, word in (_TYPE_WORDS | _OWN_TYPE_WORDS[dialect]).items()}
+
+
+def type_number(dialect: str, word: str) -> int:
+    """Number of a ``DataType``, the inverse of `type_word`; 0 if the protocol has no such type.
+
+    >>> type_number(DEBUGGER, "float32"), type_number(DEBUGGER, "complex64")
+    (11, 0)
+    """
+    return _type_numbers(dialect).get(word, 0)
 
 
 @lru_cache

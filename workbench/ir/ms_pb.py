@@ -26,7 +26,16 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
 from workbench.ir.literals import HostType, parse_location
-from workbench.ir.ms_messages import ANF, BYTES, DEBUGGER, declared, parse, type_word, walk
+from workbench.ir.ms_messages import (
+    ANF,
+    BYTES,
+    DEBUGGER,
+    SCALAR_FIELDS,
+    declared,
+    parse,
+    type_word,
+    walk,
+)
 from workbench.ir.resolve import STRUCTURAL, Node, resolve_nodes
 
 if TYPE_CHECKING:
@@ -51,14 +60,6 @@ _GRAPH_ID = re.compile(r"_(?:graph|vm_build)_(\d+)\.pb$")
 _GROUPS = {
     "Corresponding code candidate:": "candidate",
     "Corresponding forward node candidate:": "forward",
-}
-_SCALAR_FIELDS = {
-    1: "bool_val",
-    **dict.fromkeys((2, 3, 4, 5, 48), "int_val"),
-    **dict.fromkeys((6, 7, 8, 9), "uint_val"),
-    **dict.fromkeys((10, 11, 46), "float_val"),
-    12: "double_val",
-    13: "str_val",
 }
 _LIST_FIELDS = {
     16: "bool_vals",
@@ -262,8 +263,8 @@ class _Parser:
     def _value(self, value: Any) -> Any:
         """Python value of an attribute or a constant; ``None`` for kinds that have no value here."""
         number = value.dtype
-        if number in _SCALAR_FIELDS:
-            return _plain(getattr(value, _SCALAR_FIELDS[number]), number)
+        if number in SCALAR_FIELDS:
+            return _plain(getattr(value, SCALAR_FIELDS[number]), number)
         if number in _SEQUENCES:
             return tuple(self._value(item) for item in value.values)
         if number in _LIST_FIELDS:

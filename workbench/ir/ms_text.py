@@ -58,8 +58,8 @@ MAX_JOINED = 4096
 
 
 @dataclass(slots=True)
-class _Block:
-    """One ``subgraph @name(...) {`` … ``}``."""
+class Block:
+    """One ``subgraph @name(...) {`` … ``}``, nothing resolved yet."""
 
     name: str
     params: tuple[int, ...]
@@ -87,6 +87,10 @@ def read_ms_text(path: str | Path) -> Graph:
 
 def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     """Parse the text of an ``.ir`` file; ``where`` starts the message of an error."""
+    return _read(text, where).graph()
+
+
+def _read(text: str, where: str) -> _Parser:
     parser = _Parser(text.split("\n"), where, dialect_of(text))
     parser.run()
     if not parser.blocks:
@@ -94,7 +98,13 @@ def parse_ms_text(text: str, where: str = "<text>") -> Graph:
             f"{where}:1: IR must hold a line 'subgraph @name() {{', got none; is it an .ir file?"
         )
         raise FormatError(message)
-    return parser.graph()
+    return parser
+
+
+def entry_block(text: str, where: str = "<text>") -> tuple[Block, dict[int, Parameter]]:
+    """Nodes of the entry graph as its text lists them, and the parameters by the number in ``%para3_x``."""
+    parser = _read(text, where)
+    return parser.blocks[parser.entry_place], parser.params
 
 
 class _Parser:
@@ -107,13 +117,13 @@ class _Parser:
         self.turned = innermost_first(dialect)
         self.entry = ""
         self.params: dict[int, Parameter] = {}
-        self.blocks: list[_Block] = []
+        self.blocks: list[Block] = []
         self.pending_types: tuple[HostType, ...] = ()
         self.unknown = 0
 
     def run(self) -> None:
         node: Node | None = None
-        block: _Block | None = None
+        block: Block | None = None
         index, count = 0, len(self.lines)
         while index < count:
             line = self.lines[index]
@@ -249,7 +259,7 @@ class _Parser:
         weight = weighs.strip() == "true" if known else host.is_ref
         self.params[int(match[1])] = Parameter(match[2], _spec(host), weight, host.ref_key)
 
-    def _open_block(self, line: str) -> _Block:
+    def _open_block(self, line: str) -> Block:
         head, _, params = line[len("subgraph @") :].partition("(")
         name = head.split(" parent:")[0].strip()
         numbers = tuple(int(n) for n in _PARAM_REF.findall(params))
@@ -257,22 +267,27 @@ class _Parser:
             pname = text.rpartition("{")[0] if "{" in text else text
             pname = pname.partition("_")[2].rstrip(") ")
             self.params.setdefault(number, Parameter(pname, _spec(host)))
-        block = _Block(name, numbers, self.pending_types)
+        block = Block(name, numbers, self.pending_types)
         self.pending_types = ()
         self.blocks.append(block)
         return block
 
+    @property
+    def entry_place(self) -> int:
+        """Which block is the entry graph: the one that the header names, else the first."""
+        names = [block.name for block in self.blocks]
+        return names.index(self.entry) if self.entry in names else 0
+
     def graph(self) -> Graph:
         """Build the entry graph with the others as its subgraphs."""
-        names = [block.name for block in self.blocks]
-        entry = names.index(self.entry) if self.entry in names else 0
+        entry = self.entry_place
         others = tuple(
             self._build(block) for number, block in enumerate(self.blocks) if number != entry
         )
         graph = self._build(self.blocks[entry])
         return replace(graph, subgraphs=others, unknown_lines=self.unknown)
 
-    def _build(self, block: _Block) -> Graph:
+    def _build(self, block: Block) -> Graph:
         parameters, index = self._numbered(block.params) if block.params else self._free
         ops, outputs = resolve_nodes(block.nodes, index, self.where)
         return Graph(block.name, parameters, ops, outputs, dialect=self.dialect)
