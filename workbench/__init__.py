@@ -23,6 +23,7 @@ from workbench.core.faces import FACES
 
 if TYPE_CHECKING:
     from workbench import config
+    from workbench.dump.convert import convert
     from workbench.dump.reader import load
     from workbench.graph import models, nn
     from workbench.graph.tracer import trace
@@ -43,6 +44,7 @@ __all__ = [
     "WorkbenchError",
     "compare",
     "config",
+    "convert",
     "inspect",
     "load",
     "models",
@@ -60,6 +62,7 @@ _HOMES = {
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
     "config": ("workbench.config", ""),
+    "convert": ("workbench.dump.convert", "convert"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.reader", "load"),
     "models": ("workbench.graph.models", ""),

@@ -146,13 +146,13 @@ def _kinds(comparison: Comparison) -> str:
     return ", ".join(f"{count} {key}" for key, count in counts.items())
 
 
-def _progress() -> Callable[[int, int, str], None] | None:
+def _progress(unit: str = "tensors") -> Callable[[int, int, str], None] | None:
     """Return a progress bar on a terminal, nothing elsewhere; it redraws ten times a second."""
     if not sys.stderr.isatty():
         return None
     from tqdm import tqdm
 
-    bar: Any = tqdm(unit=" tensors", mininterval=0.1, file=sys.stderr, leave=False)
+    bar: Any = tqdm(unit=f" {unit}", mininterval=0.1, file=sys.stderr, leave=False)
 
     def show(done: int, total: int, name: str) -> None:
         bar.total = total
@@ -241,6 +241,30 @@ def simulate(
         precision_mode=precision_mode or None,
     )
     typer.echo(str(tree))
+    return AGREE
+
+
+@app.command()
+def convert(
+    dump: Annotated[str, typer.Argument(help="A dump file, or a folder of them.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder.")],
+    format_: Annotated[
+        str, typer.Option("--format", metavar="F", help="Host format, such as NCHW.")
+    ] = "",
+    type_: Annotated[
+        str, typer.Option("--type", metavar="npy|bin|msnpy", help="Kind of file.")
+    ] = "npy",
+) -> int:
+    """Convert binary dump files to npy, device formats to a host format, overflow records to JSON."""
+    from workbench.dump.convert import convert as run
+
+    result = run(dump, out, format=format_, type=type_, progress=_progress("files"))
+    for line in result.remark_lines():
+        typer.echo(line, err=True)
+    typer.echo(
+        f"{result.files} files read, {len(result.written)} written to {result.out}, "
+        f"{len(result.remarks)} remarks"
+    )
     return AGREE
 
 

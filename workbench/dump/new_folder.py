@@ -1,0 +1,113 @@
+"""A folder that is written once: every file appears whole under its name or not at all.
+
+Work in progress lies in one subfolder, `WORK`, that goes when the folder is finished. So a run that was
+killed leaves whole files and that subfolder, and the next one says what it found.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO, Self
+
+from workbench.core.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORK = ".partial"
+"""Subfolder of what is not finished."""
+
+
+class NewFolder:
+    """A context in which files are added to a new or empty folder.
+
+    Raises FormatError on entry if the folder holds anything or cannot be made.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root)
+        self._work = self.root / WORK
+        self._late: dict[str, list[str]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            check_empty(self.root)
+            self._work.mkdir(parents=True)
+        except OSError as error:
+            raise _unwritable(self.root, error) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for path, lines in self._late.items():  # also after an error: their files exist
+            with self.file(path) as file:
+                file.write("".join(lines).encode("utf-8", "surrogateescape"))
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def holds(self, path: str) -> bool:
+        """Whether a file of this name, relative to the folder, is there already."""
+        return path in self._late or os.path.lexists(self.root / path)
+
+    @contextmanager
+    def file(self, path: str) -> Iterator[BinaryIO]:
+        """Open a file to be filled; it gets its name, relative to the folder, at the end.
+
+        Raises FormatError for a name that leads elsewhere or is taken.
+        """
+        target = self.root / checked_path(path)
+        if os.path.lexists(target):
+            raise FormatError(f"{path}: name must be free, got a file that was written before")
+        partial = self._work / "file"
+        try:
+            with partial.open("wb") as file:
+                yield file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+    def late_line(self, path: str, line: str) -> None:
+        """Add a line to a text file that gets its name when the folder is finished."""
+        with (self._work / "lines").open("ab") as file:
+            file.write(f"{path}: {line}".encode("utf-8", "surrogateescape"))
+        self._late.setdefault(checked_path(path), []).append(line)
+
+    def scratch(self) -> IO[bytes]:
+        """Return an open file without a name, on the same disk; it is gone when it is closed."""
+        return tempfile.TemporaryFile(dir=self._work)
+
+
+def check_empty(root: Path) -> None:
+    """Raise FormatError if ``root`` is a file or holds anything; what an earlier run left is named."""
+    if not root.exists():
+        return
+    if not root.is_dir():
+        raise FormatError(f"folder to write must be new or empty, got the file {str(root)!r}")
+    names = os.listdir(root)
+    if not names:
+        return
+    message = f"folder to write must be new or empty, got {str(root)!r}"
+    if WORK not in names:
+        raise FormatError(f"{message}; name another one or empty it")
+    whole = sum(len(files) for at, _, files in os.walk(root) if Path(at) != root / WORK)
+    raise FormatError(
+        f"{message}: a run that was interrupted left {whole} whole files and an unfinished one; "
+        "empty it to start again"
+    )
+
+
+def checked_path(path: str) -> str:
+    """Return a relative path; raises FormatError if it could lead out of its folder."""
+    parts = path.split("/")
+    bad = [part for part in parts if part in ("", ".", "..") or "\0" in part or "\\" in part]
+    if bad or os.path.isabs(path):
+        raise FormatError(f"file name must stay in its folder, got {path!r}")
+    return path
+
+
+def _unwritable(path: Path, error: OSError) -> FormatError:
+    return FormatError(f"folder must be writable, got {str(path)!r} ({error.strerror})")
