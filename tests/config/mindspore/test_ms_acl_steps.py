@@ -86,6 +86,11 @@ def test_iterations_count_from_the_first():
     assert ["dump_step" in text for text in texts["acl_dump_0.json"]] == [True, False]
 
 
+def test_releases_before_2_6_count_from_nought():
+    texts = files({"iteration": "5", "initial_iteration": 4}, [1, 5], Context("2.5"))
+    assert ["dump_step" in text for text in texts["acl_dump_0.json"]] == [True, False]
+
+
 def test_msprobe_writes_another_tree():
     written = files({"iteration": "1"}, [0, 1], MSPROBE, stamp="20260101120000")
     assert written["aclinit.json"] == ('{"err_msg_mode":"1"}',)

@@ -16,6 +16,7 @@ from workbench.config.mindspore.reading import (
     categories,
     debug_mode,
     dump_mode,
+    first_iteration,
     folder,
     iterations,
     own_device,
@@ -72,8 +73,9 @@ def acl_dump_files(
     by_msprobe = context.release() >= (2, 7)
     texts, layer = [], list[str]()
     wanted_steps = iterations(form.common_dump_settings.iteration)
+    first = first_iteration(form, context)
     for step in steps:
-        wanted = step + form.common_dump_settings.initial_iteration in wanted_steps
+        wanted = step + first in wanted_steps
         names = _by_msprobe(form, operators) if by_msprobe else _layer(form, operators)
         layer = [*layer, *names] if accumulates else names
         place = (stamp, step) if by_msprobe else step

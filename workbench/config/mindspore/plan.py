@@ -15,6 +15,7 @@ from workbench.config.mindspore.reading import (
     devices,
     dump_mode,
     e2e,
+    first_iteration,
     folder,
     iterations,
     on_device,
@@ -53,7 +54,7 @@ def plan(form: MindSporeForm, context: Context) -> DumpPlan:
         iterations=Iterations(None) if debug_mode(form) == 4 else iterations(section.iteration),
         io=_io(form),
         select=_select(form),
-        initial_iteration=section.initial_iteration if _numbers(context) else 0,
+        initial_iteration=first_iteration(form, context),
         limit=_limit(form),
         detail=_detail(form),
         devices=None if form.target == "cpu" else devices(form),
@@ -71,11 +72,6 @@ def _detail(form: MindSporeForm) -> Literal["", "brief", "norm"]:
     if debug_mode(form) != 4:
         return ""
     return "brief" if form.target in _WHOLE_GRAPH else "norm"
-
-
-def _numbers(context: Context) -> bool:
-    """Whether this release reads ``initial_iteration``."""
-    return not context.release() or context.release() >= (2, 6)
 
 
 def _io(form: MindSporeForm) -> frozenset[Io]:

@@ -68,6 +68,12 @@ def saved(form: MindSporeForm, context: Context) -> str:
     return form.common_dump_settings.saved_data
 
 
+def first_iteration(form: MindSporeForm, context: Context) -> int:
+    """Return the number of the first iteration; releases before 2.6 do not read it."""
+    read = not context.release() or context.release() >= (2, 6)
+    return form.common_dump_settings.initial_iteration if read else 0
+
+
 def iterations(text: str) -> Iterations:
     """Read ``iteration``; a piece with a number beyond 64 bits matches nothing.
 
