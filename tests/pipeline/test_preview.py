@@ -22,7 +22,7 @@ from workbench.ir.ge_text import parse_ge_text
 from workbench.ir.ms_text_writer import write_ms_text
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN
-from workbench.pipeline.simulate import PLATFORMS, simulate
+from workbench.pipeline.simulate import PLATFORMS, SIMULATED, simulate
 
 F = TensorSpec("float32", (2, 3))
 CONV = "Default/conv1-Conv2d/Conv2D-op0"
@@ -61,24 +61,62 @@ FORMS = {
     "wrong name": {"dump_mode": 1, "kernels": ["Default/none-op0"]},
     "statistics": {"saved_data": "statistic", "statistic_category": ["md5", "count"]},
     "full": {"saved_data": "full", "statistic_category": ["md5"]},
+    "containers": {"file_format": "bin"},
+    "some containers": {"file_format": "bin", "iteration": "1-2", "input_output": 2},
+    "another device": {"support_device": [3]},
 }
+ONLY = {
+    "mindspore-cpu": ("saved_data", "file_format", "support_device"),
+    "mindspore-gpu": ("file_format",),
+    "mindspore-o0o1": ("file_format",),
+}
+"""Settings that a surface does not have."""
 
+_ACL = "dump.dump_list[0]"
+OTHERS = {
+    "tensorflow": [
+        {},
+        {"dump.dump_step": "0|2"},
+        {"dump.dump_mode": "output", "dump.dump_layer": f"{CONV} none"},
+        {"script.rank": 1},
+    ],
+    "torchair": [{}, {"dump_config.dump_step": "1-5"}, {"dump_config.dump_layer": "none"}],
+    "acl": [
+        {},
+        {"dump.dump_step": "2", "dump.dump_mode": "input"},
+        {f"{_ACL}.layer": [CONV]},
+        {"dump.dump_level": "op", f"{_ACL}.optype_blacklist": [{"name": "MatMul", "pos": ["input1"]}]},
+        {"dump.dump_op_switch": "on", "dump.dump_list": [], "dump.dump_step": ""},
+        {"dump.dump_scene": "watcher", "dump.dump_mode": "output", f"{_ACL}.watcher_nodes": [CONV]},
+    ],
+}  # fmt: skip
 
 CASES = [
-    (surface, case)
-    for surface in sorted(PLATFORMS)
-    for case, settings in FORMS.items()
-    if surface != "mindspore-cpu" or "saved_data" not in settings  # a CPU refuses statistics
-]
+    (surface, FORMS[case])
+    for surface in sorted(SIMULATED)
+    if surface.startswith("mindspore")
+    for case in FORMS
+    if not set(ONLY.get(surface, ())) & FORMS[case].keys()
+    if surface != "mindspore-ge" or "saved_data" not in FORMS[case]
+] + [(surface, case) for surface, cases in OTHERS.items() for case in cases]
+
+
+def asked_of(surface, settings):
+    if surface.startswith("mindspore"):
+        return form(surface, **settings)
+    changed = config.new(surface)
+    for path, value in settings.items():
+        changed = changed.set(path, value)
+    return changed
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@pytest.mark.parametrize(("surface", "case"), CASES)
-def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, case):
-    asked = form(surface, **FORMS[case])
+@pytest.mark.parametrize(("surface", "settings"), CASES)
+def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, settings):
+    asked = asked_of(surface, settings)
     graph = load_graph(name)
     foreseen = preview(asked, graph, iterations=3, seed=5)
-    device = "a2" if surface == "mindspore-o0o1" else "reference"
+    device = "reference" if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
     simulate(graph, None, asked, tmp_path, device=device, surface=surface, iterations=3, seed=5)
     written = files(tmp_path)
     assert {entry.path: entry.size for entry in foreseen.forecast.files} == written
@@ -90,6 +128,24 @@ def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, case)
         inside = [n for path, n in written.items() if path.rpartition("/")[0] == folder]
         assert (count, size) == (len(inside), sum(inside))
     assert sum(count for count, _ in folders.values()) == len(written)
+
+
+@pytest.mark.parametrize("columns", [(), ("Max", "L2norm")])
+@pytest.mark.parametrize("surface", ["acl", "torchair", "tensorflow"])
+def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surface, columns):
+    asked = config.new(surface)
+    path = "dump_config.dump_data" if surface == "torchair" else "dump.dump_data"
+    asked = asked.set(path, "stats")
+    if columns and surface == "acl":
+        asked = asked.set("dump.dump_stats", list(columns))
+    foreseen = preview(asked, "lenet", seed=1)
+    simulate(load_graph("lenet"), None, asked, tmp_path, surface=surface, device="a2", seed=1)
+    written = files(tmp_path)
+    assert sorted(foreseen.names) == sorted(written)
+    assert all(name.endswith(".csv") for name in written)
+    assert all(written[e.path] <= e.size < 2 * written[e.path] for e in foreseen.forecast.files)
+    assert foreseen.to_dict()["statistic_rows"] == 56 - len(load_graph("lenet").parameters)
+    assert foreseen.doubts == ("bytes of statistics depend on the values: they are an upper bound",)
 
 
 @pytest.mark.parametrize("graph", ["lenet", "ir", "dump", "file"])
@@ -238,7 +294,7 @@ def test_the_device_and_rank_of_the_context_are_in_the_tree():
     context = Context(device=2, rank=5, env={"WORLD_SIZE": "8"})
     plan = DumpPlan("/d", devices=(2,), files="bin")
     found = plan_of("torchair", plan, load_graph("mlp"), context=context)
-    assert found.folders[0].path.startswith("worldsize8_global_rank5/{time}/2/")
+    assert found.folders[0].path.startswith("worldsize8_global_rank5/20231114221320/2/")
     tree = preview(form("mindspore-o0o1", support_device=[2]), "mlp", context=context)
     assert {name.partition("/")[0] for name in tree.names} == {"rank_5"}
 

@@ -157,6 +157,8 @@ def test_a_surface_can_be_chosen(tmp_path):
     with pytest.raises(ConfigError, match="saved_data must be 'tensor' on a CPU"):
         simulate(GRAPH, None, cfg, tmp_path / "cpu")
     with pytest.raises(ConfigError, match="surface must be one of"):
+        simulate(GRAPH, None, cfg, tmp_path / "tf", surface="pytorch")
+    with pytest.raises(ConfigError, match="that of the form, mindspore-o0o1, got 'tensorflow'"):
         simulate(GRAPH, None, cfg, tmp_path / "tf", surface="tensorflow")
     assert not (tmp_path / "cpu").exists()
 

@@ -1,90 +1,46 @@
 """What the graph engine will write, as far as a graph tells: one container an operator.
 
-This is for the trees that are not simulated: MindSpore O2 and GE, TensorFlow, torchair, AscendCL. Ids,
-times and the model's number are known on the device alone, so names and folders carry placeholders
-(``{task_id}``); bytes are those of the tensors and an estimate of each header. Trees and names are
-those of MindSpore ``ascend_dump.cc``, the device writer ``dump_task.cpp`` and torchair.
+`predict_containers` grows the same tree as the writer (`workbench.dump.ge_tree`) from records that have
+no data, into a sink that counts. Promise (`tests/pipeline/test_preview.py`): names, folders and bytes
+equal those that `workbench.pipeline.simulate` writes with the same seed. Graphs of the graph engine itself
+state what runs on a device and how it lies there, but nothing simulates them.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING
 
-from workbench.dump.choice import Choice
-from workbench.dump.names import MAX_NAME_BYTES, sanitize
-from workbench.dump.npy import npy_header
+from workbench.core.tensors import TensorRecord, TensorSpec
+from workbench.dump.ge_tree import GeTree
+from workbench.dump.mindspore_tree import CONTROL_FLOW, Clock
 from workbench.dump.preview import (
-    CONTROL,
-    CONTROL_FLOW,
     MAX_TENSORS,
-    FileEntry,
+    Counter,
     Forecast,
     beyond,
     branches,
     shapeless,
     stored_bytes,
 )
-from workbench.graph.nodes import Value
-from workbench.ir.ge_ops import never_dumps
-from workbench.ir.ms_words import type_word
-from workbench.run.outline import UNKNOWN, outline
+from workbench.run.executor import operator_key
+from workbench.run.outline import UNKNOWN, Outlined, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from workbench.core.plan import DumpPlan
-    from workbench.core.tensors import Io, TensorSpec
+    from workbench.core.tensors import Io
+    from workbench.dump.ge_tree import GeTarget
     from workbench.graph.nodes import Graph, Op
-
-TREES: dict[str, str] = {
-    "mindspore-o2": "{iteration}/{time}/{device_id}/{model_name}/{model_id}/{iteration_id}",
-    "mindspore-ge": "{time}/{device_id}/{model_name}/{model_id}/{iteration}",
-    "tensorflow": "{time}/{device_id}/{model_name}/{model_id}/{iteration}",
-    "torchair": "{world}/{time}/{device_id}/{model_name}/{model_id}/{iteration}",
-    "acl": "{time}/{device_id}/{model_name}/{model_id}/{iteration}",
-}
-"""Surface → folder of one iteration below the dump's own; what stays in braces the run fills in."""
-
-_DIGITS = {"{task_id}": 4, "{stream_id}": 2, "{timestamp}": 16}
-"""Digits that a placeholder usually becomes; they decide whether a name is too long."""
-
-_NUMBER = "{number}"
-_NUMBER_DIGITS = 10
-
-_PREFIX, _HEADER, _TENSOR, _DIM = 8, 20, 28, 4
-"""Bytes of a container before its tensors: length word, fixed fields, each tensor, each dimension."""
-
-_CSV_HEADER, _CSV_ROW = 140, 120
-"""Bytes of a table of statistics: its first line, each tensor."""
-
-_AS_NPY = {"bfloat16": "float32", "int4": "int8"}
-"""What an npy file holds in place of types that NumPy does not know."""
-
-_FEEDS = frozenset(("Data", "RefData", "AippData"))
-
-
-class Piece(NamedTuple):
-    """A tensor of an operator; ``slot`` counts within ``io``."""
-
-    io: Io
-    slot: int
-    spec: TensorSpec
-
-
-class Dumped(NamedTuple):
-    """An operator that leaves a dump, with the tensors of it that are written."""
-
-    op: Op
-    pieces: tuple[Piece, ...]
 
 
 def predict_containers(
     graph: Graph,
     plan: DumpPlan,
     iterations: Sequence[int],
-    surface: str,
-    places: Mapping[str, str] | None = None,
+    target: GeTarget,
+    clock: Clock | None = None,
 ) -> Forecast:
     """Return what the graph engine writes for a plan of kind ``data`` or ``watch``.
 
@@ -92,246 +48,111 @@ def predict_containers(
     ----------
     graph : Graph
         Best the graph that runs (``ge_proto_*_Build.txt``); any other differs in names and fusions.
-    surface : str
-        A key of `TREES`.
-    places : mapping of placeholder to text
-        What is known of the folders (``device_id``, ``world``).
+    iterations : sequence of int
+        The iterations that run and dump (`workbench.dump.choice.dumped_iterations`).
+    target : GeTarget
+        Whose tree it is.
+    clock : Clock, optional
+        As the writer's, for the same names.
+
+    Raises
+    ------
+    FormatError
+        An entry of the operator list is no regular expression.
     """
-    places = {"device_id": "0", **(places or {})}
-    operators = _Operators(graph, plan, feeders=surface == "torchair")
-    dumped = operators.watched() if plan.kind == "watch" else operators.dumped
-    writer = _Writer(plan, npy=plan.files == "npy" and surface.startswith("mindspore"))
-    names = [file for one in dumped for file in writer.files(one)]
-    rows = sum(len(one.pieces) for one in dumped) if writer.table else 0
-    listed = max(1, MAX_TENSORS // max(len(names), 1))
-    turns, more = len(iterations[:listed]), max(0, len(iterations) - listed)
-    folder = _folder(graph, surface, places)
-    files: list[FileEntry] = []
-    if surface == "mindspore-o2" and iterations:
-        files.append(_acl_form(plan, places["device_id"], iterations[-1]))
-    for iteration in iterations[:listed] if dumped else ():
-        place = folder.replace("{iteration}", str(iteration))
-        files += _leaf(place, names, iteration, rows)
-    counts: dict[str, int] = {}
-    for op, pieces in dumped:
-        counts[op.name] = counts.get(op.name, 0) + len(pieces) * turns
+    counter = Counter()
+    tree = GeTree(plan, graph, target, clock or Clock(), counter)
+    stated = list(_records(graph))
+    listed = max(1, MAX_TENSORS // max(len(stated), 1))
+    runs = (_at(stated, iteration) for iteration in iterations[:listed])
+    tree.take(chain.from_iterable(runs), counter.done)
+    more = max(0, len(iterations) - listed)
+    turns = max(1, len(iterations) - more)
     return Forecast(
-        tuple(files),
-        counts if turns else {},
-        rows * turns,
-        sum(_payload(one.pieces) for one in dumped) if turns else 0,
-        operators.silent,
+        counter.files,
+        {name: count for name, count in counter.tensors.items() if count},
+        counter.rows,
+        counter.moved // turns,
+        dict(_silent(graph, plan, tree, stated)),
         more,
-        (*_doubts(graph, operators, files), *beyond(more, listed)),
+        (*_doubts(graph, tree, counter), *beyond(more, listed)),
     )
 
 
-def _folder(graph: Graph, surface: str, places: Mapping[str, str]) -> str:
-    known = dict(places)
+def _doubts(graph: Graph, tree: GeTree, counter: Counter) -> Iterator[str]:
     if graph.dialect == "ge":
-        known.setdefault("model_name", sanitize(graph.name))
-    folder = TREES[surface]
-    for key, text in known.items():
-        folder = folder.replace(f"{{{key}}}", text)
-    return folder
-
-
-def _doubts(graph: Graph, operators: _Operators, files: Iterable[FileEntry]) -> Iterator[str]:
-    yield "ids, times and the model's number are given by the device: names carry placeholders"
-    yield "bytes are those of the tensors and an estimate of each header"
-    if graph.dialect != "ge":
-        yield (
-            "the graph engine renames, fuses and removes operators of this graph: "
-            "a ge_proto_*_Build.txt shows those that run"
-        )
-    if operators.fed:
-        yield f"data operators are dumped because they feed a chosen operator: {operators.fed}"
+        yield "nothing simulates a graph of GE: times and numbers in names are the device's own"
+    if any(entry.bound for entry in counter.files):
+        yield "bytes of statistics depend on the values: they are an upper bound"
+    if tree.fed:
+        fed = ", ".join(map(repr, sorted(tree.fed)))
+        yield f"data operators are dumped because they feed a chosen operator: {fed}"
     yield from branches((graph,))
-    yield from shapeless(files)
+    yield from shapeless(counter.files)
 
 
-class _Operators:
-    """The operators of a graph by what a plan does with them.
+def _at(records: Sequence[TensorRecord], iteration: int) -> Iterator[TensorRecord]:
+    for record in records:
+        key = record.key._replace(iteration=iteration)
+        yield TensorRecord(key, record.label, record.source)
 
-    Attributes
-    ----------
-    dumped : list of Dumped
-    silent : dict
-        Operators that were chosen and leave no dump, with the reason.
-    fed : list of str
-        Data operators that are dumped because they feed a chosen one.
-    """
 
-    def __init__(self, graph: Graph, plan: DumpPlan, *, feeders: bool) -> None:
-        self._plan, self._is_ge = plan, graph.dialect == "ge"
-        self._blocks = (graph, *graph.subgraphs)
-        self._stated = {} if self._is_ge else _outlined(graph)
-        self.dumped: list[Dumped] = []
-        self.silent: dict[str, str] = {}
-        self.fed: list[str] = []
-        self._choice = choice = Choice(plan, self._blocks)
-        for block in self._blocks:
-            fed = _feeders(block, choice) if feeders and plan.select else set()
+def _records(graph: Graph) -> Iterator[TensorRecord]:
+    """Records of one iteration that a kernel can leave."""
+    if graph.dialect == "ge":
+        for block in (graph, *graph.subgraphs):
             for op in block.ops:
-                if op.name in fed:
-                    self.fed.append(op.name)
-                    self._add(op, "", frozenset(("output",)))
-                elif choice.selects(op.name, op.op_type):
-                    self._add(op, self._silence(op), plan.io)
-
-    def _add(self, op: Op, silence: str, io: frozenset[Io]) -> None:
-        pieces = tuple(p for p in self._pieces(op) if p.io in io and not self._barred(op, p))
-        silence = silence or _emptiness(pieces)
-        if silence:
-            self.silent[op.name or op.op_type] = silence
-        else:
-            self.dumped.append(Dumped(op, pieces))
-
-    def watched(self) -> list[Dumped]:
-        """Outputs of the watched operators: after themselves, and after each chosen operator.
-
-        Collective operators and the watched ones themselves do not count as chosen.
-        """
-        layers = sum(
-            op.name not in self._plan.watched and not op.op_type.startswith("Hcom")
-            for op, _ in self.dumped
-        )
-        found = []
-        for block in self._blocks:
-            for op in block.ops:
-                if op.name in self._plan.watched and not self._silence(op):
-                    outputs = tuple(p for p in self._pieces(op) if p.io == "output")
-                    found += [Dumped(op, outputs)] * (layers + 1)
-        return found
-
-    def _silence(self, op: Op) -> str:
-        if self._is_ge:
-            return never_dumps(op)
-        return CONTROL if op.op_type in CONTROL_FLOW else ""
-
-    def _barred(self, op: Op, piece: Piece) -> bool:
-        return self._choice.bars(op.name, op.op_type, piece.io, piece.slot)
-
-    def _pieces(self, op: Op) -> Iterable[Piece]:
-        """Tensors of an operator; a graph of GE describes them as they lie on the device."""
-        if not self._is_ge:
-            return self._stated.get(op.name, {}).values()
-        if not op.device_inputs and not op.device_outputs:  # a file of edges alone
-            inputs = (Piece("input", slot, UNKNOWN) for slot in range(len(op.inputs)))
-            return (*inputs, Piece("output", 0, UNKNOWN))
-        inputs = (Piece("input", slot, spec) for slot, spec in enumerate(op.device_inputs))
-        outputs = (Piece("output", slot, spec) for slot, spec in enumerate(op.device_outputs))
-        return [piece for piece in (*inputs, *outputs) if piece.spec.dtype]
-
-
-def _emptiness(pieces: Sequence[Piece]) -> str:
-    """Why tensors leave no file: there are none, or the device writer finds no bytes in them."""
-    if not pieces:
-        return "it has no tensor of the kind that is asked for"
-    sizes = [stored_bytes(piece.spec.dtype, piece.spec.size) for piece in pieces]
-    return "its tensors hold no bytes" if all(size == 0 for size in sizes) else ""
-
-
-def _feeders(block: Graph, choice: Choice) -> set[str]:
-    """Data operators that feed a chosen operator."""
-    return {
-        block.ops[operand.op].name
-        for op in block.ops
-        if choice.selects(op.name, op.op_type)
-        for operand in op.flat_inputs()
-        if isinstance(operand, Value) and block.ops[operand.op].op_type in _FEEDS
-    }
-
-
-def _outlined(graph: Graph) -> dict[str, dict[tuple[Io, int], Piece]]:
-    """Tensors of every operator as the graph states them; should a name repeat, the first counts."""
-    found: dict[str, dict[tuple[Io, int], Piece]] = {}
+                yield from _on_device(graph, op)
+        return
     for record in outline(graph):
-        _, name, io, slot, *_ = record.key
-        found.setdefault(name, {}).setdefault((io, slot), Piece(io, slot, record.label))
-    return found
+        if record.key.op_type not in CONTROL_FLOW:
+            yield record
 
 
-class _Writer:
-    """How one operator becomes files; ``table`` says whether there is one statistic.csv for all."""
-
-    def __init__(self, plan: DumpPlan, *, npy: bool) -> None:
-        self._npy, self._saved = npy, plan.saved
-        self.table = npy and plan.saved != "tensor"
-
-    def files(self, one: Dumped) -> Iterator[tuple[str, int | None]]:
-        """Names and bytes."""
-        op, pieces = one
-        base = f"{sanitize(op.op_type)}.{sanitize(op.name)}." + ".".join(_DIGITS)
-        if self._npy:
-            if self._saved != "statistic":
-                for piece in pieces:
-                    yield f"{base}.{_npy_suffix(piece)}", _npy_bytes(piece.spec)
-        elif self._saved == "statistic":
-            yield f"{base}.csv", _CSV_HEADER + _CSV_ROW * len(pieces)
-        else:
-            yield base, _container_bytes(op, pieces)
+def _on_device(graph: Graph, op: Op) -> Iterator[TensorRecord]:
+    """Tensors of an operator of GE, which its graph describes as they lie on the device."""
+    if not op.device_inputs and not op.device_outputs:  # a file of edges alone
+        for slot in range(len(op.inputs)):
+            yield _record(graph, op, "input", slot, UNKNOWN, UNKNOWN)
+        yield _record(graph, op, "output", 0, UNKNOWN, UNKNOWN)
+    sides: tuple[tuple[Io, Sequence[TensorSpec], Sequence[TensorSpec | None]], ...] = (
+        ("input", op.device_inputs, op.input_specs),
+        ("output", op.device_outputs, op.outputs),
+    )
+    for io, there, here in sides:
+        for slot, spec in enumerate(there):
+            host = here[slot] if slot < len(here) else None
+            if spec.dtype:
+                yield _record(graph, op, io, slot, spec, host or spec)
 
 
-def _npy_suffix(piece: Piece) -> str:
-    """End of an npy file's name; four dimensions are written as NCHW, all others as ND."""
-    layout = "NCHW" if piece.spec.shape is not None and len(piece.spec.shape) == 4 else "ND"
-    return f"{piece.io}.{piece.slot}.{layout}.{type_word(piece.spec.dtype).lower()}.npy"
+def _record(
+    graph: Graph, op: Op, io: Io, slot: int, there: TensorSpec, here: TensorSpec
+) -> TensorRecord:
+    shape = there.shape if here.shape is None else here.shape
+    source = Outlined(TensorSpec(there.dtype, shape))
+    return TensorRecord(operator_key(graph, op, io, slot, 0), there, source)
 
 
-def _npy_bytes(spec: TensorSpec) -> int | None:
-    size = stored_bytes(_AS_NPY.get(spec.dtype, spec.dtype), spec.size)
-    if size is None or spec.shape is None:
-        return None
-    return size + len(npy_header("float32", spec.shape))
+def _silent(
+    graph: Graph, plan: DumpPlan, tree: GeTree, records: Sequence[TensorRecord]
+) -> Iterator[tuple[str, str]]:
+    """Operators that were chosen and leave no dump, with the reason."""
+    found: dict[str, list[TensorRecord]] = {}
+    for record in records:
+        if tree.wants(record.key):
+            found.setdefault(record.key.op_name, []).append(record)
+    for block in (graph, *graph.subgraphs):
+        for op in block.ops:
+            if op.name in tree.fed or tree.choice.selects(op.name, op.op_type):
+                reason = tree.silence(op.name) or _emptiness(found.get(op.name, ()))
+                if reason:
+                    yield op.name or op.op_type, reason
 
 
-def _container_bytes(op: Op, pieces: Sequence[Piece]) -> int | None:
-    total = _PREFIX + _HEADER + len(op.name.encode("utf-8", "surrogateescape"))
-    for _, _, spec in pieces:
-        size = stored_bytes(spec.dtype, spec.size)
-        if size is None:
-            return None
-        total += _TENSOR + _DIM * len(spec.shape or ()) + size
-    return total
-
-
-def _payload(pieces: Iterable[Piece]) -> int:
-    return sum(stored_bytes(piece.spec.dtype, piece.spec.size) or 0 for piece in pieces)
-
-
-def _leaf(
-    folder: str, names: Iterable[tuple[str, int | None]], iteration: int, rows: int
-) -> Iterator[FileEntry]:
-    """Files of one iteration; a name that is too long becomes a number, its line is counted."""
-    mapping = 0
-    for name, size in names:
-        length = _length(name)
-        if length > MAX_NAME_BYTES:
-            mapping += _NUMBER_DIGITS + length + 2
-            name = _NUMBER + (".npy" if name.endswith(".npy") else "")
-        yield FileEntry(f"{folder}/{name}", size, iteration)
-    if rows:
-        size = _CSV_HEADER + _CSV_ROW * rows
-        yield FileEntry(f"{folder}/statistic.csv", size, iteration, bound=True)
-    if mapping:
-        yield FileEntry(f"{folder}/mapping.csv", mapping, iteration)
-
-
-def _acl_form(plan: DumpPlan, device: str, iteration: int) -> FileEntry:
-    """The configuration that MindSpore hands to AscendCL, as it is after the last iteration."""
-    layers = [{"layer": [entry.text]} for entry in plan.select if entry.kind == "name"]
-    form = {
-        "dump_list": layers,
-        "dump_mode": "all" if len(plan.io) == 2 else next(iter(plan.io), "all"),
-        "dump_op_switch": "on",
-        "dump_path": f"{plan.path}/{iteration}",
-    }
-    text = json.dumps({"dump": form}, separators=(",", ":"))
-    return FileEntry(f"acl_dump_{device}.json", len(text))
-
-
-def _length(name: str) -> int:
-    """Bytes of a name when its placeholders are filled in."""
-    length = len(name.encode("utf-8", "surrogateescape"))
-    return length + sum(digits - len(key) for key, digits in _DIGITS.items())
+def _emptiness(records: Sequence[TensorRecord]) -> str:
+    """Why tensors leave no file: there are none, or the device writer finds no bytes in them."""
+    if not records:
+        return "it has no tensor of the kind that is asked for"
+    sizes = [stored_bytes(record.label.dtype, record.label.size) for record in records]
+    return "its tensors hold no bytes" if all(size == 0 for size in sizes) else ""

@@ -14,9 +14,9 @@ The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r2.6) and of re
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import dataclass, field
 from functools import lru_cache
+from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -45,7 +45,14 @@ VERSION = "2.6.0"
 """MindSpore version whose names and columns are written unless another one is named."""
 
 PARAMETER = "Parameter"
-_WIDENED = {"bfloat16": "float32", "int4": "int8"}
+
+CONTROL_FLOW = frozenset(("Switch", "SwitchLayer", "Partial", "call", "Call", "switch", "partial"))
+"""Types of MindSpore nodes that decide what runs; no kernel computes them, so nothing is dumped."""
+
+CONTROL = "control flow decides what runs and has no kernel"
+"""Why an operator of `CONTROL_FLOW` leaves no file."""
+
+WIDENED = {"bfloat16": "float32", "int4": "int8"}
 """What Ascend and GPU write in place of types that NumPy does not know."""
 
 
@@ -55,19 +62,19 @@ class Clock:
 
     seed: int = 0
     now: int = 1_700_000_000_000_000
-    _random: random.Random = field(init=False, repr=False)
+    random: Random = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
+        self.random = Random(self.seed)
 
     def tick(self) -> int:
         """Return the time of the next event, a little later than the last one."""
-        self.now += self._random.randrange(200, 1200)
+        self.now += self.random.randrange(200, 1200)
         return self.now
 
     def draw(self) -> int:
         """Return a number that replaces a name, as ``rand_r`` gives."""
-        return self._random.randrange(10**8, 2**31)
+        return self.random.randrange(10**8, 2**31)
 
 
 class Target(NamedTuple):
@@ -270,8 +277,8 @@ class Tree:
         """Pass one npy file on; return why there is none for types that MindSpore leaves out."""
         dtype, shape, _ = content.spec
         if self._device != "CPU":
-            dtype = _WIDENED.get(dtype, dtype)
-        if not _is_stored(dtype, self._device):
+            dtype = WIDENED.get(dtype, dtype)
+        if not is_stored(dtype) or (dtype == "complex64" and self._device == "Ascend"):
             return f"MindSpore writes no npy file of type {dtype or 'unknown'} on {self._device}"
         sample, size = self._plan.sample, content.spec.size
         if sample is not None and size is not None and size > sample:
@@ -312,9 +319,8 @@ class Tree:
 
 
 @lru_cache(maxsize=256)
-def _is_stored(dtype: str, device: Device) -> bool:
-    if dtype == "complex64" and device == "Ascend":
-        return False
+def is_stored(dtype: str) -> bool:
+    """Whether an npy file of MindSpore can hold a number format."""
     try:
         npy_header(dtype, ())
     except FormatError:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
 from workbench.dump.choice import kernel_type
-from workbench.dump.mindspore_tree import Clock, Content, Target, Tree
+from workbench.dump.container_writer import header_bytes
+from workbench.dump.ge_statistic import WRITERS
+from workbench.dump.mindspore_tree import CONTROL, CONTROL_FLOW, Clock, Content, Target, Tree
 from workbench.dump.npy import npy_header
 from workbench.dump.statistic import TITLES
 from workbench.run.outline import outline
@@ -23,23 +25,22 @@ from workbench.run.outline import outline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.choice import Choice
+    from workbench.dump.container_blocks import Container
     from workbench.graph.nodes import Graph, Op
 
 MAX_TENSORS = 500_000
 """Tensors that are listed one by one; iterations beyond are counted like the last one listed."""
 
-CONTROL_FLOW = frozenset(("Switch", "SwitchLayer", "Partial", "call", "Call", "switch", "partial"))
-"""Types of MindSpore nodes that decide what runs; no kernel computes them, so nothing is dumped."""
+_WIDEST, _WIDEST_WHOLE = "-1.23457e-308", "-9223372036854775808"
+"""A float of six digits, and a whole number, as wide as they can be printed."""
 
-CONTROL = "control flow decides what runs and has no kernel"
-"""Why an operator of `CONTROL_FLOW` leaves no file."""
-
-_WIDEST = "-1.23457e-308"
-"""A float of six digits as wide as it can be printed."""
-
+_LENGTH_WORD = 8
 _LARGEST = 1 << 60
 """Elements that no file holds; a graph that states more is broken."""
 
@@ -118,7 +119,7 @@ def predict_tree(
     FormatError
         A name cannot be a file name, or an entry of the operator list is no regular expression.
     """
-    counter, target = _Counter(), target or Target()
+    counter, target = Counter(), target or Target()
     tree = Tree(plan, graphs, target, clock or Clock(), counter)
     rank = target.rank
     once = sum(_tensors(graph) for graph in graphs)
@@ -135,7 +136,7 @@ def predict_tree(
     }
     turns = max(1, len(iterations) - more)
     return Forecast(
-        tuple(counter.files),
+        counter.files,
         {name: count for name, count in counter.tensors.items() if count},
         counter.rows,
         counter.moved // turns,
@@ -170,7 +171,7 @@ def _kernels(graph: Graph, iteration: int, rank: int) -> Iterator[TensorRecord]:
             yield record
 
 
-def _doubts(counter: _Counter, graphs: Sequence[Graph]) -> Iterator[str]:
+def _doubts(counter: Counter, graphs: Sequence[Graph]) -> Iterator[str]:
     if any(entry.bound for entry in counter.files):
         yield "bytes of statistic.csv depend on the values: they are an upper bound"
     yield from branches(graphs)
@@ -204,17 +205,23 @@ def stored_bytes(dtype: str, size: int | None) -> int | None:
     return size * row.storage.itemsize
 
 
-class _Counter:
+class Counter:
     """The sink that counts."""
 
     def __init__(self) -> None:
-        self.files: list[FileEntry] = []
+        self._entries: dict[str, FileEntry] = {}
         self.tensors: dict[str, int] = {}
         self.skipped: dict[str, str] = {}
         self.rows = 0
         self.moved = 0
         self._iterations: dict[str, int] = {}
         self._wide = False
+        self._headers: dict[tuple[object, ...], int] = {}
+
+    @property
+    def files(self) -> tuple[FileEntry, ...]:
+        """Every file once, however often it is written."""
+        return tuple(self._entries.values())
 
     def done(self, key: TensorKey) -> None:
         """Count a tensor that was asked for."""
@@ -245,6 +252,18 @@ class _Counter:
                 figures[title] = _WIDEST
         return figures
 
+    def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
+        """Stand in for what the device computes."""
+        writer, dtype = WRITERS[dialect], content.spec.dtype
+        if dtype not in writer.computed or not content.spec.size:
+            return {}
+        self._wide = True
+        width = _WIDEST_WHOLE if dtype.startswith(("int", "uint")) else _WIDEST
+        return {
+            TITLES[name]: content.spec.size if name.endswith("count") else width
+            for name in writer.dialect.titles
+        }
+
     def leaf(self, path: str, iteration: int) -> None:
         self._iterations[path] = iteration
 
@@ -261,10 +280,23 @@ class _Counter:
             size += len(npy_header(stored.dtype, stored.shape))
         self._add(path, size)
 
+    def container(
+        self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
+    ) -> None:
+        if container is None:
+            self._add(path, None)
+            return
+        # a header is as long as another of the same tensors: its time has as many bytes
+        blocks, time = container.blocks, container.dump_time
+        key = (container.op_name, blocks, (time.bit_length() + 6) // 7)
+        if key not in self._headers:
+            self._headers[key] = _LENGTH_WORD + len(header_bytes(container))
+        self._add(path, self._headers[key] + sum(block.size for block in blocks))
+
     def skip(self, key: TensorKey, reason: str) -> None:
         self.skipped[key.op_name] = reason
         self.tensors[key.op_name] = self.tensors.get(key.op_name, 0) - 1
 
     def _add(self, path: str, size: int | None, *, bound: bool = False) -> None:
         folder = path.rpartition("/")[0]
-        self.files.append(FileEntry(path, size, self._iterations.get(folder), bound))
+        self._entries[path] = FileEntry(path, size, self._iterations.get(folder), bound)

@@ -1,9 +1,9 @@
-"""Write records as a MindSpore dump tree: CPU, GPU, and Ascend in O0/O1.
+"""Write records as a dump tree: MindSpore's own, or one of the graph engine.
 
-What goes where says `workbench.dump.mindspore_tree`. Promises (`tests/dump/test_writer.py`): every
-file appears whole under its final name or not at all, no name leaves the root, and the same records
-give the same tree, byte for byte. Files keep the user's own permissions; MindSpore's 0400 would only
-make them hard to delete.
+What goes where say `workbench.dump.mindspore_tree` and `workbench.dump.ge_tree`. Promises
+(`tests/dump/test_writer.py`, `tests/dump/test_writer_ge.py`): every file appears whole under its final name
+or not at all, no name leaves the root, and the same records give the same tree, byte for byte. Files keep
+the user's own permissions; MindSpore's 0400 would only make them hard to delete.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
+from workbench.dump.container_writer import write_container
+from workbench.dump.ge_statistic import ge_statistics_of
+from workbench.dump.ge_tree import GeTree
 from workbench.dump.mindspore_tree import VERSION, Clock, Content, Target, Tree
 from workbench.dump.npy import write_npy
 from workbench.dump.statistic import statistics_of
@@ -22,8 +25,13 @@ from workbench.dump.statistic import statistics_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.container_blocks import Container
+    from workbench.dump.ge_tree import GeTarget
     from workbench.dump.mindspore_tree import Device
     from workbench.graph.nodes import Graph
 
@@ -75,6 +83,49 @@ def write(
     check_net_name(plan.net_name)
     _check(root)
     tree = Tree(plan, (graph,), Target(device, version, config_text), clock or Clock(), _Disk(root))
+    _take(tree, records, root, progress)
+    return root
+
+
+def write_ge(
+    records: Iterable[TensorRecord],
+    plan: DumpPlan,
+    root: str | Path,
+    *,
+    graph: Graph,
+    target: GeTarget,
+    progress: Progress | None = None,
+    clock: Clock | None = None,
+) -> Path:
+    """Write the records that the plan wants as the graph engine does; return ``root``.
+
+    Parameters
+    ----------
+    records : iterable of TensorRecord
+        Those of an operator one after the other, inputs first, slots rising. Parameters leave no
+        dump. A label with a format states how the data lie already.
+    root, progress, clock
+        As of `write`.
+    graph : Graph
+        Numbers tasks and tells tensors that are the same memory.
+    target : GeTarget
+        Whose tree it is.
+
+    Raises
+    ------
+    FormatError
+        As `write`, or a number format has no known packing.
+    """
+    root = Path(root)
+    _check(root)
+    tree = GeTree(plan, graph, target, clock or Clock(), _Disk(root))
+    _take(tree, records, root, progress)
+    return root
+
+
+def _take(
+    tree: Tree | GeTree, records: Iterable[TensorRecord], root: Path, progress: Progress | None
+) -> None:
     count = itertools.count(1)
 
     def done(key: TensorKey) -> None:
@@ -86,7 +137,6 @@ def write(
     except OSError as error:
         message = f"dump folder must be writable, got {str(error.filename or root)!r}"
         raise FormatError(f"{message} ({error.strerror})") from error
-    return root
 
 
 def check_net_name(net_name: str) -> None:
@@ -142,6 +192,15 @@ class _Disk:
         if stored.shape != array.shape:  # a sample of its first elements
             array = array.reshape(-1)[: stored.shape[0]]
         self._whole(self._root / path, lambda file: write_npy(file, array, stored.dtype))
+
+    def container(
+        self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
+    ) -> None:
+        if container is not None:
+            self._whole(self._root / path, lambda file: write_container(file, container, payload))
+
+    def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
+        return {} if content.array is None else ge_statistics_of(content.array, dialect)
 
     def skip(self, key: TensorKey, reason: str) -> None:
         pass

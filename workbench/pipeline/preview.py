@@ -1,7 +1,7 @@
 """Preview: what a configuration will write of a graph, and what it will not, before any run.
 
-For the trees that the simulated device writes, names and bytes are exact (``exact`` says so): the
-same seed gives the same timestamps. For all others they are as near as a graph comes.
+Names and bytes are those that the simulated device writes with the same seed; ``exact`` says so. Where
+it is false, ``doubts`` say why they are only as near as a graph comes.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.dump.choice import dumped_iterations
-from workbench.dump.containers import TREES, predict_containers
+from workbench.dump.containers import predict_containers
 from workbench.dump.cost import SlowDown, slow_down
+from workbench.dump.ge_tree import runs_alone
 from workbench.dump.mindspore_tree import VERSION, Clock, Target
 from workbench.dump.preview import Forecast, predict_tree
 from workbench.dump.writer import check_net_name
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
-from workbench.pipeline.simulate import PLATFORMS
+from workbench.pipeline.simulate import PLATFORMS, SIMULATED, ge_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,6 +103,7 @@ def preview(
         iterations=iterations,
         seed=seed,
         target=target,
+        config=config,
     )
     unknown = run_only(config.check(context))
     notes = (f"only the run knows {path}; it may dump otherwise" for path in unknown)
@@ -117,8 +119,12 @@ def preview_plan(
     iterations: int = 1,
     seed: int = 0,
     target: Target,
+    config: Config | None = None,
 ) -> Preview:
-    """Predict what a plan writes on a surface; see `preview`."""
+    """Predict what a plan writes on a surface; see `preview`.
+
+    ``target`` counts where MindSpore writes the tree itself; ``config`` is what the plan came from.
+    """
     _check(graphs, surface)
     numbers = dumped_iterations(plan, iterations, context.device)
     if plan.ranks is not None and context.rank not in plan.ranks:
@@ -129,7 +135,10 @@ def preview_plan(
         check_net_name(plan.net_name)
         forecast = predict_tree(graphs, plan, told, target=target, clock=Clock(seed))
     else:
-        forecast = predict_containers(graphs[0], plan, told, surface, _places(context))
+        given = config or plan
+        engine = ge_target(surface, given, plan, graphs[0], iterations, context)
+        engine = engine._replace(version=target.version)
+        forecast = predict_containers(graphs[0], plan, told, engine, Clock(seed))
     if closed:
         forecast = Forecast(silent=forecast.silent)
     each = largest_iteration(forecast.files)
@@ -155,8 +164,8 @@ def _check(graphs: Sequence[Graph], surface: str) -> None:
     if not graphs:
         message = "graph must be given for a preview, got none"
         raise GraphError(message)
-    if surface not in PLATFORMS and surface not in TREES:
-        message = f"surface must be one of {[*PLATFORMS, *TREES]}, got {surface!r}"
+    if surface not in SIMULATED:
+        message = f"surface must be one of {list(SIMULATED)}, got {surface!r}"
         raise GraphError(message)
     if surface in PLATFORMS and graphs[0].dialect == "ge":
         message = f"graph must be traced or MindSpore's for surface {surface}, got one of GE"
@@ -172,13 +181,6 @@ def _no_forecast(plan: DumpPlan, surface: str) -> str:
     if plan.files == "pt":
         return "operators that are captured one by one are named while they are captured"
     return ""
-
-
-def _places(context: Context) -> dict[str, str]:
-    """What is known of the folders."""
-    world = context.variable("WORLD_SIZE") or str(context.rank + 1 if context.rank else 1)
-    rank = f"worldsize{world}_global_rank{context.rank}"
-    return {"device_id": str(context.device), "world": rank}
 
 
 def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[str]:
@@ -215,7 +217,14 @@ def _notes(
         yield "MindSpore may number operators in file names otherwise than in this graph file"
     if surface == "mindspore-gpu":
         yield "a GPU also writes the constants once, under numbers that the graph does not show"
-    if plan.single_op:
+    if surface not in PLATFORMS and graphs[0].dialect != "ge":
+        yield (
+            "the graph engine renames, fuses and removes operators: a ge_proto_*_Build.txt shows "
+            "those that run on a real device"
+        )
+    if runs_alone(plan, surface):
+        yield "the form dumps operators that run outside a model: shown is each of the graph alone"
+    elif plan.single_op:
         yield "operators that run outside a model are dumped as well, which no graph shows"
     if surface == "tensorflow":
         yield "folders count step x (iterations_per_loop + 1); shown is one iteration a step"

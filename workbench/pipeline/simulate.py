@@ -12,8 +12,9 @@ from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.dump.choice import dumped_iterations
+from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
-from workbench.dump.writer import write
+from workbench.dump.writer import write, write_ge
 from workbench.run.faults import Fault, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
 from workbench.run.numeric import PROFILES
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.config.config import Config
+    from workbench.config.context import Context
     from workbench.core.tensors import TensorRecord
     from workbench.dump.mindspore_tree import Device
     from workbench.dump.writer import Progress
@@ -38,7 +40,13 @@ PLATFORMS: dict[str, Device] = {
     "mindspore-cpu": "CPU",
     "mindspore-gpu": "GPU",
 }
-"""Surfaces whose trees can be written, with the platform that writes them."""
+"""Surfaces whose trees MindSpore writes itself, with the platform that writes them."""
+
+SIMULATED = (*PLATFORMS, *TREES)
+"""Surfaces whose trees can be written; those of `TREES` the graph engine writes."""
+
+KINDS = {"acl": ("data", "watch")}
+"""Kinds of dump that are written, where there are more than ``data``."""
 
 
 def simulate(
@@ -69,8 +77,8 @@ def simulate(
     device : str
         ``reference``, or a key of `workbench.run.numeric.PROFILES` (``910a``, ``a2``, …).
     surface : str, optional
-        ``mindspore-cpu`` (the default of the reference), ``mindspore-o0o1`` (that of an NPU) or
-        ``mindspore-gpu``.
+        One of `SIMULATED`; ``mindspore-cpu`` for the reference and ``mindspore-o0o1`` for an NPU if
+        left out.
     faults : sequence of Fault or text
         Defects planted in the NPU, as `workbench.run.faults.parse_fault` spells them.
     seed : int
@@ -94,21 +102,33 @@ def simulate(
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     _check(device, planted, precision_mode, iterations)
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
-    plan, platform, text = _lower(config, surface, out)
+    plan, form = _lower(config, surface, out)
     wanted = dumped_iterations(plan, iterations)
+    if plan.ranks is not None and 0 not in plan.ranks:
+        wanted = []
     run: Run = partial(run_reference, graph, feeds)
     if device != REFERENCE:
         run = partial(run_npu, graph, feeds, profile=device, seed=seed)
         run = partial(run, precision_mode=precision_mode, faults=planted)
-    return write(
-        chain.from_iterable(run(iteration=iteration) for iteration in wanted),
-        plan,
-        out,
-        graph=faulty_graph(graph, planted),  # what the device compiled is what its IR shows
-        device=platform,
-        config_text=text,
-        progress=progress,
-        clock=Clock(seed),
+    records = chain.from_iterable(run(iteration=iteration) for iteration in wanted)
+    compiled = faulty_graph(graph, planted)  # what the device compiled is what its IR shows
+    if surface in PLATFORMS:
+        text = None
+        if form is not None:
+            text = form.decoded.text if form.decoded else form.to_text()
+        return write(
+            records,
+            plan,
+            out,
+            graph=compiled,
+            device=PLATFORMS[surface],
+            config_text=text,
+            progress=progress,
+            clock=Clock(seed),
+        )
+    target = ge_target(surface, form or plan, plan, compiled, iterations)
+    return write_ge(
+        records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
     )
 
 
@@ -130,21 +150,68 @@ def _check(
 
 def _lower(
     config: DumpPlan | Config | str | Path, surface: str, out: str | Path
-) -> tuple[DumpPlan, Device, str | None]:
-    """Return the plan, the device whose files are written, and the text of the form."""
-    if surface not in PLATFORMS:
-        message = f"surface must be one of {list(PLATFORMS)}, got {surface!r}"
+) -> tuple[DumpPlan, Config | None]:
+    """Return the plan and the form, if there is one; raises ConfigError for what is not simulated."""
+    if surface not in SIMULATED:
+        message = f"surface must be one of {list(SIMULATED)}, got {surface!r}"
         raise ConfigError([Problem("surface", "error", "", message)])
     if isinstance(config, DumpPlan):
-        plan, text = config, None
+        plan, form = config, None
     else:
         from workbench.config import get, load  # pydantic
 
-        form = load(config, surface) if isinstance(config, str | Path) else config
-        plan = replace(form, surface=get(surface)).plan(out=str(out))
-        text = form.decoded.text if form.decoded else form.to_text()
-    if plan.kind != "data":
+        loaded = load(config, surface) if isinstance(config, str | Path) else config
+        if loaded.surface.product != get(surface).product:
+            message = f"surface must be that of the form, {loaded.surface.name}, got {surface!r}"
+            fix = "convert the form first"
+            raise ConfigError([Problem("surface", "error", "", message, fix)])
+        form = replace(loaded, surface=get(surface))
+        plan = form.plan(out=str(out))
+    if plan.kind not in KINDS.get(surface, ("data",)):
         message = f"kind of dump must be 'data' for the simulated device, got {plan.kind!r}"
         fix = "it does not write overflow and exception dumps yet; set op_debug_mode to 0"
         raise ConfigError([Problem("kind", "error", "", message, fix)])
-    return plan, PLATFORMS[surface], text
+    if plan.files == "pt":
+        message = "mode must be 'max-autotune' for the simulated device, got one that captures"
+        fix = "operators that are captured one by one are named by the framework's own run"
+        raise ConfigError([Problem("files", "error", "config.mode", message, fix)])
+    return plan, form
+
+
+def ge_target(
+    surface: str,
+    config: Config | DumpPlan,
+    plan: DumpPlan,
+    graph: Graph,
+    iterations: int,
+    context: Context | None = None,
+) -> GeTarget:
+    """Say whose tree the graph engine writes.
+
+    ``config`` is what `plan` was made from. MindSpore O2's files for AscendCL name the folder of the
+    form and not the one that takes its place, so that trees are the same wherever they are written.
+    """
+    from workbench.config import Config, get  # pydantic
+
+    given = get(surface)
+    if isinstance(config, DumpPlan):
+        config = Config(given, given.from_plan(config).data)
+    context = config.context(context)
+    device = context.device
+    world = context.variable("WORLD_SIZE") or str(context.rank + 1 if context.rank else 1)
+    target = GeTarget(surface, device, f"worldsize{world}_global_rank{context.rank}")
+    left_out = plan.devices is not None and device not in plan.devices
+    if surface != "mindspore-o2" or left_out:
+        return target
+    names = [op.name for op in graph.ops]
+    return target._replace(form=partial(_acl_form, config, context, names), steps=iterations)
+
+
+def _acl_form(
+    config: Config, context: Context, operators: Sequence[str], step: int
+) -> Mapping[str, str]:
+    """Files that tell AscendCL what to dump of a step."""
+    from workbench.config.mindspore.acl_steps import acl_dump_files
+
+    files = acl_dump_files(config.settings, context, [step], operators)
+    return {name: text for name, (text,) in files.items() if name.startswith("acl_dump")}

@@ -1,0 +1,162 @@
+"""Tensors on their way into a container: how they lie on the device, and where in its memory."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.core.errors import FormatError
+from workbench.core.formats import FORMATS
+from workbench.core.relayout import to_device
+from workbench.dump.container_blocks import Block, Container, Origin, element_count
+from workbench.dump.data_types import DATA_TYPES, PACKED, PLAIN, data_type_of, encode, packed_bytes
+from workbench.dump.device_layout import Lie, device_lie, host_lie
+from workbench.graph.nodes import Param, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.data_types import DataType
+    from workbench.dump.mindspore_tree import Content
+    from workbench.graph.nodes import Graph, Op, Operand
+
+_BASE, _ALIGNED = 0x12C0_4000_0000, 512
+_LARGEST = 1 << 60
+"""Elements that no file holds; a graph that states more is broken."""
+
+_DEFAULT = "DefaultFormat"
+_STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.how in (PLAIN, PACKED)}
+"""Number formats by the names that ml_dtypes gives them."""
+
+
+class Piece(NamedTuple):
+    """A tensor that is dumped; ``size`` is its bytes, ``None`` if they or its type are unknown."""
+
+    record: TensorRecord
+    content: Content
+    lie: Lie
+    row: DataType | None
+    size: int | None
+    address: int = 0
+
+    def laid(self) -> NDArray[Any] | None:
+        """Elements in the order in which they lie on the device; ``None`` if nothing is computed."""
+        array, lie = self.content.array, self.lie
+        if array is None or lie.format == lie.host_format or self.record.label.format != _DEFAULT:
+            return array
+        return to_device(array, lie.host_format, lie.format, groups=lie.groups)
+
+    @property
+    def dtype(self) -> str:
+        """Name of the number format."""
+        return self.row.name if self.row is not None else self.content.spec.dtype
+
+
+class Memory:
+    """Addresses of a model's tensors: each has its own, the same in every iteration."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._sources: dict[tuple[str, int], Operand] = {}
+        for number, op in reversed(list(enumerate(graph.ops))):
+            for slot, operand in enumerate(op.flat_inputs()):
+                if isinstance(operand, Value | Param):
+                    self._sources[f"input {op.name}", slot] = operand
+            for slot in range(len(op.outputs)):
+                self._sources[f"output {op.name}", slot] = Value(number, slot)
+        self._given: dict[Any, int] = {}
+        self._next = _BASE
+
+    def address(self, record: TensorRecord, size: int) -> int:
+        """Address of a tensor of so many bytes; an input has that of the output it comes from."""
+        place = f"{record.key.io} {record.key.op_name}", record.key.slot
+        source: Any = self._sources.get(place, place)
+        if source not in self._given:
+            self._given[source] = self._next
+            self._next += -(-size // _ALIGNED) * _ALIGNED
+        return self._given[source]
+
+
+def piece_of(
+    record: TensorRecord, content: Content, op: Op | None, memory: Memory, *, host_format: bool
+) -> Piece:
+    """Say how the device holds a tensor; graphs of GE state it themselves."""
+    spec, label = content.spec, record.label
+    row = _row(label.dtype or spec.dtype)
+    if label.format != _DEFAULT:
+        lie = Lie(label.format, label.shape, host_format=host_lie(spec.shape).format)
+    elif host_format:
+        lie = host_lie(spec.shape)
+    else:
+        lie = device_lie(op, record.key.io, record.key.slot, spec)
+    size = None
+    if row is not None and lie.shape is not None and min(lie.shape, default=0) >= 0:
+        elements = element_count(lie.shape)
+        size = packed_bytes(row, elements) if elements < _LARGEST else None
+    address = memory.address(record, size) if size else 0
+    return Piece(record, content, lie, row, size, address)
+
+
+@cache
+def _row(dtype: str) -> DataType | None:
+    try:
+        return data_type_of(dtype)
+    except FormatError:
+        return _STORED.get(dtype)
+
+
+def container_of(
+    pieces: Sequence[Piece], op_name: str, time: int
+) -> tuple[Container | None, Iterator[NDArray[np.uint8]]]:
+    """Return an operator's container and its payload, made when it is taken.
+
+    ``None`` if a size is unknown. Tensors that are left out leave no gap: slots are counted anew, as
+    the device writer does.
+    """
+    blocks: list[Block] = []
+    slots = {"input": count(), "output": count()}
+    for piece in pieces:
+        if piece.size is None or piece.row is None:
+            return None, iter(())
+        slot = next(slots[piece.record.key.io])
+        blocks.append(_block(piece, slot, piece.row.number, piece.size))
+    return Container(tuple(blocks), dump_time=time, op_name=op_name), map(_bytes, pieces)
+
+
+def _block(piece: Piece, slot: int, data_type: int, size: int) -> Block:
+    key, lie, spec = piece.record.key, piece.lie, piece.content.spec
+    code = _code(lie.format)
+    origin = None
+    if key.io == "output":
+        origin = Origin(key.op_name, key.slot, data_type, _code(lie.host_format))
+    return Block(
+        key.io,
+        slot,
+        size,
+        data_type,
+        code,
+        lie.shape,
+        spec.shape,
+        sub_format=lie.groups if lie.groups > 1 else 0,
+        address=piece.address,
+        origin=origin,
+    )
+
+
+@cache
+def _code(name: str) -> int:
+    """Number of a format; ND for those without one."""
+    row = FORMATS.get(name)
+    return row.code if row is not None and row.code >= 0 else FORMATS["ND"].code
+
+
+def _bytes(piece: Piece) -> NDArray[np.uint8]:
+    array = piece.laid()
+    if array is None or piece.row is None:
+        message = f"tensor must be computed before it is written, got none of {piece.record.key}"
+        raise FormatError(message)
+    return encode(piece.row, array)

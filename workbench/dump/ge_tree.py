@@ -1,0 +1,414 @@
+"""How the trees of the graph engine grow: every name, folder, container and table, from records.
+
+`GeTree` decides what each operator becomes; a `GeSink` writes it or counts it, as for MindSpore's own
+trees (`workbench.dump.mindspore_tree`). Folders are those of the device writer ``dump_task.cpp``, of
+MindSpore's ``ascend_dump.cc`` up to 2.6 and of torchair. What only a device knows is made up and the
+same for the same seed: times come from the clock, tasks are numbered in the order of the graph, memory is
+given out in the order of use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from workbench.core.dtypes import dtype
+from workbench.core.errors import FormatError
+from workbench.core.tensors import TensorRecord, TensorSpec
+from workbench.dump.choice import Choice
+from workbench.dump.ge_names import GeName, format_ge_name
+from workbench.dump.ge_pieces import Memory, Piece, container_of, piece_of
+from workbench.dump.ge_statistic import format_ge_statistics
+from workbench.dump.mapping import renamed
+from workbench.dump.mindspore_tree import (
+    CONTROL,
+    CONTROL_FLOW,
+    PARAMETER,
+    VERSION,
+    WIDENED,
+    Content,
+    Sink,
+    is_stored,
+)
+from workbench.dump.names import NameParts, dtype_word, sanitize
+from workbench.dump.statistic import StatisticRow, categories_of, format_header, format_row
+from workbench.graph.nodes import Value
+from workbench.ir.ge_ops import never_dumps
+from workbench.run.executor import operator_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import Io, TensorKey
+    from workbench.dump.container_blocks import Container
+    from workbench.dump.mindspore_tree import Clock
+    from workbench.graph.nodes import Graph
+
+
+class Folders(NamedTuple):
+    """Folder of one iteration below the dump's own, and how a model is called there."""
+
+    path: str
+    model: str
+
+
+_MODEL = "{time}/{device}/{model}/{model_id}/{iteration}"
+
+TREES: dict[str, Folders] = {
+    "mindspore-o2": Folders("{step}/{time}/{device}/{model}/{model_id}/{step}", "kernel_graph{id}"),
+    "mindspore-ge": Folders(_MODEL, "kernel_graph{id}"),
+    "tensorflow": Folders(_MODEL, "ge_default_{time}_{id}"),
+    "torchair": Folders(f"{{world}}/{_MODEL}", "ge_default_{time}_{id}"),
+    "acl": Folders(_MODEL, "{graph}"),
+}
+"""Surface → folders. A step is counted from the start of the run, an iteration from the form's first."""
+
+ALONE = "{time}/{device}"
+"""Folder of operators that run outside a model."""
+
+DEVICE_CATEGORIES = frozenset(
+    ("max", "min", "avg", "nan count", "negative inf count", "positive inf count")
+)
+"""Statistics in the device's own table; for any other choice the host prints one."""
+
+_FEEDS = frozenset(("Data", "RefData", "AippData"))
+_STREAM = 1
+
+
+class GeTarget(NamedTuple):
+    """Whose tree it is.
+
+    ``world`` is torchair's folder of a rank. ``form`` gives the files that MindSpore O2 writes for
+    AscendCL before a step, by name; ``steps`` is how many steps run. ``version`` is MindSpore's.
+    """
+
+    surface: str
+    device: int = 0
+    world: str = "worldsize1_global_rank0"
+    form: Callable[[int], Mapping[str, str]] | None = None
+    steps: int = 0
+    version: str = VERSION
+
+
+class GeSink(Sink, Protocol):
+    """Where a tree goes to."""
+
+    def container(
+        self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
+    ) -> None:
+        """Take a container; ``None`` if a size is unknown. ``payload`` is made when it is read."""
+        ...
+
+    def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
+        """Figures that the device computes of a tensor as it lies there, under column titles."""
+        ...
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A folder of one iteration, and the lines of its tables."""
+
+    path: str
+    rows: list[str] = field(default_factory=list)
+    mapping: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+
+class _Unwritten(NamedTuple):
+    """Source of memory that nobody has written: zeros."""
+
+    stated: TensorSpec
+
+    def spec(self) -> TensorSpec:
+        return self.stated
+
+    def array(self) -> NDArray[np.generic]:
+        return np.zeros(self.stated.shape or (), dtype(self.stated.dtype).storage)
+
+
+class GeTree:
+    """A tree while it grows; ``choice`` tells which operators the plan means.
+
+    ``fed`` are data operators that are dumped because they feed a chosen one (torchair).
+    """
+
+    def __init__(
+        self, plan: DumpPlan, graph: Graph, target: GeTarget, clock: Clock, sink: GeSink
+    ) -> None:
+        self._plan, self._graph, self._target = plan, graph, target
+        self._clock, self._sink = clock, sink
+        self._blocks = (graph, *graph.subgraphs)
+        self.choice = Choice(plan, self._blocks)
+        self.fed = (
+            _fed(self._blocks, self.choice) if plan.select and _is_torchair(target) else set()
+        )
+        names = dict.fromkeys(op.name for block in self._blocks for op in block.ops)
+        self._tasks = {name: number for number, name in enumerate(names, 1)}
+        self._ops = {op.name: op for block in reversed(self._blocks) for op in reversed(block.ops)}
+        self._npy = plan.files == "npy" and target.surface.startswith("mindspore")
+        self._categories = categories_of(target.version, plan.statistics)
+        self._memory = Memory(graph)
+        self._time = _time(clock.now)
+        self._leaves: dict[int, _Leaf] = {}
+        self._watched: dict[str, list[TensorRecord]] = {}
+
+    def take(
+        self, records: Iterable[TensorRecord], done: Callable[[TensorKey], None] | None = None
+    ) -> None:
+        """Hand operators on in their order, and the tables even if the records end in an error.
+
+        ``done`` is told of every tensor that was wanted. An operator is handed on when all its
+        records have come.
+        """
+        step = -1
+        try:
+            for group in _operators(records):
+                iteration = group[0].key.iteration
+                if iteration - self._plan.initial_iteration != step:
+                    step = iteration - self._plan.initial_iteration
+                    self._form(step)
+                for wanted in self._dumps(group):
+                    self._operator(wanted, iteration)
+                    if done is not None:
+                        for record in wanted:
+                            done(record.key)
+            self._form(self._target.steps - 1)
+        finally:
+            self._finish()
+
+    def wants(self, key: TensorKey) -> bool:
+        """Whether a tensor of an operator that is dumped is dumped, too."""
+        if key.op_name in self.fed or self._plan.kind == "watch":
+            return key.io == "output"
+        barred = self.choice.bars(key.op_name, key.op_type, key.io, key.slot)
+        return key.io in self._plan.io and not barred
+
+    def silence(self, op_name: str) -> str:
+        """Why an operator leaves no dump whatever is asked for; empty if it can leave one."""
+        op = self._ops.get(op_name)
+        if op is None or op_name in self.fed:
+            return ""
+        if self._graph.dialect == "ge":
+            return never_dumps(op)
+        return CONTROL if op.op_type in CONTROL_FLOW else ""
+
+    def _form(self, step: int) -> None:
+        if self._target.form is not None and step >= 0:
+            for name, text in self._target.form(step).items():
+                self._sink.text(name, text)
+
+    def _dumps(self, group: list[TensorRecord]) -> Iterator[list[TensorRecord]]:
+        """Yield what is dumped after an operator: its own tensors, or those that are watched."""
+        key = group[0].key
+        if key.op_type == PARAMETER or self.silence(key.op_name):
+            return
+        own = [record for record in group if self.wants(record.key)]
+        watched = self._plan.watched if self._plan.kind == "watch" else ()
+        if key.op_name in watched:
+            self._watched[key.op_name] = own
+        chosen = key.op_name in self.fed or self.choice.selects(key.op_name, key.op_type)
+        if key.iteration not in self._plan.iterations:
+            return
+        if key.op_name in watched or (chosen and self._plan.kind != "watch"):
+            yield own
+        elif chosen and not key.op_type.startswith("Hcom"):
+            yield from map(self._memory_of, watched)
+
+    def _memory_of(self, name: str) -> list[TensorRecord]:
+        """Outputs of a watched operator as they lie in memory: zeros before it has run."""
+        op = self._ops.get(name)
+        if name not in self._watched and op is not None and not self.silence(name):
+            there = op.device_outputs or op.outputs
+            self._watched[name] = [
+                TensorRecord(
+                    operator_key(self._graph, op, "output", slot, 0), spec, _Unwritten(here)
+                )
+                for slot, (spec, here) in enumerate(zip(there, op.outputs, strict=False))
+            ]
+        return self._watched.get(name, [])
+
+    def _operator(self, records: Sequence[TensorRecord], iteration: int) -> None:
+        """Hand one operator on; the device writes no file of no bytes."""
+        pieces = [piece for record in records if (piece := self._piece(record)) is not None]
+        if all(piece.size == 0 for piece in pieces):
+            return
+        first = pieces[0].record
+        leaf = self._leaf(iteration)
+        stamp = first.timestamp_us or self._clock.tick()
+        name = self._name(first, stamp)
+        while format_ge_name(name) in leaf.names:
+            name = name._replace(timestamp=self._clock.tick())
+        leaf.names.add(format_ge_name(name))
+        if self._npy:
+            self._tensors(leaf, name, pieces)
+            return
+        if self._plan.saved == "statistic":
+            self._statistics(leaf, name, pieces)
+            return
+        container, payload = container_of(pieces, first.key.op_name, name.timestamp)
+        path = f"{leaf.path}/{self._fitting(leaf, format_ge_name(name))}"
+        self._sink.container(path, container, payload)
+
+    def _piece(self, record: TensorRecord) -> Piece | None:
+        content = self._sink.content(record)
+        if content is None:
+            return None
+        op = self._ops.get(record.key.op_name)
+        return piece_of(record, content, op, self._memory, host_format=self._plan.host_format)
+
+    def _name(self, record: TensorRecord, stamp: int) -> GeName:
+        key = record.key
+        task = record.task_id or self._tasks.get(key.op_name, 0)
+        stream = record.stream_id or _STREAM
+        name = GeName("tensors", key.op_type, key.op_name, stamp, task, stream)
+        if "\0" in key.op_type + key.op_name:
+            message = f"type and name of an operator must fit a file name, got {key.op_name!r}"
+            raise FormatError(message)
+        return name
+
+    def _statistics(self, leaf: _Leaf, name: GeName, pieces: Iterable[Piece]) -> None:
+        """Hand an operator's table on: the device's own, or that of the host with chosen columns."""
+        chosen = set(self._plan.statistics) != DEVICE_CATEGORIES
+        dialect = "ge-kfc" if chosen else "ge"
+        rows, slots = [], {"input": count(), "output": count()}
+        for piece in pieces:
+            io = piece.record.key.io
+            parts = _parts(name, io, next(slots[io]), piece.lie.format, piece.dtype)
+            spec = TensorSpec(piece.dtype, piece.lie.shape)
+            content = Content(spec, piece.size or 0, piece.laid())
+            figures = self._sink.device_figures(content, dialect)
+            rows.append(StatisticRow(parts, content.nbytes, spec.shape or (), dict(figures)))
+        text = format_ge_statistics(rows, self._plan.statistics, dialect)
+        file = format_ge_name(name._replace(kind="statistics"))
+        self._sink.table(f"{leaf.path}/{self._fitting(leaf, file)}", text.splitlines(keepends=True))
+
+    def _tensors(self, leaf: _Leaf, name: GeName, pieces: Iterable[Piece]) -> None:
+        """Hand tensors on one by one: npy files, rows of statistics."""
+        plan = self._plan
+        base = format_ge_name(name)
+        for piece in pieces:
+            key, spec = piece.record.key, piece.content.spec
+            word = dtype_word(spec.dtype, "Ascend")
+            if piece.size == 0:
+                continue
+            if plan.saved != "tensor":
+                leaf.rows.append(self._row(name, piece))
+            if plan.saved != "statistic":
+                stored = WIDENED.get(spec.dtype, spec.dtype)
+                if not is_stored(stored):
+                    reason = f"MindSpore writes no npy file of type {spec.dtype or 'unknown'}"
+                    self._sink.skip(key, reason)
+                    continue
+                file = f"{base}.{key.io}.{key.slot}.{piece.lie.format}.{word}.npy"
+                path = f"{leaf.path}/{self._fitting(leaf, file)}"
+                self._sink.tensor(path, piece.content, TensorSpec(stored, spec.shape))
+
+    def _row(self, name: GeName, piece: Piece) -> str:
+        key, content = piece.record.key, piece.content
+        parts = _parts(name, key.io, key.slot, piece.lie.format, content.spec.dtype)
+        figures = self._sink.figures(content, self._categories)
+        return format_row(
+            parts, content.spec, content.nbytes, figures, self._categories,
+            version=self._target.version,
+        )  # fmt: skip
+
+    def _fitting(self, leaf: _Leaf, name: str) -> str:
+        """Return the name itself, or the number that replaces one that is too long.
+
+        The number of a container depends on its folder; here that is the one below the dump's own,
+        so that trees are the same wherever they are written.
+        """
+        way = renamed("mindspore" if self._npy else "adump", name, leaf.path, self._clock.random)
+        if way is None:
+            return name
+        leaf.mapping.append(way[1])
+        return way[0]
+
+    def _leaf(self, iteration: int) -> _Leaf:
+        if iteration not in self._leaves:
+            leaf = self._leaves[iteration] = _Leaf(self._folder(iteration))
+            self._sink.leaf(leaf.path, iteration)
+        return self._leaves[iteration]
+
+    def _folder(self, iteration: int) -> str:
+        target, graph = self._target, self._graph
+        folders = TREES[target.surface]
+        by_step = target.surface == "mindspore-o2"  # AscendCL is set up anew before every step
+        number = graph.graph_id + 1
+        named = "{graph}" if graph.dialect == "ge" else folders.model
+        path = ALONE if runs_alone(self._plan, target.surface) else folders.path
+        filled = path.format(
+            time=_time(self._clock.now) if by_step else self._time,
+            device=target.device,
+            world=target.world,
+            model=sanitize(named.format(time=self._time, id=number, graph=graph.name)),
+            model_id=number,
+            step=iteration - self._plan.initial_iteration,
+            iteration=iteration,
+        )
+        return "/".join(level for level in filled.split("/") if level)
+
+    def _finish(self) -> None:
+        for leaf in self._leaves.values():
+            if leaf.rows:
+                lines = [format_header(self._categories), *leaf.rows]
+                self._sink.table(f"{leaf.path}/statistic.csv", lines)
+            if leaf.mapping:
+                self._sink.text(f"{leaf.path}/mapping.csv", "".join(leaf.mapping))
+
+
+def runs_alone(plan: DumpPlan, surface: str) -> bool:
+    """Whether a form means operators outside models: AscendCL's switch for them, and no list."""
+    return surface == "acl" and plan.single_op and not plan.select
+
+
+def _parts(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NameParts:
+    task, stream = name.task_id or 0, name.stream_id or 0
+    return NameParts(
+        name.op_type, name.op_name, task, stream, name.timestamp, io, slot, form, dtype
+    )
+
+
+def _is_torchair(target: GeTarget) -> bool:
+    return target.surface == "torchair"
+
+
+def _time(now: int) -> str:
+    """Name of a folder: year to second of a time in microseconds."""
+    return f"{datetime.fromtimestamp(now // 1_000_000, UTC):%Y%m%d%H%M%S}"
+
+
+def _operators(records: Iterable[TensorRecord]) -> Iterator[list[TensorRecord]]:
+    """Part records by operator: inputs, then outputs, slots rising."""
+    group: list[TensorRecord] = []
+    for record in records:
+        if group and not _continues(group[-1].key, record.key):
+            yield group
+            group = []
+        group.append(record)
+    if group:
+        yield group
+
+
+def _continues(last: TensorKey, key: TensorKey) -> bool:
+    same = (last.op_name, last.op_type, last.iteration) == (key.op_name, key.op_type, key.iteration)
+    return same and (last.io, last.slot) < (key.io, key.slot)
+
+
+def _fed(blocks: Iterable[Graph], choice: Choice) -> set[str]:
+    """Data operators that feed a chosen operator."""
+    return {
+        block.ops[operand.op].name
+        for block in blocks
+        for op in block.ops
+        if choice.selects(op.name, op.op_type)
+        for operand in op.flat_inputs()
+        if isinstance(operand, Value) and block.ops[operand.op].op_type in _FEEDS
+    }
