@@ -39,6 +39,10 @@ _HOSTS = ("NCHW", "NHWC", "HWCN", "CHWN", "NCDHW", "NDHWC", "DHWCN", "DHWNC", "N
 """Formats that an original shape can be meant in, in the order of trial."""
 
 
+_CHANNEL_FIRST = {4: "NCHW", 5: "NCDHW"}
+"""What ND is read as."""
+
+
 class Layout(NamedTuple):
     """How elements lie: the format, the shape there, and groups of channels."""
 
@@ -49,11 +53,15 @@ class Layout(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Way of a tensor to a host format: off the device to ``origin`` (if it has blocks), then permuted."""
+    """Way of a tensor to a host format: off the device to ``origin`` (if it has blocks), then permuted.
+
+    ``doubt`` names another host format that the original shape could be meant in.
+    """
 
     source: Layout
     origin: Layout
     order: tuple[int, ...]
+    doubt: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -103,12 +111,22 @@ def find_route(source: Layout, original: tuple[int, ...] | None, target: str) ->
     if not original or min(original) < 0:
         got = "none" if not original else str(original)
         raise FormatError(f"original shape must be stated for {row.name}, got {got}")
-    for host in (target, *(one for one in _HOSTS if one != target)):
-        if fits(source, original, host):
-            order = permutation(host, target, len(original))
-            return Route(source, Layout(host, original), order)
-    problem = f"original shape must become {source.shape} in {row.name} from any host format"
-    raise FormatError(f"{problem}, got {original}")
+    hosts = (one for one in (target, *_HOSTS) if fits(source, original, one))
+    host = next(hosts, None)
+    if host is None:
+        problem = f"original shape must become {source.shape} in {row.name} from any host format"
+        raise FormatError(f"{problem}, got {original}")
+    order = permutation(host, target, len(original))
+    others = (one for one in hosts if _extents(one, original) != _extents(host, original))
+    doubt = next(others, "") if "*" in row.device else ""
+    return Route(source, Layout(host, original), order, doubt)
+
+
+def _extents(host: str, shape: tuple[int, ...]) -> dict[str, int]:
+    axes = row_of(host).axes
+    return dict(
+        zip(_CHANNEL_FIRST.get(len(shape), "") if axes == "*" else axes, shape, strict=False)
+    )
 
 
 def fits(source: Layout, original: tuple[int, ...], host: str) -> bool:
@@ -161,7 +179,7 @@ def rearranged(
     pieces: Iterable[Array], kind: np.dtype[Any], route: Route, scratch: Scratch
 ) -> Iterator[Array]:
     """Elements of a tensor at the end of its route, in pieces along its first axis."""
-    source, origin, order = route
+    source, origin, order, _ = route
     count = math.prod(source.shape)
     if not is_plain(source.format, origin.format):
         spool = Spool(pieces, kind, count, scratch)

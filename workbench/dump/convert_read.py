@@ -54,6 +54,9 @@ def read_tensor(path: str, block: Block, target: str) -> Tensor:
             route = find_route(layout, block.original_shape, target)
         except FormatError as error:
             problems = (f"left in {format_word(block.format)}: {error}",)
+    if route is not None and route.doubt:
+        read = f"original shape {route.origin.shape} was read as {route.origin.format}"
+        problems = (f"{read}; {route.doubt} is as likely",)
     surplus = block.size - (math.prod(layout.shape) * row.bits + 7) // 8
     if surplus:
         problems = (*problems, f"{surplus} bytes behind its elements left out")

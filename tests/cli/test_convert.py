@@ -1,0 +1,98 @@
+"""``workbench convert``: what it prints where, and its exit status."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.cli import main
+from workbench.core.relayout import to_device
+from workbench.dump.container_blocks import Container
+from workbench.dump.container_writer import tensor_block, write_container
+
+NAME = "Conv2D.net_conv1.2.7.1700000000000004"
+IMAGE = np.arange(2 * 20 * 4 * 5, dtype=np.float16).reshape(2, 20, 4, 5)
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of the command."""
+    with pytest.raises(SystemExit) as end:
+        main(["convert", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return end.value.code, captured.out, captured.err
+
+
+@pytest.fixture
+def dump(tmp_path):
+    block, data = tensor_block(
+        "output", 0, to_device(IMAGE, "NCHW", "NC1HWC0"), format=3, original_shape=IMAGE.shape
+    )
+    file = io.BytesIO()
+    write_container(file, Container((block,)), [data])
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    (folder / NAME).write_bytes(file.getvalue())
+    return folder
+
+
+def test_a_folder_is_converted_as_the_options_say(capsys, dump, tmp_path):
+    out = tmp_path / "out"
+    status, shown, errors = run(capsys, dump, "--out", out, "--format", "NCHW")
+    assert (status, errors) == (0, "")
+    assert shown == f"1 files read, 1 written to {out}, 0 remarks\n"
+    assert np.array_equal(np.load(out / f"{NAME}.output.0.2x20x4x5.npy"), IMAGE)
+
+
+def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
+    status, _, _ = run(
+        capsys, dump / NAME, "--out", tmp_path / "out", "--type", "bin", "--format", "NHWC"
+    )
+    found = (tmp_path / "out" / f"{NAME}.output.0.2_4_5_20.float16.NHWC.bin").read_bytes()
+    assert status == 0
+    assert found == IMAGE.transpose(0, 2, 3, 1).tobytes()
+
+
+def test_remarks_go_to_stderr_and_the_status_stays_0(capsys, dump, tmp_path):
+    for number in range(7):
+        (dump / f"note{number}.txt").write_bytes(b"\xff" * 50)
+    status, shown, errors = run(capsys, dump, "--out", tmp_path / "out")
+    assert status == 0
+    assert shown.endswith("1 written to " + str(tmp_path / "out") + ", 7 remarks\n")
+    lines = errors.splitlines()
+    for number, line in enumerate(lines[:5]):
+        assert line.startswith(f"{dump}/note{number}.txt: byte 0")
+    assert len(lines) == 6
+    assert lines[5].startswith("… and 2 more: byte 0: header must have")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--format", "FRACTAL_Z"], "error: format must be one of NCHW"),
+        (["--type", "pt"], "error: type must be one of npy, bin, msnpy, got 'pt'"),
+    ],
+)
+def test_wrong_options_are_trouble(capsys, dump, tmp_path, options, message):
+    status, shown, errors = run(capsys, dump, "--out", tmp_path / "out", *options)
+    assert (status, shown) == (2, "")
+    assert errors.startswith(message)
+    assert errors.count("\n") == 1
+
+
+def test_a_folder_that_is_not_empty_and_a_missing_dump_are_trouble(capsys, dump, tmp_path):
+    status, _, errors = run(capsys, dump, "--out", dump)
+    assert status == 2
+    assert errors.startswith("error: folder to write must be new or empty")
+    status, _, errors = run(capsys, tmp_path / "none", "--out", tmp_path / "out")
+    assert status == 2
+    assert errors.startswith("error: dump must be a file or a folder")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_face_has_it(dump, tmp_path):
+    result = wb.convert(dump, tmp_path / "out", format="NHWC")
+    assert result.written == (f"{NAME}.output.0.2x4x5x20.npy",)
+    assert repr(result).endswith("1 files, 1 written, 0 remarks>")
