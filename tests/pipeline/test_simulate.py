@@ -1,19 +1,33 @@
 """A rehearsal writes the tree that its form asks for; values are checked by hand."""
 
 import json
+import re
 
+import dump_wire
 import numpy as np
 import pytest
 
-from workbench.config import read
+from workbench.config import new, read
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.dump.reader import load
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
-from workbench.pipeline.simulate import simulate
+from workbench.pipeline.simulate import SIMULATED, simulate
 from workbench.run.faults import Fault
+from workbench.run.npu import run_npu
+
+T = "20231114221320"
+NUMBERS = r"\d+\.1\.17000000000\d{5}"
+WHERE = {
+    "mindspore-o2": rf"(\d)/{T}/0/kernel_graph1/1/\1/",
+    "mindspore-ge": rf"{T}/0/kernel_graph1/1/(\d)/",
+    "tensorflow": rf"{T}/0/ge_default_{T}_1/1/(\d)/",
+    "torchair": rf"worldsize1_global_rank0/{T}/0/ge_default_{T}_1/1/(\d)/",
+    "acl": rf"{T}/0/(?:LeNet|MLP)/1/(\d)/",
+}
+"""Surface of the graph engine → folder of a file; the group is its iteration."""
 
 X = TensorSpec("float32", (1, 2))
 W = TensorSpec("float32", (3, 2))
@@ -218,3 +232,124 @@ def test_progress_is_passed_on(tmp_path):
     seen = []
     simulate(GRAPH, None, form(), tmp_path, progress=lambda count, name: seen.append(count))
     assert seen == [1, 2, 3, 4]
+
+
+def paths(root):
+    return sorted(path for path in root.rglob("*") if path.is_file())
+
+
+def by_hand(data, message):
+    """Elements of a block of float32 or int64 or bool in the order of the graph."""
+    dtype = {1: np.float32, 9: np.uint32, 8: np.int64, 11: np.bool_}[message["data_type"]]
+    shape = message["original_shape"].get("dim", [])
+    laid = np.frombuffer(data, dtype).reshape(message["shape"].get("dim", []))
+    form = message.get("format", 0)
+    if form == 29:
+        *lead, c1, r1, r0, c0 = laid.shape
+        laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
+    elif form == 3:
+        n, c1, h, w, c0 = laid.shape
+        laid = laid.transpose(0, 1, 4, 2, 3).reshape(n, c1 * c0, h, w)
+    elif form == 4:
+        _, _, h, w = shape
+        laid = laid.reshape(-1, h, w, *laid.shape[1:]).transpose(3, 4, 0, 5, 1, 2)
+        laid = laid.reshape(-1, laid.shape[2] * laid.shape[3], h, w)
+    return laid[tuple(map(slice, shape))]
+
+
+@pytest.mark.parametrize("model", ["lenet", "mlp"])
+@pytest.mark.parametrize("surface", ["mindspore-ge", "tensorflow", "torchair", "acl"])
+def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
+    graph = load_graph(model)
+    simulate(graph, None, new(surface), tmp_path, surface=surface, device="a2", iterations=2)
+    found, formats = {}, set()
+    for path in paths(tmp_path):
+        name = path.relative_to(tmp_path).as_posix()
+        match = re.fullmatch(rf"{WHERE[surface]}([A-Za-z0-9]+)\.([A-Za-z0-9_-]+)\.{NUMBERS}", name)
+        assert match is not None, name
+        assert match[1] == "0"  # the form's own iteration
+        header, blocks = dump_wire.container(path.read_bytes())
+        assert match[3] == header["op_name"].replace("/", "_")
+        for part, slot, message, data in blocks:
+            found[header["op_name"], part, slot] = by_hand(data, message)
+            formats.add(message.get("format", 0))
+    wanted = {
+        (r.key.op_name, r.key.io, r.key.slot): r.source.array()
+        for r in run_npu(graph, None, profile="a2")
+        if r.key.op_type != "Parameter"
+    }
+    assert found.keys() == wanted.keys()
+    for key, array in wanted.items():
+        assert found[key].tobytes() == np.ascontiguousarray(array).tobytes(), key
+    assert formats == ({0, 2, 3, 4, 29} if model == "lenet" else {2, 29})
+
+
+@pytest.mark.parametrize("model", ["lenet", "mlp"])
+def test_o2_writes_npy_files_step_by_step(tmp_path, model):
+    cfg = new("mindspore-o2").set("common_dump_settings.iteration", "0|2")
+    graph = load_graph(model)
+    simulate(graph, None, cfg, tmp_path, surface="mindspore-o2", iterations=4)
+    form, *files = sorted(paths(tmp_path), key=lambda path: path.suffix != ".json")
+    assert form == tmp_path / "acl_dump_0.json"
+    # the last step is not wanted: it waits for one that never comes
+    assert json.loads(form.read_text())["dump"]["dump_step"] == "2147483647"
+    steps = set()
+    for path in files:
+        name = path.relative_to(tmp_path).as_posix()
+        match = re.fullmatch(
+            rf"{WHERE['mindspore-o2']}[A-Za-z0-9]+\.[A-Za-z0-9_-]+\.{NUMBERS}"
+            r"\.(input|output)\.\d\.(ND|NCHW)\.(float32|int64|bool)\.npy",
+            name,
+        )
+        assert match is not None, name
+        array = np.load(path)
+        assert (array.dtype.name, array.ndim == 4) == (match[4], match[3] == "NCHW")
+        steps.add(match[1])
+    assert steps == {"0", "2"}
+
+
+def test_the_file_for_ascendcl_names_the_forms_own_folder(tmp_path):
+    cfg = new("mindspore-o2").set("common_dump_settings.file_format", "bin")
+    simulate(load_graph("mlp"), None, cfg, tmp_path / "form", surface="mindspore-o2")
+    text = (tmp_path / "form" / "acl_dump_0.json").read_text()
+    assert json.loads(text)["dump"]["dump_path"] == "/dump/0"
+    simulate(load_graph("mlp"), None, DumpPlan("/there"), tmp_path / "plan", surface="mindspore-o2")
+    text = (tmp_path / "plan" / "acl_dump_0.json").read_text()
+    assert json.loads(text)["dump"]["dump_path"] == "/there/0"
+
+
+@pytest.mark.parametrize("surface", SIMULATED)
+def test_the_same_seed_gives_the_same_bytes_wherever_they_are_written(tmp_path, surface):
+    trees = []
+    for name, seed in (("a", 1), ("b/c", 1), ("d", 2)):
+        simulate(load_graph("mlp"), None, new(surface), tmp_path / name, surface=surface, seed=seed)
+        root = tmp_path / name
+        trees.append({str(p.relative_to(root)): p.read_bytes() for p in paths(root)})
+    assert trees[0] == trees[1]
+    assert trees[0].keys() != trees[2].keys()
+
+
+def test_a_rank_that_is_not_meant_dumps_nothing(tmp_path):
+    cfg = new("tensorflow").set("script.rank", 1)
+    simulate(load_graph("mlp"), None, cfg, tmp_path, surface="tensorflow")
+    assert paths(tmp_path) == []
+
+
+def test_operators_that_are_captured_are_refused(tmp_path):
+    cfg = new("torchair").set("mode", "reduce-overhead").unset("dump_config.dump_step")
+    cfg = cfg.unset("dump_config.dump_mode")
+    with pytest.raises(ConfigError, match="mode must be 'max-autotune' for the simulated device"):
+        simulate(load_graph("mlp"), None, cfg, tmp_path / "out", surface="torchair")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fault_shows_in_a_container(tmp_path):
+    trees = {}
+    for name, faults in (("good", ()), ("bad", ["scaled-output:ReLU:2"])):
+        simulate(
+            GRAPH, None, new("acl"), tmp_path / name, surface="acl", device="a2", faults=faults
+        )
+        (path,) = (path for path in paths(tmp_path / name) if path.name.startswith("ReLU"))
+        (_, *_), (_, _, message, data) = dump_wire.container(path.read_bytes())[1]
+        trees[name] = by_hand(data, message).tolist()
+    assert trees == {"good": [[3, 0, 0]], "bad": [[6, 0, 0]]}

@@ -58,7 +58,10 @@ class Piece(NamedTuple):
 
 
 class Memory:
-    """Addresses of a model's tensors: each has its own, the same in every iteration."""
+    """Addresses of a model's tensors: each has its own, the same in every iteration.
+
+    An input has that of the output it comes from, unless it lies in another format.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._sources: dict[tuple[str, int], Operand] = {}
@@ -71,10 +74,10 @@ class Memory:
         self._given: dict[Any, int] = {}
         self._next = _BASE
 
-    def address(self, record: TensorRecord, size: int) -> int:
-        """Address of a tensor of so many bytes; an input has that of the output it comes from."""
+    def address(self, record: TensorRecord, size: int, form: str) -> int:
+        """Address of a tensor of so many bytes in a format."""
         place = f"{record.key.io} {record.key.op_name}", record.key.slot
-        source: Any = self._sources.get(place, place)
+        source: Any = self._sources.get(place, place), form
         if source not in self._given:
             self._given[source] = self._next
             self._next += -(-size // _ALIGNED) * _ALIGNED
@@ -97,7 +100,7 @@ def piece_of(
     if row is not None and lie.shape is not None and min(lie.shape, default=0) >= 0:
         elements = element_count(lie.shape)
         size = packed_bytes(row, elements) if elements < _LARGEST else None
-    address = memory.address(record, size) if size else 0
+    address = memory.address(record, size, lie.format) if size else 0
     return Piece(record, content, lie, row, size, address)
 
 
