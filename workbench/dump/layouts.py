@@ -1,142 +1,163 @@
-"""How dump trees lie on disk: one row each, recognised by what they contain.
+"""How dump trees lie on disk: one row each, recognised by the folders above the tensors.
 
-The folders of a layout that hold tensors are *leaves*; each says which rank, net, graph and
-iteration its files belong to.
+A folder with dump files is a *leaf*. A row says what its path ends with, level by level, so a tree is
+recognised wherever in it a user points: folders above the given one count as well. Where the upper
+levels are missing (a folder was copied or renamed), the lower ones of two rows still serve.
 """
 
 from __future__ import annotations
 
-import os
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-
-from workbench.core.errors import FormatError
-from workbench.dump.tree import CONSTANT_ITERATION
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Sequence
 
+Kind = Literal["npy", "ge", "captured", "golden", ""]
+"""What the files of a leaf are: MindSpore's npy files, those of the graph engine, those of a captured
+stream, golden data of another framework; ``""`` where there are none."""
 
-class Leaf(NamedTuple):
-    """A folder with tensor files, and where its files stand in the run."""
+AUXILIARY = frozenset(("graphs", "execution_order", ".dump_metadata", "debug_files"))
+"""Folders beside the nets of a rank; they hold no tensors."""
 
-    path: str
-    rank: int
-    net_name: str
-    graph_id: int
-    iteration: int
+LEVELS: dict[str, str] = {
+    "rank": r"rank_(\d{1,9})",
+    "world": r"worldsize\d{1,9}_global_rank(\d{1,9})",
+    "time": r"(\d{12,17})",
+    "step": r"(\d{1,10})",
+    "named_step": r"step_(\d{1,10})",
+    "device": r"(\d{1,6})",
+    "model": rf"((?!(?:{'|'.join(map(re.escape, sorted(AUXILIARY)))})$).+)",
+    "model_id": r"(\d{1,20})",
+    "index": r"(\d{1,20})",
+    "net": rf"((?!(?:{'|'.join(map(re.escape, sorted(AUXILIARY)))})$).+)",
+    "graph": r"(\d{1,10})",
+    "iteration": r"(\d{1,10})",
+    "constants": r"(constants)",
+    "extra": r"(extra-info)",
+    "data": r"(data-dump)",
+}
+"""Level → names of its folders; the group is its value. A time is usually ``YYYYMMDDHHMMSS``."""
 
-
-class RankRoot(NamedTuple):
-    """A folder of one rank: where its graphs and execution orders lie."""
-
-    path: str
-    rank: int
+_PATTERNS = {level: re.compile(pattern, re.ASCII | re.DOTALL) for level, pattern in LEVELS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One way to lay out a tree."""
+    """One way to lay out a tree.
+
+    ``levels`` are those from the dump's own folder down to the files. Rows of one ``family`` occur in
+    one tree; the family ``any`` lies beside all others. ``kinds`` are the files that leaves hold
+    (empty: any). ``tails`` says that the lowest levels alone are recognised, too, for leaves of
+    these kinds. ``witness`` is a file of the dump's folder that must be there if that folder lies above
+    the one that was given: its upper level alone proves nothing.
+    """
 
     name: str
-    matches: Callable[[Path], bool]
-    roots: Callable[[Path], Iterator[RankRoot]]
-    leaves: Callable[[Path], Iterator[Leaf]]
+    levels: tuple[str, ...]
+    family: str
+    kinds: frozenset[Kind] = frozenset()
+    tails: frozenset[Kind] = frozenset()
+    witness: str = ""
 
 
-_NOT_NETS = frozenset(("graphs", "execution_order", ".dump_metadata", "debug_files"))
+def _row(
+    name: str, levels: str, family: str = "", kinds: str = "", tails: str = "", witness: str = ""
+) -> Layout:
+    def split(text: str) -> frozenset[Kind]:
+        return frozenset(text.split())  # type: ignore[arg-type]  # words of the rows below
 
-
-def _rank(name: str) -> int:
-    """Rank of a folder name ``rank_3``; -1 if it is none."""
-    digits = name.removeprefix("rank_")
-    return int(digits) if digits != name and digits.isdecimal() else -1
-
-
-def _folders(path: str | Path) -> list[os.DirEntry[str]]:
-    """Sub-folders in order of name, numbers by value; links are not followed."""
-    with os.scandir(path) as entries:
-        found = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return sorted(found, key=lambda e: (not e.name.isdecimal(), len(e.name), e.name))
-
-
-def _rank_leaves(root: str, rank: int) -> Iterator[Leaf]:
-    """``{net}/{graph}/{iteration}`` and ``{net}/{graph}/constants`` below a rank folder."""
-    for net in _folders(root):
-        if net.name in _NOT_NETS:
-            continue
-        for graph in _folders(net.path):
-            if not graph.name.isdecimal():
-                continue
-            for step in _folders(graph.path):
-                if step.name.isdecimal():
-                    yield Leaf(step.path, rank, net.name, int(graph.name), int(step.name))
-                elif step.name == "constants":
-                    yield Leaf(step.path, rank, net.name, int(graph.name), CONSTANT_ITERATION)
-
-
-def _is_rank_folder(root: Path) -> bool:
-    return (root / "graphs").is_dir() or any(True for _ in _rank_leaves(str(root), 0))
-
-
-def _has_tensors(root: Path) -> bool:
-    with os.scandir(root) as entries:
-        return any(e.name.endswith(".npy") or e.name == "statistic.csv" for e in entries)
-
-
-def _ranks(root: Path) -> Iterator[RankRoot]:
-    for entry in _folders(root):
-        if _rank(entry.name) >= 0:
-            yield RankRoot(entry.path, _rank(entry.name))
-
-
-def _own_rank(root: Path) -> int:
-    return max(_rank(root.resolve().name), 0)
+    return Layout(name, tuple(levels.split()), family or name, split(kinds), split(tails), witness)
 
 
 LAYOUTS: tuple[Layout, ...] = (
-    Layout(
-        "mindspore",
-        lambda root: any(True for _ in _ranks(root)),
-        _ranks,
-        lambda root: (leaf for r in _ranks(root) for leaf in _rank_leaves(r.path, r.rank)),
-    ),
-    Layout(
-        "mindspore-rank",  # a user pointed one level too deep: at rank_0 itself
-        lambda root: not any(True for _ in _ranks(root)) and _is_rank_folder(root),
-        lambda root: iter((RankRoot(str(root), _own_rank(root)),)),
-        lambda root: _rank_leaves(str(root), _own_rank(root)),
-    ),
-    Layout(
-        "mindspore-folder",  # … or at one folder of tensors
-        _has_tensors,
-        lambda root: iter(()),
-        lambda root: iter((Leaf(str(root), 0, "", 0, 0),)),
-    ),
+    _row("mindspore", "rank net graph iteration", tails="npy"),
+    _row("mindspore", "rank net graph constants", tails="npy"),
+    _row("mindspore-o2", "step time device model model_id index", witness="acl_dump_*.json"),
+    _row("msprobe", "rank time named_step"),
+    _row("msprobe", "rank time named_step time device"),
+    _row("msprobe", "rank time named_step time device index"),
+    _row("msprobe", "rank time named_step time device model model_id"),
+    _row("torchair", "world time device model model_id index"),
+    _row("torchair", "world time device model model_id"),
+    _row("torchair", "world time device index"),
+    _row("torchair", "world time device"),
+    _row("torchair", "world device", kinds="captured"),
+    _row("ge", "time device model model_id index", tails="ge captured"),
+    _row("ge", "time device model model_id"),
+    _row("ge", "time device index"),
+    _row("single-operator", "time device", family="ge"),
+    _row("captured-stream", "device", family="ge", kinds="captured"),
+    _row("golden", "", kinds="golden"),
+    _row("exception", "extra data device", family="any"),
 )
-"""Every layout, most complete first; exactly one must recognise a tree."""
+"""Every layout, the most complete of each family first.
+
+``ge`` is the tree of TensorFlow, of AscendCL's models and of MindSpore's GE dump alike. msprobe cuts
+away the levels below its step where all of them are there.
+"""
 
 
-def detect(root: Path) -> Layout:
-    """Return the layout of a tree; raises FormatError if none or two recognise it."""
-    try:
-        if not root.is_dir():
-            state = "a file" if root.exists() else "nothing"
-            message = f"dump must be a folder, got {str(root)!r} ({state}); check the path"
-            raise FormatError(message)
-        found = [layout for layout in LAYOUTS if layout.matches(root)]
-        empty = not found and not os.listdir(root)
-    except OSError as error:
-        message = f"dump must be a readable folder, got {str(root)!r} ({error.strerror})"
-        raise FormatError(message) from error
-    if len(found) == 1:
-        return found[0]
-    known = [layout.name for layout in LAYOUTS]
-    if found:
-        got = f"{str(root)!r} which fits {[layout.name for layout in found]}"
-        message = f"dump must have one layout, got {got}; point at the folder above or below"
-    else:
-        what = "an empty folder" if empty else "a folder without rank_N, net folders or tensors"
-        message = f"dump must have one of the layouts {known}, got {str(root)!r}, {what}"
-    raise FormatError(message)
+class Place(NamedTuple):
+    """Where a leaf stands: its row, the dump's folder, how many levels lie below it, their values."""
+
+    layout: Layout
+    base: str
+    depth: int
+    values: dict[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all levels of the row are there."""
+        return self.depth == len(self.layout.levels)
+
+
+def place(kind: Kind, above: Sequence[str], below: Sequence[str]) -> Place | None:
+    """Find the layout of a leaf; ``None`` if there is none.
+
+    Parameters
+    ----------
+    kind : str
+        What its files are.
+    above, below : sequence of str
+        Names of the folders down to the one that was given, and from there down to the leaf.
+    """
+    parts = [*above, *below]
+    fitting = [
+        Place(row, "/".join(parts[: len(parts) - len(row.levels)]), len(row.levels), values)
+        for row in LAYOUTS
+        if (kind in row.kinds or (not row.kinds and kind != "golden"))
+        and (values := _values(row.levels, parts)) is not None
+        and _is_witnessed(row, parts, len(below))
+    ]
+    if fitting:
+        return max(fitting, key=lambda found: found.depth)
+    for row in LAYOUTS:
+        count = len(below)
+        if kind in row.tails and count < len(row.levels):
+            values = _values(row.levels[len(row.levels) - count :], below)
+            if values is not None:
+                return Place(row, "/".join(above), count, values)
+    return None
+
+
+def _is_witnessed(row: Layout, parts: Sequence[str], below: int) -> bool:
+    if not row.witness or len(row.levels) <= below:
+        return True
+    base = Path("/".join(parts[: len(parts) - len(row.levels)]))
+    return any(True for _ in base.glob(row.witness))
+
+
+def _values(levels: Sequence[str], parts: Sequence[str]) -> dict[str, str] | None:
+    """Values of the levels that a path ends with; the upper of two equal levels counts."""
+    if len(parts) < len(levels):
+        return None
+    values: dict[str, str] = {}
+    for level, part in zip(levels, parts[len(parts) - len(levels) :], strict=True):
+        found = _PATTERNS[level].fullmatch(part)
+        if found is None:
+            return None
+        values.setdefault(level, found[1])
+    return values

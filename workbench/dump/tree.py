@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.core.tensors import TensorRecord
+    from workbench.dump.container_blocks import Container
+    from workbench.dump.overflow import OverflowRecord
     from workbench.graph.nodes import Graph
 
 CONSTANT_ITERATION = -1
@@ -33,12 +35,38 @@ class Note:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """An overflow that the device recorded, and the operator that it names.
+
+    ``op_name`` is empty if no dump file lies beside the record that has its task and stream.
+    """
+
+    path: str
+    record: OverflowRecord
+    op_name: str = ""
+    rank: int = 0
+    iteration: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What the arguments of a failed operator were: the file of an exception dump, decoded."""
+
+    path: str
+    scene: str
+    op_name: str
+    container: Container = field(repr=False)
+    rank: int = 0
+
+
 @dataclass(frozen=True, repr=False)
 class Dump:
     """One run's dump tree, or records in memory.
 
     ``graphs`` is keyed by (rank, graph id); ``orders`` holds the execution order files under the
-    same key. Nothing but names has been read from the tensors.
+    same key. Nothing but names and headers has been read from the tensors. ``overflows`` and
+    ``failures`` are records beside the tensors and take no part in comparisons.
     """
 
     path: str
@@ -49,6 +77,8 @@ class Dump:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()
     info: Mapping[str, str] = field(default_factory=dict)
+    overflows: tuple[Overflow, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     def __repr__(self) -> str:
         graphs = f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}"

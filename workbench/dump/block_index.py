@@ -1,0 +1,293 @@
+"""Which tensors a container holds, found quickly; their data as a comparison wants them.
+
+A header that is sound and belongs to its file is read with one call and decoded once; whatever else a
+file is, `workbench.dump.container` says with its byte. Data in a device format are converted where
+the container states the host's shape: of the host formats that give just this device shape the one
+that is meant is the graph's, else the first that `HOSTS` has.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from workbench.core.arrangement import device_shape
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError
+from workbench.core.formats import FORMATS, FormatWord, format_text, read_format
+from workbench.core.relayout import to_host
+from workbench.core.tensors import TensorSpec
+from workbench.dump.container import read_container
+from workbench.dump.container_blocks import Block, Container, Origin
+from workbench.dump.container_messages import message_class
+from workbench.dump.container_source import ContainerSource
+from workbench.dump.data_types import DATA_TYPES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import Io
+
+MAX_TENSORS = 1 << 12
+"""Most tensors of one operator; a header that claims more is refused."""
+
+_FIRST = 4096
+_LONGEST = 1 << 16
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS |= getattr(os, "O_BINARY", 0)
+
+HOSTS: dict[int, tuple[str, ...]] = {
+    4: ("NCHW", "NHWC", "HWCN", "ND"),
+    5: ("NCDHW", "NDHWC", "DHWCN", "ND"),
+}
+"""Rank of the host's shape → host formats that it may be in; ND and NCHW for all others."""
+
+_OTHER_RANKS = ("ND", "NCHW")
+
+
+class Held(NamedTuple):
+    """A tensor of a container: its slot, and its spec as `BlockSource` gives it."""
+
+    io: Io
+    slot: int
+    spec: TensorSpec
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class BlockSource:
+    """The data of one tensor of a container, in the host's format where it can be had.
+
+    ``label`` is what is known without the header; a shape of ``None`` is asked for when needed.
+    ``is_cut`` says that the file holds a device format, ``preferred`` is the host format that the graph states.
+    """
+
+    path: str
+    io: Io
+    slot: int
+    label: TensorSpec
+    is_cut: bool = False
+    preferred: str = ""
+
+    def spec(self) -> TensorSpec:
+        if self.label.shape is None:
+            self.label = _spec(self._block(), self.preferred)
+        return self.label
+
+    def array(self) -> NDArray[Any]:
+        block = self._block()
+        array = known_elements(ContainerSource(self.path, block).array())
+        host = host_format(block, self.preferred)
+        if not host:
+            return array
+        groups = max(1, block.sub_format)
+        shape = cast("tuple[int, ...]", block.original_shape)
+        return to_host(array, block.layout.name, host, shape, groups=groups)
+
+    def prefer(self, host: str) -> TensorSpec:
+        """Take the host format that a graph states, if data can be in it; return the new spec."""
+        if host != self.preferred:
+            self.preferred = host
+            self.label = _spec(self._block(), host)
+        return self.label
+
+    def _block(self) -> Block:
+        blocks = held_container(self.path).part(self.io)
+        if self.slot >= len(blocks):
+            message = f"container must be as it was indexed; {self.io} {self.slot} is gone"
+            raise FormatError(f"{self.path}: byte 8: {message}")
+        return blocks[self.slot]
+
+
+def held_container(path: str) -> Container:
+    """Header of a container; that of one and the same file is kept for a while."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
+    return _container(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=64)
+def _container(path: str, _time: int, _size: int) -> Container:
+    return read_container(path)
+
+
+def known_elements(array: NDArray[Any]) -> NDArray[Any]:
+    """Elements of types that comparisons do not know, in one that holds all of their values."""
+    if array.dtype.kind in "biufc" or array.dtype in _KNOWN:
+        return array
+    wide: NDArray[Any] = array.astype(np.float32)
+    return wide
+
+
+_KNOWN = frozenset(row.storage for row in DTYPES.values())
+
+
+def held_tensors(path: str) -> tuple[list[Held], tuple[str, ...]]:
+    """Tensors of a container in the order inputs, outputs, and what is unusual about the file.
+
+    Raises FormatError if it is none, or if not one of its blocks can be placed.
+    """
+    found = _sound_tensors(path)
+    if found is not None:
+        return found, ()
+    container = read_container(path)
+    blocks = [block for block in container.blocks if block.part in ("input", "output")]
+    if len(blocks) > MAX_TENSORS:
+        problem = f"operator must have at most {MAX_TENSORS} tensors, got {len(blocks)}"
+        raise FormatError(f"{path}: byte 8: {problem}")
+    return [
+        Held(cast("Io", one.part), one.slot, _spec(one), _is_cut(one.format)) for one in blocks
+    ], container.notes
+
+
+def _sound_tensors(path: str) -> list[Held] | None:
+    """Tensors of a header whose sizes add up to its file; ``None`` if anything is unusual."""
+    data, held = _beginning(path)
+    end = 8 + int.from_bytes(data[:8], "little")
+    if not 8 < end <= len(data):
+        return None
+    try:
+        message = _dump_data().FromString(data[8:end])
+    except Exception:  # the library's own class, which is loaded with it: `read_container` says why
+        return None
+    found: list[Held] = []
+    parts: tuple[tuple[Io, Any], ...] = (("input", message.input), ("output", message.output))
+    for io, part in parts:
+        for slot, one in enumerate(part):
+            end += one.size
+            kind = one.data_type, one.format
+            plain = _PLAIN.get(kind) or _PLAIN.setdefault(kind, _plain(*kind))
+            spec = _cut_spec(one, io) if plain.is_cut else plain.spec
+            found.append(_held(Held, (io, slot, spec, plain.is_cut)))
+    if message.buffer or message.space:
+        end += sum(one.size for part in (message.buffer, message.space) for one in part)
+    sound = end == held and message.version in _VERSIONS and len(found) <= MAX_TENSORS
+    return found if sound else None
+
+
+def _beginning(path: str) -> tuple[bytes, int]:
+    """First bytes of a file, with its header unless that is long, and how many it has."""
+    try:
+        file = os.open(path, _FLAGS)
+        try:
+            data = os.read(file, _FIRST)
+            if len(data) < _FIRST:
+                return data, len(data)
+            end = 8 + int.from_bytes(data[:8], "little")
+            if _FIRST < end <= _LONGEST:
+                data += os.read(file, end - len(data))
+            return data, os.fstat(file).st_size
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
+
+
+_VERSIONS = (b"2.0", b"1.0", b"")
+_held = tuple.__new__
+"""Makes a named tuple from its fields without the call in between: there is one for every tensor."""
+
+
+@lru_cache(maxsize=1)
+def _dump_data() -> Any:
+    return message_class("DumpData")
+
+
+class _Plain(NamedTuple):
+    """What number format and format alone say of a tensor."""
+
+    spec: TensorSpec
+    is_cut: bool
+
+
+_PLAIN: dict[tuple[int, int], _Plain] = {}
+
+
+def _plain(data_type: int, number: int) -> _Plain:
+    if len(_PLAIN) > 4096:  # numbers of broken files
+        _PLAIN.clear()
+    layout = format_text(Block("input", 0, 0, format=number).layout)
+    return _Plain(TensorSpec(_dtype_word(data_type), None, layout), _is_cut(number))
+
+
+def _cut_spec(one: Any, io: Io) -> TensorSpec:
+    """Spec of a tensor in a device format, from its message."""
+    origin = None
+    if io == "output" and one.original_op.name:
+        origin = Origin("origin", format=one.original_op.format)
+    return _spec(
+        Block(
+            io, 0, one.size, one.data_type, one.format, _dims(one.shape),
+            _dims(one.original_shape), one.sub_format, origin=origin,
+        )
+    )  # fmt: skip
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    """Dimensions with their sign: open ones are stored as two's complement."""
+    return tuple(dim - (1 << 64) if dim >> 63 else dim for dim in shape.dim)
+
+
+def _dtype_word(data_type: int) -> str:
+    row = DATA_TYPES.get(data_type)
+    return row.name if row is not None else f"type {data_type}"
+
+
+@lru_cache(maxsize=256)
+def _is_cut(number: int) -> bool:
+    try:
+        return bool(FORMATS[read_format(number).name].device)
+    except FormatError:
+        return False
+
+
+def _spec(block: Block, preferred: str = "") -> TensorSpec:
+    """Spec of a block's data as `BlockSource` gives them."""
+    host = host_format(block, preferred)
+    if host:
+        return TensorSpec(_dtype_word(block.data_type), block.original_shape, host)
+    return TensorSpec(_dtype_word(block.data_type), block.held_shape, format_text(block.layout))
+
+
+def host_format(block: Block, preferred: str = "") -> str:
+    """Host format that a block's data can be converted to; ``""`` if they stay as they lie."""
+    if not block.original_shape or not block.shape or not _is_cut(block.format):
+        return ""
+    stated = block.origin.format if block.origin is not None and block.origin.name else 0
+    return _host_format(
+        block.layout, block.shape, block.original_shape, block.data_type, stated, preferred
+    )
+
+
+@lru_cache(maxsize=4096)
+def _host_format(
+    device: FormatWord,
+    shape: tuple[int, ...],
+    original: tuple[int, ...],
+    data_type: int,
+    stated: int,
+    preferred: str,
+) -> str:
+    names = HOSTS.get(len(original), _OTHER_RANKS)
+    if FORMATS[device.name].axes == "RC":
+        names = ("ND",)
+    first = [preferred] if preferred in FORMATS and FORMATS[preferred].is_host else []
+    if stated and not _is_cut(stated):
+        first.append(read_format(stated).name)
+    for name in (*first, *names):
+        try:
+            wanted = device_shape(
+                original, name, device.name, _dtype_word(data_type),
+                groups=max(1, device.groups), c0=shape[-1] if len(shape) > 1 else None,
+            )  # fmt: skip
+        except FormatError:
+            continue
+        if wanted == shape:
+            return name
+    return ""

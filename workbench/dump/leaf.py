@@ -1,0 +1,294 @@
+"""Read one folder of dump files: every file becomes records, a note, or is skipped with a reason.
+
+What a file is its name says (`workbench.dump.ge_names`); `READERS` has one row for every kind. A name
+that was too long is looked up in ``mapping.csv`` first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from workbench.core.errors import FormatError
+from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+from workbench.dump.block_index import BlockSource, held_tensors
+from workbench.dump.container_source import open_dump
+from workbench.dump.exception import read_exception
+from workbench.dump.ge_names import GeName, recognize
+from workbench.dump.ge_statistic import read_ge_statistics
+from workbench.dump.mapping import FILE_NAME, is_renamed, parse_mapping
+from workbench.dump.names import NameParts
+from workbench.dump.npy import NpySource
+from workbench.dump.overflow import read_overflow
+from workbench.dump.overflow_json import parse_json
+from workbench.dump.raw_tensor import RawSource, parse_raw_name
+from workbench.dump.statistic import read_statistics
+from workbench.dump.tree import Failure, Note, Overflow, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.core.tensors import Source
+    from workbench.dump.overflow import OverflowRecord
+    from workbench.dump.statistic import StatisticTable
+    from workbench.dump.survey import Leaf
+
+TABLE = "statistic.csv"
+_EXTRAS = (FILE_NAME, TABLE)
+_MAX_LIST = 64 << 20
+_MAX_JSON = 1 << 20
+_OLDEST = re.compile(r".+_shape_[\d_]+.*\.bin", re.ASCII)
+
+
+_new = tuple.__new__  # as in `block_index`: one call less for every tensor
+
+
+@dataclass
+class Found:
+    """What a dump was found to hold so far; fields as those of `workbench.dump.tree.Dump`."""
+
+    records: list[TensorRecord] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    info: dict[str, str] = field(default_factory=dict)
+    overflows: list[Overflow] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def lines(self, path: Path) -> list[str]:
+        """Lines of a small text file; a note instead of an error."""
+        try:
+            if path.stat().st_size > _MAX_LIST:
+                self.notes.append(Note("unreadable", path.name, f"larger than {_MAX_LIST} bytes"))
+                return []
+            return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            self.notes.append(Note("unreadable", path.name, str(error.strerror)))
+            return []
+
+
+def read_leaf(leaf: Leaf, found: Found) -> list[TensorRecord]:
+    """Read all files of a folder into ``found``; return the records among them."""
+    reader = _LeafReader(leaf, found)
+    for name in leaf.names:
+        if name not in _EXTRAS:
+            reader.file(name)
+    if TABLE in leaf.names:
+        reader.table(TABLE, read_statistics)
+    reader.link()
+    found.records += reader.records
+    return reader.records
+
+
+class _LeafReader:
+    """One folder, file by file."""
+
+    def __init__(self, leaf: Leaf, found: Found) -> None:
+        self.leaf = leaf
+        self.found = found
+        self.records: list[TensorRecord] = []
+        self.overflows: list[tuple[str, OverflowRecord]] = []
+        self.at = leaf.graph_id, leaf.iteration, leaf.rank, leaf.net_name
+        self.mapping = self._mapping() if FILE_NAME in leaf.names else {}
+
+    def _mapping(self) -> dict[str, str]:
+        """Given name → intended name; a row that names another folder is refused."""
+        table, wrong = parse_mapping(self.found.lines(Path(self.leaf.path) / FILE_NAME))
+        self.found.notes += [
+            Note("mapping", FILE_NAME, f"{FILE_NAME}:{text.removeprefix('line ')}")
+            for text in wrong
+        ]
+        return table
+
+    def file(self, name: str) -> None:
+        """Read one file."""
+        path = f"{self.leaf.path}/{name}"
+        parts: NameParts | GeName | Literal["renamed"] | None = _quick_name(name)
+        full = name
+        if parts is None:
+            full = self.mapping.get(name, name) if is_renamed(name) else name
+            parts = recognize(full)
+        if isinstance(parts, GeName):
+            try:
+                READERS[parts.kind](self, path, full, parts)
+            except (FormatError, OSError) as error:
+                self.skip(name, "unreadable", str(error))
+        elif isinstance(parts, NameParts):
+            self._npy(path, full, parts)
+        elif parts == "renamed":
+            self._unmapped(name)
+        elif (raw := parse_raw_name(full)) is not None:
+            self.found.info.setdefault("writer", "ascend")
+            self.add(raw.parts, path, RawSource(path, raw.row))
+        elif not full.endswith(".json"):
+            self._unknown(name)
+
+    def skip(self, name: str, reason: str, detail: str) -> None:
+        """Leave a file out."""
+        place = f"{self.leaf.graph_id}/{self.leaf.iteration}/{name}"
+        self.found.skipped.append(Skipped(place, reason, detail))
+
+    def add(self, parts: NameParts, path: str, source: Source) -> None:
+        """Take a tensor that has a file of its own."""
+        key = TensorKey(parts.op_type, parts.op_name, parts.io, parts.slot, *self.at)
+        label = TensorSpec(parts.dtype, None, parts.format)
+        self.records.append(
+            TensorRecord(
+                key, label, source, None, parts.timestamp_us, parts.task_id, parts.stream_id, path
+            )
+        )
+
+    def _npy(self, path: str, full: str, parts: NameParts) -> None:
+        if parts.dtype and "writer" not in self.found.info:
+            word = full.rsplit(".", 2)[-2]  # only the CPU writer capitalises it
+            on_cpu = word[0].isupper() and not word.isupper()
+            self.found.info["writer"] = "cpu" if on_cpu else "ascend"
+        self.add(parts, path, NpySource(path))
+
+    def _unmapped(self, name: str) -> None:
+        detail = f"not in {FILE_NAME}"
+        if name in self.mapping:
+            detail = f"{FILE_NAME} gives {self.mapping[name]!r}"
+        self.skip(name, "unmapped", detail)
+
+    def _unknown(self, name: str) -> None:
+        if name in self.mapping:
+            self._unmapped(name)
+        elif _OLDEST.fullmatch(name):
+            detail = (
+                "written by MindSpore 1.0 to 1.2, whose .bin files have no header; use 1.3 or newer"
+            )
+            self.skip(name, "too-old", detail)
+        else:
+            self.skip(name, "unknown-name", "no file-name grammar knows this name")
+
+    def container(self, path: str, full: str, name: GeName) -> None:
+        """Records of a container: one for every input and output."""
+        tensors, notes = held_tensors(path)
+        self.found.notes += [Note("container", full, text) for text in notes]
+        if not tensors:
+            self.skip(path.rpartition("/")[2], "empty", "the container holds no inputs or outputs")
+        self.found.info.setdefault("writer", "ascend")
+        op_type, op_name, time = name.op_type, name.op_name, name.timestamp
+        task, stream, at = name.task_id or 0, name.stream_id or 0, self.at
+        for io, slot, spec, is_cut in tensors:
+            key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
+            source = BlockSource(path, io, slot, spec, is_cut)
+            self.records.append(TensorRecord(key, spec, source, None, time, task, stream, path))
+
+    def golden(self, path: str, full: str, name: GeName) -> None:
+        """Record of another framework's output, which knows no type of operator."""
+        if not full.endswith(".npy"):
+            suffix = full.rpartition(".")[2]
+            self.skip(
+                path.rpartition("/")[2], "not-npy", f"golden data must be .npy, got .{suffix}"
+            )
+            return
+        parts = NameParts("", name.op_name, 0, 0, name.timestamp, "output", name.slot or 0, "", "")
+        self.add(parts, path, NpySource(path))
+
+    def statistics(self, path: str, full: str, name: GeName) -> None:
+        """Records of one operator's statistics."""
+        self.table(path.rpartition("/")[2], lambda file: read_ge_statistics(file, name))
+
+    def table(self, name: str, read: Callable[[Path], StatisticTable]) -> None:
+        """Rows of a table for tensors that have no file of their own."""
+        path = Path(self.leaf.path) / name
+        try:
+            table = read(path)
+        except (FormatError, OSError) as error:
+            self.found.notes.append(Note("unreadable", name, str(error)))
+            return
+        self.found.info.setdefault("writer", "ascend")  # the CPU writer has no statistics
+        self.found.skipped += [Skipped(name, "bad-row", problem) for problem in table.problems]
+        seen = {record.key[:4] for record in self.records if record.source is not None}
+        for row in table.rows:
+            parts = row.parts
+            if (parts.op_type, parts.op_name, parts.io, parts.slot) in seen:
+                continue
+            key = TensorKey(parts.op_type, parts.op_name, parts.io, parts.slot, *self.at)
+            label = TensorSpec(parts.dtype, row.shape, parts.format)
+            self.records.append(
+                TensorRecord(
+                    key, label, None, row.statistics,
+                    parts.timestamp_us, parts.task_id, parts.stream_id, str(path),
+                )
+            )  # fmt: skip
+
+    def overflow(self, path: str, full: str, _name: GeName) -> None:
+        """An overflow record, as the device wrote it."""
+        self.overflows += [(path, record) for record in read_overflow(path)]
+
+    def overflow_json(self, path: str, full: str, _name: GeName) -> None:
+        """An overflow record that was decoded already."""
+        with open_dump(path) as file:
+            text = file.read(_MAX_JSON + 1).decode("utf-8", "replace")
+        self.overflows.append((path, parse_json(text, path)))
+
+    def exception(self, path: str, full: str, name: GeName) -> None:
+        """The arguments of a failed operator."""
+        scene, held = read_exception(path)
+        op_name = held.op_name or name.op_name
+        self.found.failures.append(Failure(path, scene, op_name, held, self.leaf.rank))
+        counts = f"{len(held.part('input'))} inputs and {len(held.part('output'))} outputs"
+        log = f": {held.dfx_message.strip()[:200]}" if held.dfx_message.strip() else ""
+        detail = f"it failed; its {counts} were dumped ({scene} scene){log}"
+        self.found.notes.append(Note("exception", op_name, detail))
+
+    def core(self, path: str, full: str, name: GeName) -> None:
+        """An ELF core of a failed kernel: known, not read."""
+        detail = f"{full}: an ELF core of the failed kernel; its debugger reads it"
+        self.found.notes.append(Note("exception", name.op_name or full, detail))
+
+    def link(self) -> None:
+        """Name the operators of the overflow records by the task and stream of their files."""
+        if not self.overflows:
+            return
+        names: dict[tuple[object, object], str] = {
+            (record.task_id, record.stream_id): record.key.op_name for record in self.records
+        }
+        for path, record in self.overflows:
+            one = record.first or record.accelerators[0]
+            place = one.fields.get("task_id"), one.fields.get("stream_id")
+            op_name = names.get(place, "") if record.first is not None else ""
+            found = Overflow(path, record, op_name, self.leaf.rank, self.leaf.iteration)
+            self.found.overflows.append(found)
+            self.found.notes.append(Note("overflow", op_name or Path(path).name, _says(record)))
+
+
+def _says(record: OverflowRecord) -> str:
+    """What an overflow record says, in one sentence."""
+    one = record.first
+    if one is None:
+        return "the record reports no overflow"
+    words = ", ".join(one.meaning) or f"status {', '.join(hex(n) for n in one.statuses)}"
+    return f"{one.title} of task {one.fields['task_id']}, stream {one.fields['stream_id']}: {words}"
+
+
+READERS: dict[str, Callable[[_LeafReader, str, str, GeName], None]] = {
+    "tensors": _LeafReader.container,
+    "captured": _LeafReader.container,
+    "statistics": _LeafReader.statistics,
+    "overflow": _LeafReader.overflow,
+    "overflow-json": _LeafReader.overflow_json,
+    "brief": _LeafReader.exception,
+    "callback": _LeafReader.exception,
+    "norm": _LeafReader.exception,
+    "core": _LeafReader.core,
+    "golden": _LeafReader.golden,
+}
+"""Kind of name → what reads such a file."""
+
+
+def _quick_name(name: str) -> GeName | None:
+    """Read the plainest name of a container, as almost all are; ``None``: ask `recognize`."""
+    parts = name.split(".")
+    if len(parts) != 5 or len(name) > 255 or not name.isascii():
+        return None
+    op_type, op_name, task, stream, time = parts
+    if not (op_type and op_name and task.isdecimal() and stream.isdecimal() and time.isdecimal()):
+        return None
+    if "\\" in name or op_type == "Opdebug" or len(task) > 20 or len(stream) > 20:
+        return None
+    return GeName("tensors", op_type, op_name, int(time), int(task), int(stream))
