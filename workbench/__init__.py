@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.preview import preview
+    from workbench.pipeline.read_result import read_result
     from workbench.pipeline.simulate import simulate
     from workbench.ui.app import Workbench
 
@@ -51,6 +52,7 @@ __all__ = [
     "nn",
     "preview",
     "read_ir",
+    "read_result",
     "simulate",
     "trace",
 ]
@@ -69,6 +71,7 @@ _HOMES = {
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
     "read_ir": ("workbench.ir.detect", "read_graph"),
+    "read_result": ("workbench.pipeline.read_result", "read_result"),
     "simulate": ("workbench.pipeline.simulate", "simulate"),
     "trace": ("workbench.graph.tracer", "trace"),
 }

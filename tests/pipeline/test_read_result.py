@@ -1,0 +1,316 @@
+"""Hand-made results of every kind, read whole: rows, ledger, verdict, and the views of a comparison."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+from text_mutations import mutated
+
+import workbench as wb
+from workbench.core.errors import FormatError, WorkbenchError
+from workbench.pipeline import sheets
+
+openpyxl = pytest.importorskip("openpyxl")
+
+RESULTS = Path(__file__).parents[1] / "data" / "results"
+FILES = sorted(RESULTS.glob("*.csv"))
+
+
+def statuses(comparison):
+    return [row.status for row in comparison.rows]
+
+
+def as_workbook(source, path, *, sheet_rows=10_000):
+    """Put the rows of a CSV file into a workbook, numbers as numbers, in sheets of a few rows."""
+    with source.open(newline="") as file:
+        head, *rows = csv.reader(file)
+    book = openpyxl.Workbook(write_only=True)
+    for start in range(0, len(rows), sheet_rows):
+        sheet = book.create_sheet(f"part_{start}")
+        sheet.append(head)
+        for row in rows[start : start + sheet_rows]:
+            sheet.append([number(cell) for cell in row])
+    book.save(path)
+    return path
+
+
+def number(cell):
+    try:
+        value = float(cell)
+    except ValueError:
+        return cell or None
+    return cell if value != value or value in (float("inf"), float("-inf")) else value
+
+
+EXPECTED = {
+    "compare_result_1_3_20250102030405": ("warn", ["pass", "uncomparable", "uncomparable"], (2, 1, 0)),
+    "msaccucmp": (
+        "fail", ["pass", "fail", "uncomparable", "uncomparable", "uncomparable"], (3, 1, 1)
+    ),
+    "msaccucmp_mapping": ("inconclusive", ["uncomparable"] * 2, (1, 1, 0)),
+    "msaccucmp_pytorch": ("pass", ["pass"], (1, 0, 0)),
+    "msprobe_digests": ("fail", ["pass", "fail", "uncomparable"], (3, 0, 0)),
+    "msprobe_graph_statistics": ("pass", ["pass"], (1, 0, 0)),
+    "msprobe_statistics": ("fail", ["pass", "fail", "uncomparable", "uncomparable"], (4, 0, 0)),
+    "msprobe_tensor": (
+        "fail",
+        ["pass", "fail", "warn", "pass", "uncomparable", "uncomparable", "uncomparable"],
+        (6, 1, 0),
+    ),
+    "msprobe_tensor_1.0": ("fail", ["pass", "fail", "uncomparable"], (3, 0, 0)),
+    "msprobe_torchair": ("fail", ["pass", "fail", "uncomparable"], (3, 0, 0)),
+    "msquickcmp": ("fail", ["fail", "pass", "uncomparable"], (3, 0, 0)),
+}  # fmt: skip
+"""File → verdict, statuses, and how many are matched and alone on either side."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_result_has_its_statuses_and_its_ledger(path):
+    found = wb.read_result(path)
+    verdict, expected, (matched, target, golden) = EXPECTED[path.stem]
+    assert (found.verdict, statuses(found)) == (verdict, expected)
+    cover = found.coverage
+    assert (cover.matched, cover.unmatched_target, cover.unmatched_golden) == (
+        matched,
+        target,
+        golden,
+    )
+    assert found.result.target.tensors == matched + target
+    assert found.result.golden.tensors == matched + golden
+    assert (cover.skipped, found.anomalies, found.findings) == ({}, (), ())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_workbook_reads_like_the_csv(path, tmp_path):
+    book = as_workbook(path, tmp_path / f"{path.stem}.xlsx", sheet_rows=2)
+    expected, found = wb.read_result(path), wb.read_result(str(book))
+    assert str(found.rows) == str(expected.rows)
+    assert statuses(found) == statuses(expected)
+    assert [row.reason for row in found.rows] == [row.reason for row in expected.rows]
+    assert found.sentence == expected.sentence
+
+
+@pytest.mark.parametrize("path", FILES[::3], ids=lambda path: path.stem)
+def test_every_view_of_a_comparison_shows_it(path, tmp_path):
+    found = wb.read_result(path)
+    assert len(found.frame(order="worst")) == len(found.rows)
+    assert found.plot().axes
+    assert found.to_html(tmp_path / "r.html").read_text().count("<html") == 1
+    assert len(found.to_csv(tmp_path / "r.csv").read_text().splitlines()) == len(found.rows) + 1
+    assert len(found.to_json()["operators"]) == found.coverage.matched
+    assert found.sentence.split(";")[0].split(" of ")[0] in found._repr_html_()
+
+
+def test_the_sentence_says_whose_verdict_it_is():
+    own = wb.read_result(RESULTS / "msprobe_tensor.csv")
+    assert own.sentence == (
+        "1 of 4 pairs fail, Functional.conv2d.0.forward output:0 first; 2 could not be judged; "
+        "a result of msprobe (real data), judged by its own column 'Result'."
+    )
+    assert own.selected.op_name == "Functional.conv2d.0.forward"
+    ours = wb.read_result(RESULTS / "msaccucmp.csv")
+    assert ours.sentence.endswith(
+        "a result of msaccucmp (operators), judged by msquickcmp's thresholds."
+    )
+    assert ours.result.facts["thresholds"].startswith("CosineSimilarity < 0.99, Relative")
+
+
+def test_the_name_of_a_file_tells_rank_and_step(tmp_path):
+    rows = wb.read_result(RESULTS / "compare_result_1_3_20250102030405.csv").rows
+    assert {(row.rank, row.iteration) for row in rows} == {(1, 3)}
+    renamed = tmp_path / "compare_result_rank5-rank5_20250102030405.csv"
+    renamed.write_bytes((RESULTS / "msprobe_tensor.csv").read_bytes())
+    assert {(row.rank, row.iteration) for row in wb.read_result(renamed).rows} == {(5, 0)}
+
+
+def test_operators_stand_in_the_order_of_the_table_and_repetitions_are_turns(tmp_path):
+    text = (RESULTS / "msaccucmp_pytorch.csv").read_text()
+    head, row = text.splitlines()
+    path = tmp_path / "r.csv"
+    path.write_text("\n".join([head, row, row.replace("conv", "relu"), row, ""]))
+    rows = wb.read_result(path).rows
+    assert [(r.op_name, r.order, r.turn) for r in rows] == [
+        ("conv", 0, 0), ("relu", 1, 0), ("conv", 2, 1),
+    ]  # fmt: skip
+
+
+def test_rows_that_cannot_be_read_are_counted_with_their_line(tmp_path):
+    text = (RESULTS / "msaccucmp_pytorch.csv").read_text()
+    path = tmp_path / "r.csv"
+    path.write_text(
+        text
+        + "\n,,,\n1,2,3,4,5,6,7,8,9,10\n*,*,x\n2,"
+        + "a" * 140_000
+        + "\n"
+        + text.splitlines()[1]
+    )
+    found = wb.read_result(path)
+    assert [row.op_name for row in found.rows] == ["conv", "conv"]
+    assert [a.detail.removeprefix(str(path)) for a in found.anomalies] == [
+        ":5: row must have 9 cells, got 10",
+        ":6: row must name an operator, got none",
+        ":7: row must be text, got field larger than field limit (131072)",
+    ]
+    assert found.coverage.skipped == {"target:bad-row": 3}
+    assert found.result.target.tensors == 5
+
+
+def test_a_short_row_lacks_its_last_cells(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text((RESULTS / "msaccucmp_pytorch.csv").read_text() + "2,relu,/n/relu\n")
+    assert [row.status for row in wb.read_result(path).rows] == ["pass", "uncomparable"]
+
+
+def test_a_byte_order_mark_is_no_title(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + (RESULTS / "msprobe_digests.csv").read_bytes())
+    assert len(wb.read_result(path).rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "header must have the columns of a known result .*, got nothing"),
+        (b"a,b,c\n1,2,3\n", r"header must have the columns .* got \['a', 'b', 'c'\]"),
+        (b"\xd0\xcf\x11\xe0rest", r"byte 0: workbook must be \.xlsx without a password"),
+        (b"PK\x03\x04rest", "workbook must be readable, got BadZipFile"),
+        (bytes(range(256)), "header must have the columns"),
+    ],
+)
+def test_what_is_no_result_is_refused_with_its_place(tmp_path, data, message):
+    path = tmp_path / "r.csv"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=message) as caught:
+        wb.read_result(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    for path in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(FormatError, match="file must be readable, got"):
+            wb.read_result(path)
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+    book = as_workbook(FILES[0], tmp_path / "r.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(WorkbenchError, match=r"pip install 'npu-accuracy-workbench\[xlsx\]'"):
+        wb.read_result(book)
+
+
+def test_other_sheets_of_a_workbook_are_named_and_left_out(tmp_path):
+    path = as_workbook(RESULTS / "msprobe_digests.csv", tmp_path / "r.xlsx")
+    book = openpyxl.load_workbook(path)
+    book.create_sheet("notes").append(["seen by", "me"])
+    book.create_sheet("empty")
+    book.save(path)
+    found = wb.read_result(path)
+    assert len(found.rows) == 3
+    assert [(a.kind, a.detail) for a in found.anomalies] == [
+        ("unknown-sheet", f"{path}:notes!1: no table of the result's kind")
+    ]
+
+
+def test_formulas_are_not_evaluated(tmp_path):
+    path = as_workbook(RESULTS / "msaccucmp_pytorch.csv", tmp_path / "r.xlsx")
+    book = openpyxl.load_workbook(path)
+    book.worksheets[0]["G2"] = "=1/4"
+    book.save(path)
+    (row,) = wb.read_result(path).rows
+    assert "CosineSimilarity" not in row.metrics
+
+
+def repack(source, target, change):
+    """Write a workbook anew, each part as ``change(name, data)`` gives it."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda name, data: data + b" " * (30 << 20) if "sheet1" in name else data,
+         r"part 'xl/worksheets/sheet1\.xml' must unpack to at most \d+ bytes"),
+        (lambda name, data: b'<!DOCTYPE x [<!ENTITY a "b">]>' + data if "sheet1" in name else data,
+         "must be UTF-8 without declarations"),
+        (lambda name, data: data.decode().encode("utf-16") if "sheet1" in name else data,
+         "must be UTF-8 without declarations"),
+        (lambda name, data: b"<worksheet" if "sheet1" in name else data, "workbook must be readable"),
+        (lambda name, data: b"" if "workbook.xml" in name else data, "workbook must be readable"),
+    ],
+    ids=["bomb", "entities", "encoding", "cut sheet", "no workbook"],
+)  # fmt: skip
+def test_hostile_workbooks_are_refused(tmp_path, change, message):
+    good = as_workbook(RESULTS / "msprobe_digests.csv", tmp_path / "good.xlsx")
+    bad = repack(good, tmp_path / "bad.xlsx", change)
+    with pytest.raises(FormatError, match=message) as caught:
+        wb.read_result(bad)
+    assert str(caught.value).startswith(str(bad))
+
+
+def test_a_sheet_that_claims_to_be_huge_stays_small(tmp_path):
+    good = as_workbook(RESULTS / "msprobe_digests.csv", tmp_path / "good.xlsx")
+    huge = b'<dimension ref="A1:XFD1048576"/><sheetData>'
+
+    def grown(name, data):
+        return data.replace(b"<sheetData>", huge) if "sheet1" in name else data
+
+    def far(name, data):
+        return data.replace(b'<row r="4"', b'<row r="1048000"') if "sheet1" in name else data
+
+    assert len(wb.read_result(repack(good, tmp_path / "wide.xlsx", grown)).rows) == 3
+    with pytest.raises(FormatError, match=r"part_0!1004: sheet must have at most 1000 blank rows"):
+        wb.read_result(repack(good, tmp_path / "far.xlsx", far))
+
+
+def test_bounds_hold_for_csv_and_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(sheets, "MAX_BYTES", 100)
+    with pytest.raises(FormatError, match="file must have at most 100 bytes, got"):
+        wb.read_result(RESULTS / "msprobe_tensor.csv")
+    book = as_workbook(RESULTS / "msprobe_digests.csv", tmp_path / "r.xlsx")
+    with pytest.raises(FormatError, match="must unpack to at most"):
+        wb.read_result(book)
+    monkeypatch.setattr(sheets, "MAX_PARTS", 2)
+    with pytest.raises(FormatError, match="workbook must have at most 2 parts"):
+        wb.read_result(book)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_mutated_results_are_read_or_refused(seed, tmp_path):
+    source = FILES[seed % len(FILES)]
+    path = tmp_path / source.name
+    path.write_text(mutated(source.read_text(), seed), newline="")
+    try:
+        found = wb.read_result(path)
+    except FormatError as error:
+        said = str(error)
+    else:
+        said = str(path)
+        assert found.result.target.tensors >= found.coverage.matched
+        found.to_json()
+    assert said.startswith(str(path))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_mutated_workbooks_are_read_or_refused(seed, tmp_path):
+    good = as_workbook(FILES[seed % len(FILES)], tmp_path / "good.xlsx")
+    part = ("sheet1", "workbook.xml", "styles", "Content_Types", "rels")[seed % 5]
+
+    def damaged(name, data):
+        return mutated(data.decode(), seed).encode() if part in name else data
+
+    bad = repack(good, tmp_path / "bad.xlsx", damaged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            said = wb.read_result(bad).result.target.path
+        except FormatError as error:
+            said = str(error)
+    assert said.startswith(str(bad))

@@ -1,0 +1,179 @@
+"""Results of other tools, opened as a comparison of ours: the same table, plot, report and CSV."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.compare.foreign import LAYOUTS, VERDICTS, recognize_layout, unique_titles
+from workbench.compare.foreign_rows import read_row
+from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
+from workbench.core.errors import FormatError
+from workbench.pipeline.compare import Comparison
+from workbench.pipeline.sheets import read_sheets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.compare.foreign import Layout
+    from workbench.compare.result import Row, Verdict
+    from workbench.pipeline.sheets import Line
+
+_GRAPH_FILE = re.compile(r"compare_result_(\d{1,9})_(\d{1,9})(?:_\d{14})?", re.A)
+_RANK_FILE = re.compile(r"compare_result_?rank(\d{1,9})", re.A)
+
+
+class _Table:
+    """What was read so far of one result."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.layout: Layout | None = None
+        self.judged_by = ""
+        self.rows: list[Row] = []
+        self.anomalies: list[Anomaly] = []
+        self.header = ""
+        self._turns: dict[tuple[str, str, str, int], int] = {}
+        self._order = -1
+        self._operator: tuple[str, str] | None = None
+        self.rank, self.iteration = _place(path.name)
+
+    def sheet(self, lines: Iterator[Line]) -> None:
+        """Rows of a sheet, if its first line is that of a result, and not of another kind than before."""
+        first = next(lines, None)
+        if first is None:
+            return
+        titles = unique_titles(first.cells)
+        layout = recognize_layout(titles)
+        if layout is None or self.layout not in (None, layout):
+            self.header = self.header or first.problem or str(list(titles[:12]))[:400]
+            self._odd("unknown-sheet", f"{first.place}: no table of the result's kind")
+            return
+        self.layout = layout
+        self.judged_by = _judge(layout, titles)
+        for line in lines:
+            if line.problem or len(line.cells) > len(titles):
+                width = f"{line.place}: row must have {len(titles)} cells, got {len(line.cells)}"
+                self._odd("bad-row", line.problem or width)
+                continue
+            cells = dict(zip(titles, line.cells, strict=False))
+            self._add(read_row(layout, dict.fromkeys(titles, "") | cells), line.place)
+
+    def _odd(self, kind: str, detail: str) -> None:
+        self.anomalies.append(Anomaly("target", kind, "", detail))
+
+    def _add(self, row: Row, place: str) -> None:
+        if not (row.op_name or row.golden_op_name):
+            self._odd("bad-row", f"{place}: row must name an operator, got none")
+            return
+        operator = (row.op_name, row.golden_op_name)
+        if operator != self._operator:
+            self._order, self._operator = self._order + 1, operator
+        key = (*operator, row.io, row.slot)
+        turn = self._turns[key] = self._turns.get(key, -1) + 1
+        self.rows.append(
+            replace(row, order=self._order, turn=turn, rank=self.rank, iteration=self.iteration)
+        )
+
+
+def read_result(path: str | Path) -> Comparison:
+    """Open the result of another tool: msprobe's comparison (CSV or xlsx) or msaccucmp's (CSV).
+
+    Verdicts are the tool's own where it states any; the sentence says whose they are. Figures keep
+    the tool's titles and definitions. What a table does not tell, such as source lines or a noise
+    floor, is empty.
+
+    Raises
+    ------
+    FormatError
+        The file is no table of a known tool; the message starts with its place.
+    WorkbenchError
+        It is a workbook and openpyxl, the extra ``[xlsx]``, is not installed.
+    """
+    table = _Table(Path(path))
+    try:
+        for lines in read_sheets(table.path):
+            table.sheet(lines)
+    except OSError as error:
+        message = f"{path}: file must be readable, got {error.strerror or error}"
+        raise FormatError(message) from error
+    if table.layout is None:
+        known = "; ".join(f"{row.tool} {row.kind}: {', '.join(row.needs)}" for row in LAYOUTS)
+        message = f"{path}:1: header must have the columns of a known result ({known}), got {table.header or 'nothing'}"
+        raise FormatError(message)
+    return Comparison(_result(table, table.layout))
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Rank and iteration that the name of a file states, else 0."""
+    if found := _GRAPH_FILE.match(name):
+        return int(found[1]), int(found[2])
+    found = _RANK_FILE.match(name)
+    return (int(found[1]) if found else 0), 0
+
+
+def _judge(layout: Layout, titles: tuple[str, ...]) -> str:
+    stated = next((title for title in VERDICTS if title in titles), "")
+    if stated:
+        return f"its own column {stated!r}"
+    return layout.judge or "nobody"
+
+
+def _result(table: _Table, layout: Layout) -> Result:
+    paired = [row for row in table.rows if row.match_rule]
+    lonely = [row for row in table.rows if not row.match_rule]
+    bad = sum(anomaly.kind == "bad-row" for anomaly in table.anomalies)
+    unmatched = sum(bool(row.op_name) for row in lonely)
+    skipped = {"target:bad-row": bad} if bad else {}
+    verdict = _verdict(paired, lonely)
+    return Result(
+        verdict=verdict,
+        sentence=_sentence(layout, table.judged_by, paired),
+        target=_side(table, layout, "target", len(paired) + unmatched + bad),
+        golden=_side(table, layout, "golden", len(paired) + len(lonely) - unmatched),
+        coverage=Coverage(len(paired), unmatched, len(lonely) - unmatched, skipped),
+        anomalies=tuple(table.anomalies),
+        rows=(*paired, *lonely),
+        profile=layout.tool,
+        facts=_facts(table, layout),
+    )
+
+
+def _side(table: _Table, layout: Layout, side: str, tensors: int) -> SideInfo:
+    return SideInfo(str(table.path), f"{side} of a {layout.tool} result", tensors)
+
+
+def _facts(table: _Table, layout: Layout) -> dict[str, str]:
+    limits = ", ".join(f"{row.title} {row.beyond} {row.limit:g}" for row in layout.thresholds)
+    facts = {
+        "result of": f"{layout.tool}, {layout.kind}",
+        "figures": f"as {layout.tool} defines them",
+        "verdicts by": table.judged_by,
+    }
+    return facts | ({"thresholds": limits} if table.judged_by == layout.judge and limits else {})
+
+
+def _verdict(paired: list[Row], lonely: list[Row]) -> Verdict:
+    found = {row.status for row in paired}
+    if "fail" in found:
+        return "fail"
+    if not found & {"pass", "warn"}:
+        return "inconclusive"
+    return "warn" if "warn" in found or lonely else "pass"
+
+
+def _sentence(layout: Layout, judged_by: str, paired: list[Row]) -> str:
+    judged = [row for row in paired if row.status != "uncomparable"]
+    failing = [row for row in judged if row.status == "fail"]
+    whose = f"a result of {layout.tool} ({layout.kind}), judged by {judged_by}"
+    open_ones = len(paired) - len(judged)
+    rest = f"; {open_ones:,} could not be judged" if open_ones else ""
+    if not judged:
+        return f"No pair of {len(paired):,} could be judged; {whose}."
+    if not failing:
+        return f"None of {len(judged):,} pairs fails{rest}; {whose}."
+    first = failing[0]
+    where = f"{first.op_name} {first.io}:{first.slot}" if first.io else first.op_name
+    return f"{len(failing):,} of {len(judged):,} pairs fail, {where} first{rest}; {whose}."

@@ -1,0 +1,173 @@
+"""Tables of text out of CSV files and Excel workbooks that nobody vouches for.
+
+A workbook is a zip of XML. Before it is parsed, every part is unpacked once without being kept: what
+grows beyond the bounds, declares entities or is no UTF-8 is refused. Formulas are never evaluated;
+a cell has the value that its writer stored.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+import zipfile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.core.errors import FormatError, WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_BYTES = 1 << 30
+"""Most bytes of a CSV file, and of all parts of a workbook unpacked."""
+
+MAX_RATIO = 100
+"""Most bytes that one byte of a workbook may unpack to; tables of equal rows unpack to 20."""
+
+MAX_ROWS, MAX_COLUMNS, MAX_PARTS = 1_048_576, 256, 10_000
+"""Most rows (Excel's own bound) and columns of a sheet, and most parts of a workbook."""
+
+MAX_GAP = 1_000
+"""Most blank rows between two others: a row may claim any number."""
+
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_BLOCK = 1 << 20
+
+
+class Line(NamedTuple):
+    """One row that is not blank: where it stands, its cells, or why it cannot be read."""
+
+    place: str
+    cells: list[str]
+    problem: str = ""
+
+
+def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
+    """Yield the tables of a file, a workbook's sheet by sheet; each is to be read before the next.
+
+    Raises FormatError if the file is neither, or beyond the bounds, and WorkbenchError if a workbook
+    is to be read without openpyxl.
+    """
+    with path.open("rb") as file:
+        start = file.read(len(_ZIP))
+    if start == _OLE:
+        message = f"{path}: byte 0: workbook must be .xlsx without a password, got an old .xls or an encrypted one"
+        raise FormatError(message)
+    if start == _ZIP:
+        yield from _workbook(path)
+    else:
+        yield _csv(path)
+
+
+def _csv(path: Path) -> Iterator[Line]:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise FormatError(f"{path}: file must have at most {MAX_BYTES} bytes, got {size}")
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                place = f"{path}:{reader.line_num}"
+                yield Line(place, [], f"{place}: row must be text, got {error}")
+                continue
+            if cells is None:
+                return
+            if any(cell.strip() for cell in cells):
+                yield Line(f"{path}:{reader.line_num}", cells)
+
+
+def _workbook(path: Path) -> Iterator[Iterator[Line]]:
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        message = f"openpyxl must be installed to read {path}, got none; pip install 'npu-accuracy-workbench[xlsx]'"
+        raise WorkbenchError(message) from None
+    _check(path)
+    with path.open("rb") as file:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of styles and extensions that hold no figures
+                book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        except Exception as error:  # openpyxl raises whatever a broken part leads it to
+            raise _unreadable(path, error) from error
+        for sheet in book.worksheets:
+            yield _sheet(path, sheet)
+
+
+def _sheet(path: Path, sheet: Any) -> Iterator[Line]:
+    rows = sheet.iter_rows(max_row=MAX_ROWS, max_col=MAX_COLUMNS, values_only=True)
+    number = last = 0
+    while True:
+        number += 1
+        place = f"{path}:{sheet.title}!{number}"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                values = next(rows, None)
+        except Exception as error:  # as above; the sheet is parsed while it is read
+            raise _unreadable(place, error) from error
+        if values is None:
+            return
+        cells = [_text(value) for value in values]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            last = number
+            yield Line(place, cells)
+        elif number - last > MAX_GAP:
+            message = f"{place}: sheet must have at most {MAX_GAP} blank rows in a row, got more"
+            raise FormatError(message)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def _unreadable(place: object, error: Exception) -> FormatError:
+    return FormatError(f"{place}: workbook must be readable, got {type(error).__name__}: {error}")
+
+
+def _check(path: Path) -> None:
+    """Unpack every part once and keep nothing; raises FormatError at the first that is no good."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_parts(archive, path)
+    except FormatError:
+        raise
+    except Exception as error:  # zipfile raises as freely as openpyxl does
+        raise _unreadable(path, error) from error
+
+
+def _check_parts(archive: zipfile.ZipFile, path: Path) -> None:
+    parts = archive.infolist()
+    if len(parts) > MAX_PARTS:
+        message = f"{path}: workbook must have at most {MAX_PARTS} parts, got {len(parts)}"
+        raise FormatError(message)
+    left = MAX_BYTES
+    for part in parts:
+        left -= _check_part(archive, part, left, path)
+
+
+def _check_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, left: int, path: Path) -> int:
+    """Bytes of a part, counted while it is unpacked: what a zip states of itself proves nothing."""
+    most = min(left, max(_BLOCK, part.compress_size * MAX_RATIO))
+    is_xml = part.filename.lower().endswith((".xml", ".rels", ".vml"))
+    size, tail = 0, b""
+    with archive.open(part) as file:
+        while block := file.read(_BLOCK):
+            size += len(block)
+            if size > most:
+                message = f"{path}: part {part.filename[:80]!r} must unpack to at most {most} bytes, got more"
+                raise FormatError(message)
+            if is_xml and _suspect(tail + block):
+                message = f"{path}: part {part.filename[:80]!r} must be UTF-8 without declarations, got some"
+                raise FormatError(message)
+            tail = block[-8:]
+    return size
+
+
+def _suspect(data: bytes) -> bool:
+    """Whether XML declares entities (of a document type), or hides them in another encoding."""
+    return b"\0" in data or b"<!DOCTYPE" in data or b"<!ENTITY" in data
