@@ -42,6 +42,11 @@ class OpAttrs(Mapping[str, Any]):
         self._fields = fields
         self._attrs: Mapping[str, Any] = fields.get("attr", {})
 
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The ``OpDef`` itself, its attributes under ``attr``."""
+        return self._fields
+
     def __getitem__(self, key: str) -> Any:
         if key in self._attrs:
             return self._attrs[key]
