@@ -60,11 +60,29 @@ def test_the_last_accepted_form_is_what_runs(panel):
     assert panel.bench.config.data["common_dump_settings"]["iteration"] == "0"
 
 
-@pytest.mark.parametrize("surface", ["acl", "torchair", "tensorflow"])
-def test_a_surface_without_a_simulation_says_so(surface):
-    panel = wb.Workbench(surface).form()
+def asked(surface, *unset, **settings):
+    config = wb.config.new(surface)
+    for path in unset:
+        config = config.unset(path)
+    for path, value in settings.items():
+        config = config.set(path.replace("__", "."), value)
+    return config
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (asked("mindspore-o0o1", common_dump_settings__op_debug_mode=3), "kind of dump must be"),
+        (asked("torchair", "dump_config.dump_step", "dump_config.dump_mode", mode="reduce-overhead"),
+         "mode must be"),
+        (asked("acl", "dump.dump_list", dump__dump_scene="watcher", dump__dump_mode="output",
+               dump__dump_list=[{"watcher_nodes": ["a"]}]), "again and again"),
+    ],
+)  # fmt: skip
+def test_a_dump_that_is_not_simulated_says_so(config, reason):
+    panel = wb.Workbench(config).form()
     assert panel.run.disabled
-    assert "not simulated" in panel.reason.value
+    assert reason in panel.reason.value
     panel.close()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.pipeline.compare import Comparison, compare
-from workbench.pipeline.simulate import PLATFORMS, simulate
+from workbench.pipeline.simulate import simulate, unsimulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
     Report = Callable[[int, int, str], None]
 
-SIMULATED = tuple(PLATFORMS)
-"""Surfaces whose trees the simulated device writes."""
+
+def why_not(config: Config) -> str:
+    """Why a form cannot be rehearsed; empty if it can."""
+    errors = [problem for problem in config.check() if problem.severity == "error"]
+    if errors:
+        return str(errors[0])
+    plan = config.plan()
+    if plan.kind == "watch":
+        return "a dump that watches memory holds one tensor again and again: nothing to compare"
+    problem = unsimulated(plan, config.surface.name)
+    return "" if problem is None else str(problem)
 
 
 def rehearse(
@@ -43,7 +52,7 @@ def rehearse(
     ----------
     graph : Graph
     config : Config
-        A form of one of `SIMULATED`; both runs dump what it asks for.
+        A form of which `why_not` says nothing; both runs dump what it asks for.
     feeds, device, faults, precision_mode, seed, iterations
         See `workbench.pipeline.simulate.simulate`.
     out : path, optional
@@ -56,7 +65,7 @@ def rehearse(
     Raises
     ------
     ConfigError
-        The form would be refused, or its surface is not simulated.
+        The form would be refused, or what it asks for is not simulated.
     """
     with ExitStack() as stack:
         root = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-")))

@@ -167,15 +167,23 @@ def _lower(
             raise ConfigError([Problem("surface", "error", "", message, fix)])
         form = replace(loaded, surface=get(surface))
         plan = form.plan(out=str(out))
+    problem = unsimulated(plan, surface)
+    if problem is not None:
+        raise ConfigError([problem])
+    return plan, form
+
+
+def unsimulated(plan: DumpPlan, surface: str) -> Problem | None:
+    """Say what of a plan the simulated device does not write; ``None`` if it writes it."""
     if plan.kind not in KINDS.get(surface, ("data",)):
         message = f"kind of dump must be 'data' for the simulated device, got {plan.kind!r}"
-        fix = "it does not write overflow and exception dumps yet; set op_debug_mode to 0"
-        raise ConfigError([Problem("kind", "error", "", message, fix)])
+        fix = "overflow and exception dumps are not written yet; ask for the data of operators"
+        return Problem("kind", "error", "", message, fix)
     if plan.files == "pt":
         message = "mode must be 'max-autotune' for the simulated device, got one that captures"
         fix = "operators that are captured one by one are named by the framework's own run"
-        raise ConfigError([Problem("files", "error", "config.mode", message, fix)])
-    return plan, form
+        return Problem("files", "error", "mode", message, fix)
+    return None
 
 
 def ge_target(

@@ -10,7 +10,7 @@ from workbench.config import new
 from workbench.core.faces import make_face
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Graph
-from workbench.pipeline.rehearse import SIMULATED, rehearse
+from workbench.pipeline.rehearse import rehearse, why_not
 from workbench.ui.code import config_code
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Workbench:
 
     def __init__(
         self,
-        config: Config | str = SIMULATED[0],
+        config: Config | str = "mindspore-o0o1",
         graph: Graph | str = "lenet",
         *,
         device: str = "a2",
@@ -66,11 +66,7 @@ class Workbench:
 
     def reason(self) -> str:
         """Why nothing can run with these settings; empty if it can."""
-        name = self.config.surface.name
-        if name not in SIMULATED:
-            return f"trees of {name} are not simulated; choose one of {', '.join(SIMULATED)}"
-        errors = [p for p in self.config.check() if p.severity == "error"]
-        return str(errors[0]) if errors else ""
+        return why_not(self.config)
 
     def run(
         self,
