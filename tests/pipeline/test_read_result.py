@@ -117,7 +117,7 @@ def test_the_sentence_says_whose_verdict_it_is():
     assert ours.sentence.endswith(
         "a result of msaccucmp (operators), judged by msquickcmp's thresholds."
     )
-    assert ours.result.facts["thresholds"].startswith("CosineSimilarity < 0.99, Relative")
+    assert ours.result.facts["thresholds"].startswith("CosineSimilarity ≥ 0.99, Relative")
 
 
 def test_the_name_of_a_file_tells_rank_and_step(tmp_path):

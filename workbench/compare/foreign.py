@@ -9,7 +9,10 @@ msquickcmp ``cmp_process.py``.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from workbench.compare.profiles import PROFILES, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,14 +20,6 @@ if TYPE_CHECKING:
     from workbench.compare.result import Status
 
 ErrorWay = Literal["relative", "euclid", "largest", "statistics"]
-
-
-class Threshold(NamedTuple):
-    """A figure, and what of it is too much (``>``, ``>=``) or too little (``<``)."""
-
-    title: str
-    beyond: Literal["<", ">", ">="]
-    limit: float
 
 
 class Layout(NamedTuple):
@@ -41,7 +36,7 @@ class Layout(NamedTuple):
     columns: Mapping[str, str]
     measures: tuple[str, ...] = ()
     errors: tuple[ErrorWay, ...] = ()
-    thresholds: tuple[Threshold, ...] = ()
+    thresholds: tuple[Limit, ...] = ()
     judge: str = ""
 
 
@@ -81,16 +76,10 @@ _MSACCUCMP = {
     "golden_path": "GroundTruthPath",
     "reason": "CompareFailReason",
 }
-_QUICK = (
-    Threshold("CosineSimilarity", "<", 0.99),
-    Threshold("RelativeEuclideanDistance", ">", 0.05),
-    Threshold("KullbackLeiblerDivergence", ">", 0.005),
-    Threshold("RootMeanSquareError", ">", 1.0),
-    Threshold("MeanRelativeError", ">", 1.0),
-)
+_QUICK = (*PROFILES["msaccucmp"].limits, Limit("KullbackLeiblerDivergence", high=0.005))
 _DOCUMENTED = (
-    Threshold("cosine_similarity", "<", 0.99),
-    Threshold("max_relative_error", ">=", 0.01),
+    Limit("cosine_similarity", low=0.99),
+    Limit("max_relative_error", high=math.nextafter(0.01, 0.0)),
 )
 _BUILT_IN = (
     "CosineSimilarity",

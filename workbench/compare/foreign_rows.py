@@ -51,8 +51,8 @@ def read_row(layout: Layout, cells: Mapping[str, str]) -> Row:
     """
     said = {role: cells.get(title, "").strip() for role, title in layout.columns.items()}
     target, golden = _names(said)
-    metrics = _metrics(cells)
     paired = bool(target.op_name and golden.op_name)
+    metrics = _metrics(cells) | (_blanks(cells) if paired else {})
     status, reason = _judge(layout, cells, metrics, paired=paired)
     known = target if target.op_name else golden
     return Row(
@@ -138,6 +138,19 @@ def _metrics(cells: Mapping[str, str]) -> dict[str, float]:
     return metrics
 
 
+def _blanks(cells: Mapping[str, str]) -> dict[str, float]:
+    """Statistics of one side that are blank beside a number of the other: pandas writes NaN so."""
+    found: dict[str, float] = {}
+    for word in _STATISTICS.values():
+        sides = [(f"{side} {word}", cells.get(f"{side} {word}")) for side in ("NPU", "Bench")]
+        numbers = [figure(text or "") for _, text in sides]
+        if numbers.count(None) == 1:
+            found |= {
+                title: math.nan for title, text in sides if text is not None and not text.strip()
+            }
+    return found
+
+
 def _judge(
     layout: Layout, cells: Mapping[str, str], metrics: Mapping[str, float], *, paired: bool
 ) -> tuple[Status, str]:
@@ -148,6 +161,8 @@ def _judge(
     status, why = _verdict(layout, cells, metrics)
     if status in ("pass", "warn") and (doubt := _doubt(layout, cells, metrics)):
         status, why = "uncomparable", doubt
+    if status == "uncomparable" and not (message or why):
+        why = f"{layout.tool} states no verdict"
     return status, "; ".join(filter(None, (message, why)))
 
 
@@ -158,22 +173,14 @@ def _verdict(
         word = cells[column].strip().lower() if column in cells else None
         if word is not None and word in known:
             return known[word], ""
-    over = [
-        f"{row.title} {metrics[row.title]:.6g} {row.beyond} {row.limit:g}"
-        for row in layout.thresholds
-        if row.title in metrics and _beyond(metrics[row.title], row.beyond, row.limit)
+    beyond = [
+        f"{limit} fails with {metrics[limit.metric]:.6g}"
+        for limit in layout.thresholds
+        if not math.isnan(metrics.get(limit.metric, math.nan)) and not limit.holds(metrics)
     ]
-    if over:
-        return "fail", ", ".join(over)
-    if layout.thresholds:
-        return "pass", ""
-    return "uncomparable", f"{layout.tool} states no verdict"
-
-
-def _beyond(value: float, how: str, limit: float) -> bool:
-    if how == "<":
-        return value < limit
-    return value > limit if how == ">" else value >= limit
+    if beyond:
+        return "fail", ", ".join(beyond)
+    return ("pass" if layout.thresholds else "uncomparable"), ""
 
 
 def _doubt(layout: Layout, cells: Mapping[str, str], metrics: Mapping[str, float]) -> str:

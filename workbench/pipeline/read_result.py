@@ -146,7 +146,7 @@ def _side(table: _Table, layout: Layout, side: str, tensors: int) -> SideInfo:
 
 
 def _facts(table: _Table, layout: Layout) -> dict[str, str]:
-    limits = ", ".join(f"{row.title} {row.beyond} {row.limit:g}" for row in layout.thresholds)
+    limits = ", ".join(str(limit) for limit in layout.thresholds)
     facts = {
         "result of": f"{layout.tool}, {layout.kind}",
         "figures": f"as {layout.tool} defines them",
