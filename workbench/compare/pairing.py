@@ -108,17 +108,18 @@ def _by_file_name(
 ) -> Iterator[tuple[int, OpRun, OpRun, str, float]]:
     """Match where a side has no graph: the user's pairs, equal names, equal last parts of names."""
     by_name = {run.op_name: run for run in theirs.values()}
-    left = {_file_key(run): run for run in theirs.values()}
+    typed = all(run.op_type for runs in (ours, theirs) for run in runs.values())
+    left = {_file_key(run, typed): run for run in theirs.values()}
     waiting = []
     for number, run in ours.items():
         by_hand = by_name.get(forced.get(run.op_name, ""))
-        if by_hand is not None and left.pop(_file_key(by_hand), None) is not None:
+        if by_hand is not None and left.pop(_file_key(by_hand, typed), None) is not None:
             yield number, run, by_hand, "map", 1.0
         else:
             waiting.append((number, run))
     lasts, mine = _unique_lasts(left.values()), _unique_lasts(run for _, run in waiting)
     for number, run in waiting:
-        exact = left.get(_file_key(run))
+        exact = left.get(_file_key(run, typed))
         last = (run.op_type, _last(run.op_name))
         if exact is not None:
             yield number, run, exact, "file-name", 1.0
@@ -126,8 +127,9 @@ def _by_file_name(
             yield number, run, lasts[last], "short-name", 0.7
 
 
-def _file_key(run: OpRun) -> tuple[str, str]:
-    return run.op_type, sanitize(run.op_name)
+def _file_key(run: OpRun, typed: bool) -> tuple[str, str]:
+    """What files call an operator; golden data of other frameworks do not know its type."""
+    return run.op_type if typed else "", sanitize(run.op_name)
 
 
 def _last(name: str) -> str:
