@@ -341,6 +341,13 @@ def test_a_scalar_that_fits_no_field_is_refused(value):
         write_ms_pb(graph_of(op_of(Const(value, "int64", ()), Param(0))))
 
 
+@pytest.mark.parametrize("dim", ["1" * 6000, str(2**63)])
+def test_a_dimension_beyond_64_bits_is_open(dim):
+    text = f"subgraph @g() {{\n  %0(y) = Op()\n      : () -> (<Tensor[Float32], ({dim}, 3)>)\n}}\n"
+    (node,) = MODEL.FromString(pb_of_text(text)).graph.node
+    assert [dim.size for dim in node.output_type.tensor_type.shape.dim] == [-1, 3]
+
+
 SCALARS = (
     st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.none()
     | st.floats(allow_nan=False).map(lambda x: float(np.float32(min(max(x, -1e30), 1e30))))

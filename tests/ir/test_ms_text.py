@@ -18,8 +18,10 @@ from workbench.ir.literals import (
     split_top,
 )
 from workbench.ir.ms_text import parse_ms_text, read_ms_text
+from workbench.ir.ms_text_writer import write_ms_text
 
 HEAD = "# IR entry: @g\n# Total params: 1\n# Params:\n"
+LONG = "1" * 6000
 PARAM = "%para1_x: <Tensor[Float32], (2, 3)>  :  <Float32xDefaultFormat[const vector]{2, 3}>  :  IsWeight: false\n"
 
 
@@ -238,6 +240,27 @@ def test_constant_operands_keep_value_dtype_and_shape(text, const):
     assert parse_const(text) == const
 
 
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [("[2]", "[1 2 3]"), ("[3]", "[1 2]"), ("[2]", "[1 x]"), ("[]", "[1 2]"), ("[]", "x"),
+     (f"[{LONG}]", "[1]"), ("[2]", "[1 I64(2)]")],
+)  # fmt: skip
+def test_elements_that_do_not_fill_their_shape_stay_text(shape, text):
+    const = parse_const(f"Tensor(shape={shape}, dtype=Float32, value={text})")
+    assert const.value == text
+    graph = graph_of(f"  %0(y) = Add(%para1_x, Tensor(shape={shape}, dtype=Float32, value={text}))")
+    assert parse_ms_text(write_ms_text(graph)).ops[0].inputs[1].value == text
+
+
+def test_a_tensor_of_truth_values_is_read_and_written():
+    const = parse_const("Tensor(shape=[3], dtype=Bool, value=[ True, False,  True])")
+    assert const == Const((True, False, True), "bool", (3,))
+    graph = graph_of(
+        "  %0(y) = Or(%para1_x, Tensor(shape=[3], dtype=Bool, value=[ True False  True]))"
+    )
+    assert parse_ms_text(write_ms_text(graph)).ops[0].inputs[1] == const
+
+
 def test_a_tuple_type_gives_every_tensor_it_holds():
     text = "<Tuple[Tensor[Float32]*2,Int64], TupleShape((1, 64), (64), NoShape)>"
     assert [spec.shape for spec in parse_host_type(text).specs] == [(1, 64), (64,), ()]
@@ -260,8 +283,6 @@ def test_tuples_of_tuples_do_not_fill_the_memory():
 
 
 # Text that asks for more than it gives.
-
-LONG = "1" * 6000
 
 
 def in_tuples(depth: int, inner: str = "Int64", count: str = "") -> str:

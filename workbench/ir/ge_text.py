@@ -1,7 +1,7 @@
 """Reader of GE's graph dumps ``ge_proto_{index}_{stage}.txt`` and ``ge_proto_{index}_graph_{id}_{stage}.txt``.
 
 Such a file is the text form of ge.proto's ``ModelDef`` (`workbench.ir.ge_fields`). Every ``DUMP_GE_GRAPH``
-level is read; level 3 has names, types and edges alone. The whole text is checked while it is read, so
+level is read, and text that has names, types and edges alone. The whole text is checked while it is read, so
 an attribute that is parsed later, when it is first used, cannot fail. `workbench.ir.ge_graph` says how
 the fields become a graph.
 """

@@ -37,6 +37,7 @@ _SCALAR_DTYPE = {
 _TENSOR = re.compile(r"Tensor\(shape=\[([\d, ]*)\], dtype=(\w+), value=(.*)\)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|inf|nan)")
 _MONADS = frozenset(("U", "IO", "UMonad[U]", "IOMonad[IO]"))
+_ELEMENTS = {"True": True, "False": False}
 _WORDS = {"true": True, "false": False, "None": None}
 _LOCATION = re.compile(
     r"(?:inlined:)?In file (.+?)"
@@ -162,20 +163,21 @@ def parse_const(text: str) -> Const:
     tensor = _TENSOR.fullmatch(text)
     if tensor:
         shape = _dims(f"[{tensor[1]}]")
-        return Const(_tensor_value(tensor[3]), dtype_name(tensor[2]) or tensor[2], shape)
+        return Const(_tensor_value(tensor[3], shape), dtype_name(tensor[2]) or tensor[2], shape)
     value = parse_value(text)
     if isinstance(value, tuple):
         return Const(value, "tuple", (len(value),))
     return Const(value, "None" if value is None else "")
 
 
-def _tensor_value(text: str) -> Any:
-    """Elements of a printed tensor as a flat tuple, a scalar, or the text if it is shortened."""
-    if "..." in text:
+def _tensor_value(text: str, shape: tuple[int, ...] | None) -> Any:
+    """Elements of a printed tensor as a flat tuple, a scalar, or the text if they are not all there."""
+    words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
+    values = tuple(_ELEMENTS[w] if w in _ELEMENTS else parse_number(w) for w in words)
+    count = None if shape is None else math.prod(shape)
+    if len(values) != count or any(isinstance(value, str) for value in values):
         return text
-    numbers = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
-    values = tuple(parse_value(number) for number in numbers)
-    return values if "[" in text else values[0] if len(values) == 1 else text
+    return values if shape else values[0]
 
 
 def parse_attrs(text: str) -> dict[str, Any]:

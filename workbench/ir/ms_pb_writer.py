@@ -48,7 +48,8 @@ _UNSIGNED = frozenset(("IsFeatureMapInputList", "output_used_num"))
 _TYPE_VALUE = re.compile(r"(U?I|B?F|UInt|Int|BFloat|Float)(?:8|16|32|64)")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_|$)")
 _NODE = re.compile(r"%(\d{1,9})")
-_DIM = re.compile(r"-?\d{1,19}")
+_DIM = re.compile(r"-?\d+")
+_LONGEST_DIM = 18
 _CALLS = ("call @", "%", "$(")
 _HEADS = {
     "candidate": "      # Corresponding code candidate:\n",
@@ -211,7 +212,8 @@ def _set_word(message: Any, word: str, shape: str = "") -> None:
             for _ in range(count):
                 _set_word(message.sequence_type.elem_types.add(), kind)
     elif inner.startswith("Tensor"):
-        dims = tuple(int(dim) for dim in _DIM.findall(shape)) if shape[:1] == "(" else ()
+        words = _DIM.findall(shape) if shape[:1] == "(" else ()
+        dims = tuple(int(word) if len(word) <= _LONGEST_DIM else -1 for word in words)
         _set_tensor(message, dtype_name(inner[7:-1]) or inner[7:-1], dims)
     elif inner:
         message.data_type = type_number(DEBUGGER, dtype_name(inner) or inner)
