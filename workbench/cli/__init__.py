@@ -215,7 +215,7 @@ def simulate(
     graph: Annotated[str, typer.Option(help="A model (lenet, alexnet, mlp) or file.py:Name.")],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder for the tree.")],
-    surface: Annotated[str, typer.Option(help="mindspore-o0o1 or mindspore-cpu.")] = "",
+    surface: Annotated[str, typer.Option(help="Any; mindspore-cpu or -o0o1 if left out.")] = "",
     device: Annotated[str, typer.Option(help="reference, or a device profile.")] = "reference",
     fault: Annotated[
         list[str] | None, typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="A defect.")

@@ -7,6 +7,7 @@ graph has them. A real compiler chooses for every graph anew; here the type of t
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.arrangement import device_shape
@@ -44,6 +45,7 @@ class Lie(NamedTuple):
     host_format: str = "ND"
 
 
+@lru_cache(maxsize=4096)
 def host_lie(shape: tuple[int, ...] | None) -> Lie:
     """Return how a tensor lies in the graph: four dimensions are NCHW, all others ND."""
     form = "NCHW" if shape is not None and len(shape) == 4 else "ND"
@@ -53,14 +55,19 @@ def host_lie(shape: tuple[int, ...] | None) -> Lie:
 def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
     """Return how a tensor of an operator lies on the device; as in the graph if it does not fit."""
     form, shape = _format(op, io, slot), spec.shape
-    fits = shape is not None and (len(shape) >= 2 if form == _MATRIX else len(shape) == 4)
-    if op is None or shape is None or not form or not fits or spec.dtype not in _TYPES:
+    if op is None or not form or shape is None or spec.dtype not in _TYPES:
+        return host_lie(shape)
+    return _lie(form, shape, spec.dtype, _groups(op) if form == _WEIGHT else 1)
+
+
+@lru_cache(maxsize=4096)
+def _lie(form: str, shape: tuple[int, ...], dtype: str, groups: int) -> Lie:
+    if not (len(shape) >= 2 if form == _MATRIX else len(shape) == 4):
         return host_lie(shape)
     host = "ND" if form == _MATRIX else "NCHW"
     try:
-        groups = _groups(op) if form == _WEIGHT else 1
-        there = device_shape(shape, host, form, spec.dtype, groups=groups)
-    except (FormatError, GraphError):  # open or impossible in a graph that nobody has run
+        there = device_shape(shape, host, form, dtype, groups=groups)
+    except FormatError:  # open or impossible in a graph that nobody has run
         return host_lie(shape)
     return Lie(form, there, groups, host)
 
@@ -73,5 +80,8 @@ def _format(op: Op | None, io: Io, slot: int) -> str:
 
 
 def _groups(op: Op) -> int:
-    groups = bind(op).settings.get("group", 1)
+    try:
+        groups = bind(op).settings.get("group", 1)
+    except GraphError:
+        return 1
     return groups if isinstance(groups, int) else 1

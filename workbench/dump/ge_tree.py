@@ -243,9 +243,9 @@ class GeTree:
         leaf = self._leaf(iteration)
         stamp = first.timestamp_us or self._clock.tick()
         name = self._name(first, stamp)
-        while format_ge_name(name) in leaf.names:
+        while (base := format_ge_name(name)) in leaf.names:
             name = name._replace(timestamp=self._clock.tick())
-        leaf.names.add(format_ge_name(name))
+        leaf.names.add(base)
         if self._npy:
             self._tensors(leaf, name, pieces)
             return
@@ -253,7 +253,7 @@ class GeTree:
             self._statistics(leaf, name, pieces)
             return
         container, payload = container_of(pieces, first.key.op_name, name.timestamp)
-        path = f"{leaf.path}/{self._fitting(leaf, format_ge_name(name))}"
+        path = f"{leaf.path}/{self._fitting(leaf, base)}"
         self._sink.container(path, container, payload)
 
     def _piece(self, record: TensorRecord) -> Piece | None:
