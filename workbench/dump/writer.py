@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,6 +20,7 @@ from workbench.dump.container_writer import write_container
 from workbench.dump.ge_statistic import ge_statistics_of
 from workbench.dump.ge_tree import GeTree
 from workbench.dump.mindspore_tree import VERSION, Clock, Content, Target, Tree
+from workbench.dump.new_folder import WORK, check_empty
 from workbench.dump.npy import write_npy
 from workbench.dump.statistic import statistics_of
 
@@ -82,8 +84,9 @@ def write(
     root = Path(root)
     check_net_name(plan.net_name)
     _check(root)
-    tree = Tree(plan, (graph,), Target(device, version, config_text), clock or Clock(), _Disk(root))
-    _take(tree, records, root, progress)
+    target, disk = Target(device, version, config_text), _Disk(root)
+    tree = Tree(plan, (graph,), target, clock or Clock(), disk)
+    _take(tree, records, disk, progress)
     return root
 
 
@@ -118,13 +121,14 @@ def write_ge(
     """
     root = Path(root)
     _check(root)
-    tree = GeTree(plan, graph, target, clock or Clock(), _Disk(root))
-    _take(tree, records, root, progress)
+    disk = _Disk(root)
+    tree = GeTree(plan, graph, target, clock or Clock(), disk)
+    _take(tree, records, disk, progress)
     return root
 
 
 def _take(
-    tree: Tree | GeTree, records: Iterable[TensorRecord], root: Path, progress: Progress | None
+    tree: Tree | GeTree, records: Iterable[TensorRecord], disk: _Disk, progress: Progress | None
 ) -> None:
     count = itertools.count(1)
 
@@ -135,8 +139,10 @@ def _take(
     try:
         tree.take(records, done)
     except OSError as error:
-        message = f"dump folder must be writable, got {str(error.filename or root)!r}"
+        message = f"dump folder must be writable, got {str(error.filename or disk.root)!r}"
         raise FormatError(f"{message} ({error.strerror})") from error
+    finally:
+        disk.close()
 
 
 def check_net_name(net_name: str) -> None:
@@ -148,19 +154,25 @@ def check_net_name(net_name: str) -> None:
 
 def _check(root: Path) -> None:
     try:
-        if root.exists() and (not root.is_dir() or any(root.iterdir())):
-            message = f"dump folder must be new or empty, got {str(root)!r}"
-            raise FormatError(f"{message}; name another one or empty it")
+        check_empty(root)
     except OSError as error:
         message = f"dump folder must be writable, got {str(root)!r} ({error.strerror})"
         raise FormatError(message) from error
 
 
 class _Disk:
-    """The sink that makes files."""
+    """The sink that makes files.
+
+    What is not whole yet lies in a folder of its own; `close` removes it, so that one that is left
+    tells of a run that was killed.
+    """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
+        self._work = root / WORK
+
+    def close(self) -> None:
+        shutil.rmtree(self._work, ignore_errors=True)
 
     def content(self, record: TensorRecord) -> Content | None:
         if record.source is None:
@@ -174,10 +186,10 @@ class _Disk:
         return {} if content.array is None else statistics_of(content.array, categories)
 
     def leaf(self, path: str, iteration: int) -> None:
-        (self._root / path).mkdir(parents=True, exist_ok=True)
+        (self.root / path).mkdir(parents=True, exist_ok=True)
 
     def text(self, path: str, text: str) -> None:
-        place = self._root / path
+        place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         data = text.encode("utf-8", "surrogateescape")
         self._whole(place, lambda file: file.write(data))
@@ -191,13 +203,13 @@ class _Disk:
             return
         if stored.shape != array.shape:  # a sample of its first elements
             array = array.reshape(-1)[: stored.shape[0]]
-        self._whole(self._root / path, lambda file: write_npy(file, array, stored.dtype))
+        self._whole(self.root / path, lambda file: write_npy(file, array, stored.dtype))
 
     def container(
         self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
     ) -> None:
         if container is not None:
-            self._whole(self._root / path, lambda file: write_container(file, container, payload))
+            self._whole(self.root / path, lambda file: write_container(file, container, payload))
 
     def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
         return {} if content.array is None else ge_statistics_of(content.array, dialect)
@@ -207,11 +219,8 @@ class _Disk:
 
     def _whole(self, path: Path, fill: Callable[[BinaryIO], object]) -> None:
         """Let ``fill`` write a file that appears under its name only when it is complete."""
-        partial = path.with_name(".partial")
-        try:
-            with partial.open("wb") as file:
-                fill(file)
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        self._work.mkdir(parents=True, exist_ok=True)
+        partial = self._work / "file"
+        with partial.open("wb") as file:
+            fill(file)
+        partial.replace(path)
