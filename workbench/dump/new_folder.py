@@ -47,27 +47,24 @@ class NewFolder:
                 file.write("".join(lines).encode("utf-8", "surrogateescape"))
         shutil.rmtree(self._work, ignore_errors=True)
 
-    def holds(self, path: str) -> bool:
-        """Whether a file of this name, relative to the folder, is there already."""
-        return path in self._late or os.path.lexists(self.root / path)
-
     @contextmanager
     def file(self, path: str) -> Iterator[BinaryIO]:
         """Open a file to be filled; it gets its name, relative to the folder, at the end.
 
         Raises FormatError for a name that leads elsewhere or is taken.
         """
-        target = self.root / checked_path(path)
+        target = os.path.join(self.root, checked_path(path))
         if os.path.lexists(target):
             raise FormatError(f"{path}: name must be free, got a file that was written before")
-        partial = self._work / "file"
+        partial = os.path.join(self._work, "file")
         try:
-            with partial.open("wb") as file:
+            with open(partial, "wb") as file:
                 yield file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial.replace(target)
+            if "/" in path:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.replace(partial, target)
         except BaseException:
-            partial.unlink(missing_ok=True)
+            Path(partial).unlink(missing_ok=True)
             raise
 
     def late_line(self, path: str, line: str) -> None:
