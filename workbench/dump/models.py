@@ -1,14 +1,15 @@
 """Of several models in one dump: which is the network, and which graph file describes it.
 
 TensorFlow dumps every graph that a session runs; one of them is the network. Its graph file names it:
-the first graph in it is called like the model's folder (CANN's guide to dumping TensorFlow networks).
-Without a graph file, the model with most dump files is taken. What was not taken is skipped with a
-reason, and can be read by its name or by pointing at its folder.
+the first graph in it is called like the model's folder (CANN's guide to dumping TensorFlow networks;
+`workbench.ir.ge_files`). Without a graph file, the model with most dump files is taken. What was not
+taken is skipped with a reason, and can be read by its name or by pointing at its folder.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from workbench.core.errors import FormatError
 from workbench.dump.container_source import open_dump
 from workbench.dump.names import sanitize
 from workbench.dump.tree import Note, Skipped
+from workbench.ir.ge_files import find_computational_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.dump.survey import Leaf
 
 _NAME = re.compile(rb'\s*graph\s*\{\s*name:\s*"([^"\n]{1,512})"')
-_HEAD, _BLOCK = 4096, 1 << 20
+_HEAD = 1 << 16
 
 FAMILIES = frozenset(("mindspore-o2", "torchair", "ge"))
 """Layouts whose nets are models of the graph engine."""
@@ -97,15 +99,18 @@ def _choose(run: Sequence[Leaf], named: Mapping[str, str], model: str | None) ->
         sizes[leaf.net_name] = max(sizes.get(leaf.net_name, 0), len(leaf.names))
     if model in sizes and model is not None:
         return model, "asked for by name"
-    found = [name for name in sizes if name in named] if len(sizes) > 1 else []
-    feeding = found if len(found) < 2 else [name for name in found if _has_iterator(named[name])]
-    if len(feeding) == 1:
-        more = ", which alone has an Iterator" if len(found) > 1 else ""
-        file = Path(named[feeding[0]]).name
-        return feeding[0], f"found by {file}, whose first graph has this name{more}"
+    files = {name: named[name] for name in sizes if name in named} if len(sizes) > 1 else {}
+    if len(files) > 1:
+        with suppress(FormatError):
+            found = find_computational_graph(files.values(), folders=files.keys())
+            if found.folder in files:
+                return found.folder, f"named by {found.path.name}, {found.how}"
+    if len(files) == 1:
+        ((name, path),) = files.items()
+        return name, f"named by {Path(path).name}, the only graph of a dumped model"
     largest = max(sizes, key=lambda name: (sizes[name], name))
-    why = "graph files name several" if found else "no graph file names one"
-    return largest, f"found by its {sizes[largest]} dump files, the most of all models; {why}"
+    why = "graph files name several" if files else "no graph file names one"
+    return largest, f"the model with most dump files ({sizes[largest]}); {why}"
 
 
 def _left_out(leaf: Leaf, name: str) -> Iterator[Skipped]:
@@ -131,17 +136,3 @@ def graph_names(files: Iterable[str]) -> dict[str, str]:
         if name is not None:
             found[sanitize(name[1].decode("utf-8", "replace"))] = path
     return found
-
-
-def _has_iterator(path: str) -> bool:
-    """Whether a graph file speaks of an Iterator, the operator that feeds a network."""
-    try:
-        with open_dump(path) as file:
-            kept = b""
-            while block := file.read(_BLOCK):
-                if b"Iterator" in kept + block:
-                    return True
-                kept = block[-8:]
-    except (FormatError, OSError):
-        return False
-    return False

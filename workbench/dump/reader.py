@@ -43,7 +43,9 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         ``path`` is not one dump, ``graph`` cannot be read, or no model is called ``model``.
     """
     tree = survey(Path(path))
-    named = graph_names([*tree.graph_files, *([str(graph)] if graph is not None else [])])
+    nets = {leaf.net_name for leaf in tree.leaves}
+    given = graph_names([str(graph)] if graph is not None else [])
+    named = given if given.keys() & nets else graph_names(tree.graph_files)
     chosen = choose_models(tree.leaves, named, model)
     found = Found(skipped=chosen.skipped, notes=chosen.notes)
     _note_survey(tree, found)
