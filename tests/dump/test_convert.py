@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
-from workbench.dump import convert_data
+from workbench.dump import convert_boxes, convert_data
 from workbench.dump.container_blocks import Block, Container
 from workbench.dump.container_writer import tensor_block, write_container
 from workbench.dump.convert import convert
@@ -395,9 +395,12 @@ LOOPS = [
 
 
 @pytest.mark.parametrize(("name", "number", "shape", "device"), LOOPS)
-@pytest.mark.parametrize("limit", [64 << 20, 0])
-def test_device_formats_become_host_formats(run, monkeypatch, name, number, shape, device, limit):
-    monkeypatch.setattr(convert_data, "LIMIT", limit)
+@pytest.mark.parametrize("piece_bytes", [64 << 20, 4000, 1])
+def test_device_formats_become_host_formats(
+    run, monkeypatch, name, number, shape, device, piece_bytes
+):
+    monkeypatch.setattr(convert_boxes, "PIECE", piece_bytes)
+    monkeypatch.setattr(convert_boxes, "_SHORT", 0)
     host = np.random.default_rng(5).integers(1, 2000, shape).astype(np.float16)
     there = np.zeros(device, np.float16)
     for index in np.ndindex(*shape):
@@ -439,8 +442,12 @@ CASES_4D = st.tuples(
     target=st.sampled_from(["NCHW", "NHWC", "HWCN"]),
     groups=st.sampled_from([1, 2, 3]),
     limit=st.sampled_from([64 << 20, 0]),
+    piece_bytes=st.sampled_from([16 << 20, 2000, 1]),
+    shortest=st.sampled_from([256, 0]),
 )
-def test_a_tensor_put_on_the_device_comes_back(shape, device, dtype, target, groups, limit):
+def test_a_tensor_put_on_the_device_comes_back(
+    shape, device, dtype, target, groups, limit, piece_bytes, shortest
+):
     groups = groups if device == "FRACTAL_Z" else 1
     shape = (shape[0] * groups, *shape[1:])
     bits = np.random.default_rng(7).integers(0, 8, shape)
@@ -453,6 +460,8 @@ def test_a_tensor_put_on_the_device_comes_back(shape, device, dtype, target, gro
     data = small(there, dtype=dtype, original_shape=shape, **fields)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(convert_data, "LIMIT", limit)
+        patch.setattr(convert_boxes, "PIECE", piece_bytes)
+        patch.setattr(convert_boxes, "_SHORT", shortest)
         (Path(folder) / NAME).write_bytes(data)
         result = convert(Path(folder) / NAME, Path(folder) / "out", format=target)
         (found,) = files(Path(folder) / "out").values()
@@ -463,6 +472,31 @@ def test_a_tensor_put_on_the_device_comes_back(shape, device, dtype, target, gro
         assert device == "FRACTAL_Z"
         return
     assert np.array_equal(load(found).astype(np.float32), bits.transpose(order).astype(np.float32))
+
+
+@FIXED
+@given(
+    shape=st.lists(st.integers(0, 5), min_size=4, max_size=4),
+    dtype=st.sampled_from(["float32", "int4", "uint1"]),
+    target=st.sampled_from(["NCHW", "NHWC", "HWCN", "CHWN"]),
+    piece_bytes=st.sampled_from([16 << 20, 20, 1]),
+    shortest=st.sampled_from([256, 0]),
+)
+def test_host_formats_are_permuted_whatever_the_pieces(shape, dtype, target, piece_bytes, shortest):
+    host = np.random.default_rng(9).integers(0, 2, shape).astype(np.uint8)
+    data = small(host, dtype=dtype, format=NHWC, original_shape=tuple(shape))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convert_boxes, "PIECE", piece_bytes)
+        patch.setattr(convert_boxes, "_SHORT", shortest)
+        (Path(folder) / NAME).write_bytes(data)
+        convert(Path(folder) / NAME, Path(folder) / "out", format=target)
+        (found,) = files(Path(folder) / "out").values()
+    letters = dict(zip("NHWC", host.shape, strict=True))
+    array = load(found)
+    assert array.shape == tuple(letters[letter] for letter in target)
+    for index in np.ndindex(*array.shape):
+        at = dict(zip(target, index, strict=True))
+        assert array[index] == host[at["N"], at["H"], at["W"], at["C"]]
 
 
 KEPT = [

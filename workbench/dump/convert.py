@@ -32,7 +32,7 @@ from workbench.dump.convert_names import (
     tensor_name,
     type_word,
 )
-from workbench.dump.convert_read import raw_pieces, read_npy, read_tensor
+from workbench.dump.convert_read import read_bytes, read_npy, read_tensor
 from workbench.dump.mapping import FILE_NAME, renamed
 from workbench.dump.new_folder import WORK, NewFolder
 from workbench.dump.overflow import read_overflow
@@ -203,7 +203,7 @@ class _Run:
                     self._tensor(path, below, block, container.op_name)
                 else:
                     with self._new(bytes_name(name, block), below) as file:
-                        _write(file, raw_pieces(path, block))
+                        _write(file, read_bytes(path, block).pieces())
 
     def _records(self, path: str, below: str) -> None:
         texts = [record_json(record, "msaccucmp") for record in read_overflow(path)]
@@ -213,11 +213,11 @@ class _Run:
 
     def _tensor(self, path: str, below: str, block: Block, op_name: str) -> None:
         tensor = read_tensor(path, block, self._target)
-        kind = disk_type(tensor.row)
+        kind = disk_type(tensor.elements.row)
         form = Form(tensor.layout.shape, format_word(block.format))
-        pieces, problems = tensor.pieces, tensor.problems
+        pieces, problems = tensor.elements.pieces(), tensor.problems
         if tensor.route is not None:
-            pieces = rearranged(pieces, tensor.row.storage, tensor.route, self._folder.scratch)
+            pieces = rearranged(tensor.elements, tensor.route, self._folder.scratch)
             form = Form(tensor.route.shape, self._target, converted=True)
         if self._type == "bin" and kind.name != type_word(block):
             problem = f"name says {type_word(block)} as msaccucmp's does, elements are {kind.name}"
@@ -233,9 +233,9 @@ class _Run:
     def _npy(self, path: str, below: str) -> None:
         """Rearrange an npy file of MindSpore that is in a device format."""
         found = read_npy(path, self._target)
-        pieces = rearranged(found.pieces, found.kind, found.route, self._folder.scratch)
+        pieces = rearranged(found.elements, found.route, self._folder.scratch)
         with self._new(found.name, below) as file:
-            _write_header(file, found.kind, found.route.shape)
+            _write_header(file, found.elements.row.storage, found.route.shape)
             _write(file, pieces)
 
     @contextmanager

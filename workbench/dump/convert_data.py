@@ -1,6 +1,6 @@
 """Elements of dumped tensors as NumPy can hold them, in the order that is asked for, piece by piece.
 
-What is larger than `LIMIT` is rearranged in a file without a name instead of in memory.
+What cannot be rearranged in pieces and is larger than `LIMIT` lies in a file without a name meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from workbench.core.arrangement import device_shape, is_plain, permutation
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, row_of
-from workbench.core.relayout import host_chunks
+from workbench.core.relayout import host_chunks, to_host
+from workbench.dump.convert_boxes import PIECE, Elements, boxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20
 """Bytes that are rearranged in memory."""
-
-STEP = 1 << 20
-"""Bytes that are read, decoded and written at once."""
-
-_PIECE = 16 << 20
 
 _HOSTS = ("NCHW", "NHWC", "HWCN", "CHWN", "NCDHW", "NDHWC", "DHWCN", "DHWNC", "ND")
 """Formats that an original shape can be meant in, in the order of trial."""
@@ -117,9 +113,18 @@ def find_route(source: Layout, original: tuple[int, ...] | None, target: str) ->
         problem = f"original shape must become {source.shape} in {row.name} from any host format"
         raise FormatError(f"{problem}, got {original}")
     order = permutation(host, target, len(original))
+    source = _opened(source, original, host)
     others = (one for one in hosts if _extents(one, original) != _extents(host, original))
     doubt = next(others, "") if "*" in row.device else ""
     return Route(source, Layout(host, original), order, doubt)
+
+
+def _opened(source: Layout, original: tuple[int, ...], host: str) -> Layout:
+    """Give a flat source the shape that it must have; one that stays flat on the device keeps its own."""
+    if len(source.shape) > 1 or source.shape == original:
+        return source
+    shape = device_shape(original, host, source.format, "", groups=source.groups, c0=source.c0)
+    return source._replace(shape=shape)
 
 
 def _extents(host: str, shape: tuple[int, ...]) -> dict[str, int]:
@@ -144,6 +149,43 @@ def fits(source: Layout, original: tuple[int, ...], host: str) -> bool:
     if len(source.shape) == 1:
         return math.prod(found) == held or source.shape == original
     return source.shape in (found, columns)
+
+
+def rearranged(elements: Elements, route: Route, scratch: Scratch) -> Iterator[Array]:
+    """Elements of a tensor at the end of its route, in pieces along its first axis."""
+    source, origin, order, _ = route
+    kind = elements.row.storage
+    try:
+        cuts = boxes(route, kind.itemsize)
+    except FormatError:
+        yield from _at_once(elements, route, scratch)
+        return
+    for box, array in elements.boxes(source.shape, cuts):
+        if not is_plain(source.format, origin.format):
+            array = to_host(array, source.format, origin.format, box.shape, c0=source.c0)
+        yield np.ascontiguousarray(array.transpose(order))
+
+
+def _at_once(elements: Elements, route: Route, scratch: Scratch) -> Iterator[Array]:
+    """Go a route whose result lies all over the device array, such as that of grouped weights."""
+    source, origin, order, _ = route
+    kind = elements.row.storage
+    spool = Spool(elements.pieces(), kind, elements.count, scratch)
+    if not is_plain(source.format, origin.format):
+        pieces = spool.read(
+            host_chunks(
+                spool.array.reshape(source.shape), source.format, origin.format, origin.shape,
+                groups=source.groups, c0=source.c0, limit=PIECE,
+            )
+        )  # fmt: skip
+        if order == tuple(range(len(order))):
+            yield from pieces
+            return
+        spool = Spool(pieces, kind, math.prod(origin.shape), scratch)
+    view = spool.array.reshape(origin.shape).transpose(order)
+    step = max(1, PIECE * len(view) // max(1, view.nbytes))
+    windows = (view[start : start + step] for start in range(0, len(view), step))
+    yield from spool.read(map(np.ascontiguousarray, windows))
 
 
 class Spool:
@@ -173,34 +215,6 @@ class Spool:
             yield piece
             if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
                 self._map.madvise(mmap.MADV_DONTNEED)
-
-
-def rearranged(
-    pieces: Iterable[Array], kind: np.dtype[Any], route: Route, scratch: Scratch
-) -> Iterator[Array]:
-    """Elements of a tensor at the end of its route, in pieces along its first axis."""
-    source, origin, order, _ = route
-    count = math.prod(source.shape)
-    if not is_plain(source.format, origin.format):
-        spool = Spool(pieces, kind, count, scratch)
-        array = spool.array.reshape(source.shape)
-        options: dict[str, Any] = {"groups": source.groups, "c0": source.c0, "limit": _PIECE}
-        pieces = spool.read(
-            host_chunks(array, source.format, origin.format, origin.shape, **options)
-        )
-        count = math.prod(origin.shape)
-    if order == tuple(range(len(order))):
-        yield from pieces
-    else:
-        spool = Spool(pieces, kind, count, scratch)
-        yield from spool.read(_permuted(spool.array.reshape(origin.shape), order))
-
-
-def _permuted(array: Array, order: tuple[int, ...]) -> Iterator[Array]:
-    view = array.transpose(order)
-    step = max(1, _PIECE // max(1, view.nbytes // max(1, len(view))))
-    for start in range(0, len(view), step):
-        yield np.ascontiguousarray(view[start : start + step])
 
 
 def known_hosts() -> tuple[str, ...]:

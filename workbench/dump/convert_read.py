@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import c0_of, read_format, row_of
-from workbench.dump.container_source import ContainerSource, fill, open_dump
-from workbench.dump.convert_data import STEP, Layout, Route, find_route
+from workbench.dump.container_source import open_dump
+from workbench.dump.convert_boxes import Elements
+from workbench.dump.convert_data import Layout, Route, find_route
 from workbench.dump.convert_names import format_word
-from workbench.dump.data_types import OPAQUE
+from workbench.dump.data_types import DATA_TYPES, OPAQUE, data_type_of, packed_bytes
 from workbench.dump.names import parse_name
 from workbench.dump.npy import Buffer, NpySource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     from workbench.dump.container_blocks import Block
-    from workbench.dump.data_types import DataType
-    from workbench.dump.npy import Header
 
 
 class Tensor(NamedTuple):
@@ -33,9 +26,8 @@ class Tensor(NamedTuple):
     ``route`` is ``None`` for one that stays as it is; ``problems`` say what is to be known.
     """
 
-    row: DataType
     layout: Layout
-    pieces: Iterator[NDArray[Any]]
+    elements: Elements
     route: Route | None
     problems: tuple[str, ...]
 
@@ -57,11 +49,11 @@ def read_tensor(path: str, block: Block, target: str) -> Tensor:
     if route is not None and route.doubt:
         read = f"original shape {route.origin.shape} was read as {route.origin.format}"
         problems = (f"{read}; {route.doubt} is as likely",)
-    surplus = block.size - (math.prod(layout.shape) * row.bits + 7) // 8
+    elements = Elements(path, whole.start, row, math.prod(layout.shape))
+    surplus = block.size - packed_bytes(row, elements.count)
     if surplus:
         problems = (*problems, f"{surplus} bytes behind its elements left out")
-    pieces = ContainerSource(path, whole).chunks(STEP * 8 // row.bits)
-    return Tensor(row, layout, pieces, route, problems)
+    return Tensor(layout, elements, route, problems)
 
 
 def believed(block: Block) -> tuple[Block, tuple[str, ...]]:
@@ -90,20 +82,18 @@ def _layout(block: Block) -> Layout:
     return Layout(word.name, block.held_shape, word.groups, word.c0)
 
 
-def raw_pieces(path: str, block: Block) -> Iterator[NDArray[Any]]:
-    """All bytes of a block of any kind; raises FormatError if they cannot be had."""
+def read_bytes(path: str, block: Block) -> Elements:
+    """Return all bytes of a block of any kind; raises FormatError if they cannot be had."""
     if block.start < 0:
         raise FormatError(block.problem)
-    tensor = block._replace(part="input", data_type=0, shape=None, problem="")
-    return ContainerSource(path, tensor).chunks(STEP)
+    return Elements(path, block.start, DATA_TYPES[0], block.size)
 
 
 class NpyTensor(NamedTuple):
     """A tensor of an npy file on its way to a host format; ``name`` says that format."""
 
     name: str
-    kind: np.dtype[Any]
-    pieces: Iterator[NDArray[Any]]
+    elements: Elements
     route: Route
 
 
@@ -135,7 +125,8 @@ def read_npy(path: str, target: str) -> NpyTensor:
     layout = Layout(row.name, (count,), source.groups, None if "P" in row.device else c0)
     route = find_route(layout, found.shape, target)
     fresh = name.replace(f".{parts.format}.", f".{target}.")
-    return NpyTensor(fresh, kind, _npy_pieces(path, found, count), route)
+    elements = Elements(path, found.offset, data_type_of(found.name), count)
+    return NpyTensor(fresh, elements, route)
 
 
 def _is_device_shape(shape: tuple[int, ...], dims: str, c0: int) -> bool:
@@ -144,14 +135,3 @@ def _is_device_shape(shape: tuple[int, ...], dims: str, c0: int) -> bool:
     leading = len(shape) - len(words)
     fits = leading >= 0 if words[0] == "C1" and "R1" in words else leading == 0
     return fits and shape[-1] == (c0 if words[-1] == "C0" else 16)
-
-
-def _npy_pieces(path: str, header: Header, count: int) -> Iterator[NDArray[Any]]:
-    kind = header.dtype
-    step = max(1, STEP // kind.itemsize)
-    with open_dump(path) as file:
-        for first in range(0, count, step):
-            length = min(step, count - first)
-            data = np.empty(length * kind.itemsize, np.uint8)
-            fill(file, header.offset + first * kind.itemsize, data, path)
-            yield data.view(kind)
