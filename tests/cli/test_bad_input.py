@@ -53,7 +53,7 @@ TROUBLES = {
     "a file": (lambda path: path.write_text("x"), "(a file)"),
     "a folder of something else": (
         lambda path: [path.mkdir(), (path / "notes.txt").write_text("x")],
-        "a folder without rank_N, net folders or tensors",
+        "a folder without rank_N, timestamp folders or dump files",
     ),
 }
 

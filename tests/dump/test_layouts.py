@@ -163,14 +163,18 @@ def test_other_names_are_no_ranks(tmp_path, name):
         survey(tmp_path)
 
 
-def test_a_link_is_not_followed(tmp_path, tmp_path_factory):
+def test_a_link_to_a_folder_is_not_followed_and_one_in_a_tensors_place_is_not_lost(
+    tmp_path, tmp_path_factory
+):
     outside = tmp_path_factory.mktemp("outside")
     make(outside, "0/0", NPY)
     leaf = make(tmp_path, "rank_0/Net/0/0", NPY)
     os.symlink(outside, tmp_path / "rank_0/Linked")
-    os.symlink(outside / "0/0" / NPY, leaf / NPY.replace("Add", "Linked"))
+    linked, folder = NPY.replace("Add", "Linked"), NPY.replace("Add", "Folder")
+    os.symlink(outside / "missing", leaf / linked)
+    (leaf / folder).mkdir()
     found = survey(tmp_path)
-    assert [leaf.names for leaf in found.leaves] == [(NPY,)]
+    assert [leaf.names for leaf in found.leaves] == [tuple(sorted((NPY, linked, folder)))]
 
 
 def test_a_link_that_is_given_is_followed(tmp_path):

@@ -182,12 +182,16 @@ def _listing(path: str) -> tuple[list[str], list[str]]:
     names, folders = [], []
     with os.scandir(path) as entries:
         for entry in entries:
-            if entry.is_file(follow_symlinks=False):
-                names.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False) and not _looks_like_npy(entry.name):
                 folders.append(entry.name)
+            elif not (entry.is_symlink() and entry.is_dir()):
+                names.append(entry.name)  # whatever stands in a tensor's place is that tensor's row
     folders.sort(key=lambda name: (not name.isdecimal(), len(name), name))
     return sorted(names), folders
+
+
+def _looks_like_npy(name: str) -> bool:
+    return name.endswith(".npy") and parse_name(name) is not None
 
 
 def _kind(names: Sequence[str]) -> Kind:
