@@ -411,6 +411,21 @@ def test_device_formats_become_host_formats(
     assert not result.remarks
 
 
+@pytest.mark.parametrize("there", [(2, 1, 16, 16), (1, 2, 16, 16), (20,)])
+def test_a_vector_in_fractal_nz_lies_as_a_row_a_column_or_as_it_was(run, there):
+    vector = np.arange(1, 21, dtype=np.float16)
+    array = np.zeros(there, np.float16)
+    for index, value in enumerate(vector):
+        place = {(2, 1, 16, 16): (index // 16, 0, 0, index % 16),
+                 (1, 2, 16, 16): (0, index // 16, index % 16, 0),
+                 (20,): (index,)}[there]  # fmt: skip
+        array[place] = value
+    result, found = run(small(array, format=FRACTAL_NZ, original_shape=(20,)), format="ND")
+    assert list(found) == [f"{NAME}.output.0.20.npy"]
+    assert np.array_equal(load(*found.values()), vector)
+    assert not result.remarks
+
+
 def test_an_original_shape_in_another_host_format_is_found_out(run):
     there = to_device(IMAGE, "NCHW", "NC1HWC0")
     data = small(there, format=NC1HWC0, original_shape=(2, 4, 5, 20))
