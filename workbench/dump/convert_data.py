@@ -137,7 +137,7 @@ def _extents(host: str, shape: tuple[int, ...]) -> dict[str, int]:
 def fits(source: Layout, original: tuple[int, ...], host: str) -> bool:
     """Whether a tensor of an original shape in ``host`` lies as the source does on the device."""
     row = row_of(source.format)
-    c0 = source.c0 if source.c0 is not None else source.shape[-1] if source.shape else None
+    c0 = source.shape[-1] if source.c0 is None and len(source.shape) > 1 else source.c0
     groups = source.groups
     try:
         found = device_shape(original, host, row.name, "", groups=groups, c0=c0)
