@@ -413,3 +413,16 @@ def test_the_ledger_adds_up_whatever_files_are_missing(keep_t, keep_g, graphs):
     ) == len(sides[0].records)
     assert (one.matched, one.unmatched_target) == (other.matched, other.unmatched_golden)
     assert len({id(p.target) for p in there.pairs}) == len({id(p.golden) for p in there.pairs})
+
+
+def test_the_only_graph_of_each_side_is_the_same_whatever_its_id():
+    """Nothing but the id tells them apart, as where a user points at two folders of files."""
+    one, other = (
+        [
+            shot._replace(graph_id=number)
+            for shot in shoot(chain("ReLU"), small.given(chain("ReLU")))
+        ]
+        for number in (1, 5)
+    )
+    pairing = pair_tensors(*bind_both(in_memory(one), in_memory(other)))
+    assert (len(pairing.pairs), pairing.only_target, pairing.only_golden) == (2, [], [])

@@ -115,7 +115,7 @@ def test_a_matrix_in_fractal_nz_becomes_what_it_was(tmp_path):
 
 def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):
     path = save(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
-    array = BlockSource(str(path), "output", 0, held_tensors(str(path))[0][0].spec).array()
+    array = BlockSource(str(path), "output", 0, held_tensors(str(path))[0][0][2]).array()
     assert (array.dtype, array.tolist()) == (np.float32, [1, -2])
 
 

@@ -25,7 +25,10 @@ SURE = 0.95
 def pair_graphs(
     target: Binding, golden: Binding, selection: Selection, pairing: Pairing
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Map (rank, graph) of the target to the golden's: by id, by content if the ids do not fit."""
+    """Map (rank, graph) of the target to the golden's: by id, by content if the ids do not fit.
+
+    Where nothing tells graphs but their ids, the only graph of each side is the same one.
+    """
     result: dict[tuple[int, int], tuple[int, int]] = {}
     ours = _graph_ids(target)
     theirs = _graph_ids(golden)
@@ -34,7 +37,12 @@ def pair_graphs(
         if other_rank is None:
             continue
         left = {g for r, g in theirs if r == other_rank}
-        for graph in sorted(g for r, g in ours if r == rank):
+        mine = sorted(g for r, g in ours if r == rank)
+        unknown = not any(r in (rank, other_rank) for r, _ in (*target.graphs, *golden.graphs))
+        if len(mine) == len(left) == 1 and unknown:
+            result[rank, mine[0]] = (other_rank, left.pop())
+            continue
+        for graph in mine:
             forced = selection.overrides.pairs
             found = _best_graph(target, golden, (rank, graph), other_rank, left, pairing, forced)
             if found is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -49,13 +49,8 @@ HOSTS: dict[int, tuple[str, ...]] = {
 _OTHER_RANKS = ("ND", "NCHW")
 
 
-class Held(NamedTuple):
-    """A tensor of a container: its slot, and its spec as `BlockSource` gives it."""
-
-    io: Io
-    slot: int
-    spec: TensorSpec
-    is_cut: bool
+Held = tuple["Io", int, TensorSpec, bool]
+"""A tensor of a container: io, slot, its spec as `BlockSource` gives it, whether axes are cut."""
 
 
 @dataclass(slots=True)
@@ -142,7 +137,7 @@ def held_tensors(path: str) -> tuple[list[Held], tuple[str, ...]]:
         problem = f"operator must have at most {MAX_TENSORS} tensors, got {len(blocks)}"
         raise FormatError(f"{path}: byte 8: {problem}")
     return [
-        Held(cast("Io", one.part), one.slot, _spec(one), _is_cut(one.format)) for one in blocks
+        (cast("Io", one.part), one.slot, _spec(one), _is_cut(one.format)) for one in blocks
     ], container.notes
 
 
@@ -162,9 +157,8 @@ def _sound_tensors(path: str) -> list[Held] | None:
         for slot, one in enumerate(part):
             end += one.size
             kind = one.data_type, one.format
-            plain = _PLAIN.get(kind) or _PLAIN.setdefault(kind, _plain(*kind))
-            spec = _cut_spec(one, io) if plain.is_cut else plain.spec
-            found.append(_held(Held, (io, slot, spec, plain.is_cut)))
+            spec, is_cut = _PLAIN.get(kind) or _plain(*kind)
+            found.append((io, slot, _cut_spec(one, io) if is_cut else spec, is_cut))
     if message.buffer or message.space:
         end += sum(one.size for part in (message.buffer, message.space) for one in part)
     sound = end == held and message.version in _VERSIONS and len(found) <= MAX_TENSORS
@@ -190,8 +184,6 @@ def _beginning(path: str) -> tuple[bytes, int]:
 
 
 _VERSIONS = (b"2.0", b"1.0", b"")
-_held = tuple.__new__
-"""Makes a named tuple from its fields without the call in between: there is one for every tensor."""
 
 
 @lru_cache(maxsize=1)
@@ -199,21 +191,16 @@ def _dump_data() -> Any:
     return message_class("DumpData")
 
 
-class _Plain(NamedTuple):
-    """What number format and format alone say of a tensor."""
-
-    spec: TensorSpec
-    is_cut: bool
+_PLAIN: dict[tuple[int, int], tuple[TensorSpec, bool]] = {}
+"""Data type and format → what they alone say of a tensor, and whether its axes are cut."""
 
 
-_PLAIN: dict[tuple[int, int], _Plain] = {}
-
-
-def _plain(data_type: int, number: int) -> _Plain:
+def _plain(data_type: int, number: int) -> tuple[TensorSpec, bool]:
     if len(_PLAIN) > 4096:  # numbers of broken files
         _PLAIN.clear()
     layout = format_text(Block("input", 0, 0, format=number).layout)
-    return _Plain(TensorSpec(_dtype_word(data_type), None, layout), _is_cut(number))
+    found = TensorSpec(_dtype_word(data_type), None, layout), _is_cut(number)
+    return _PLAIN.setdefault((data_type, number), found)
 
 
 def _cut_spec(one: Any, io: Io) -> TensorSpec:

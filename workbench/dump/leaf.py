@@ -42,7 +42,7 @@ _MAX_JSON = 1 << 20
 _OLDEST = re.compile(r".+_shape_[\d_]+.*\.bin", re.ASCII)
 
 
-_new = tuple.__new__  # as in `block_index`: one call less for every tensor
+_new = tuple.__new__  # makes a key without a call in between: there is one for every tensor
 
 
 @dataclass

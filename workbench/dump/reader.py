@@ -25,6 +25,22 @@ if TYPE_CHECKING:
     from workbench.dump.survey import Survey
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going over all records again and again while they become more.
+
+    Nothing here makes reference cycles; measured, it is two fifths of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_no_collection()
 def load(path: str | Path, *, graph: str | Path | None = None, model: str | None = None) -> Dump:
     """Read the tree at ``path``, or the part of it that ``path`` points at.
 
@@ -49,8 +65,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     chosen = choose_models(tree.leaves, named, model)
     found = Found(skipped=chosen.skipped, notes=chosen.notes)
     _note_survey(tree, found)
-    with _no_collection():
-        read = [(leaf, read_leaf(leaf, found)) for leaf in chosen.leaves]
+    read = [(leaf, read_leaf(leaf, found)) for leaf in chosen.leaves]
     part_processes(read, found)
     side = Side(found)
     for root in tree.roots:
@@ -72,21 +87,6 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         overflows=tuple(found.overflows),
         failures=tuple(found.failures),
     )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from going over all records again and again while they become more.
-
-    Nothing here makes reference cycles; measured, it is two fifths of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _note_survey(tree: Survey, found: Found) -> None:
