@@ -228,7 +228,7 @@ def test_several_graphs_share_a_tree():
     folders = Counter(path.rpartition("/")[0] for path in sizes(forecast))
     assert folders == {
         "rank_0/.dump_metadata": 1,
-        "rank_0/graphs": 2,
+        "rank_0/graphs": 4,
         "rank_0/execution_order": 3,
         "rank_0/Net/0/7": 4,
         "rank_0/Net/3/7": 4,

@@ -8,6 +8,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
+from pb_agreement import assert_agree
 
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
@@ -17,7 +18,8 @@ from workbench.dump.mindspore_tree import Clock, kernel_arguments
 from workbench.dump.names import parse_name
 from workbench.dump.reader import load
 from workbench.dump.writer import write
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
+from workbench.ir.ms_pb import read_ms_pb
 
 F = TensorSpec("float32", (2, 3))
 ADD = "Default/net.a-Net/Add-op0"
@@ -80,12 +82,18 @@ def test_a_cpu_tree_has_the_layout_of_a_real_one(tmp_path):
             "rank_0/execution_order/ms_execution_order_graph_0.csv",
             "rank_0/execution_order/ms_global_execution_order_graph_0.csv",
             "rank_0/graphs/ms_output_trace_code_graph_0.ir",
+            "rank_0/graphs/ms_output_trace_code_graph_0.pb",
             f"{leaf}Add.Default_net_a-Net_Add-op0.0.0.{first}.input.0.DefaultFormat.Float32.npy",
             f"{leaf}Add.Default_net_a-Net_Add-op0.0.0.{second}.output.0.DefaultFormat.Float32.npy",
             f"{leaf}Parameter.w_x.0.0.{third}.output.0.DefaultFormat.Float32.npy",
         ]
     )
-    texts = {name: (root / name).read_text() for name in names if not name.endswith(".npy")}
+    told = read_ms_pb(root / "rank_0/graphs/ms_output_trace_code_graph_0.pb")
+    assert [(op.name, op.op_type) for op in told.ops] == [(ADD, "Add"), (RELU, "ReLU")]
+    assert [p.name for p in told.parameters] == ["w.x"]
+    texts = {
+        name: (root / name).read_text() for name in names if not name.endswith((".npy", ".pb"))
+    }
     assert texts["rank_0/.dump_metadata/config.json"] == (
         '{"device_target":"CPU","ms_version":"2.6.0"}'
     )
@@ -94,6 +102,13 @@ def test_a_cpu_tree_has_the_layout_of_a_real_one(tmp_path):
         f"NodeExecutionOrder-FullNameWithScope\n{ADD}\n{RELU}\n"
     )
     assert texts["rank_0/execution_order/ms_global_execution_order_graph_0.csv"] == "0\n"
+
+
+def test_a_graph_with_a_value_of_another_one_has_no_pb(tmp_path):
+    taken = Op(ADD, "Add", (FreeRef("outer", "%3"), Param(0)), {}, (F,))
+    write([record()], PLAN, tmp_path, graph=replace(GRAPH, ops=(taken,), outputs=(Value(0),)))
+    (written,) = (tmp_path / "rank_0" / "graphs").iterdir()
+    assert written.name == "ms_output_trace_code_graph_0.ir"
 
 
 def test_ascend_writes_no_metadata_no_global_order_and_no_parameters(tmp_path):
@@ -106,6 +121,7 @@ def test_ascend_writes_no_metadata_no_global_order_and_no_parameters(tmp_path):
     assert [name for name in files(tmp_path) if not name.endswith(".npy")] == [
         "rank_0/execution_order/ms_execution_order_graph_0.csv",
         "rank_0/graphs/ms_output_trace_code_graph_0.ir",
+        "rank_0/graphs/ms_output_trace_code_graph_0.pb",
     ]
 
 
@@ -215,7 +231,8 @@ def test_a_plan_that_meets_no_iteration_leaves_graph_and_order_alone(tmp_path):
     plan = replace(PLAN, iterations=Iterations.parse("100"))
     write([record()], plan, tmp_path, graph=GRAPH)
     assert [name.rpartition("/")[2] for name in files(tmp_path)] == [
-        "config.json", "ms_execution_order_graph_0.csv", "ms_output_trace_code_graph_0.ir",
+        "config.json", "ms_execution_order_graph_0.csv",
+        "ms_output_trace_code_graph_0.ir", "ms_output_trace_code_graph_0.pb",
     ]  # fmt: skip
 
 
@@ -384,12 +401,12 @@ def test_a_real_tree_written_anew_has_the_same_files_and_bytes(real_pairs, tmp_p
     config = only(real, "data_dump.json").read_text()
     write(dump.records, DumpPlan("/x", net), tmp_path, graph=dump.graphs[0, 0],
           version="2.10.0", config_text=config)  # fmt: skip
-    kept = [file for file in files(real) if not file.endswith(".pb")]
-    assert files(tmp_path) == kept
-    for file in kept:
-        if not file.endswith((".ir", "ms_execution_order_graph_0.csv")):
+    assert files(tmp_path) == files(real)
+    for file in files(real):
+        if not file.endswith((".ir", ".pb", "ms_execution_order_graph_0.csv")):
             assert (tmp_path / file).read_bytes() == (real / file).read_bytes(), file
     assert load(tmp_path).graphs == dump.graphs
+    assert_agree(read_ms_pb(only(tmp_path, "*.pb")), dump.graphs[0, 0], "pb-debugger")
     assert set(load(tmp_path).orders[0, 0]) == set(dump.orders[0, 0])
 
 

@@ -341,6 +341,13 @@ def test_a_scalar_that_fits_no_field_is_refused(value):
         write_ms_pb(graph_of(op_of(Const(value, "int64", ()), Param(0))))
 
 
+def test_a_float_beyond_32_bits_is_a_double_without_a_warning():
+    op = replace(op_of(Param(0)), attrs={"limit": 1e300})
+    node = MODEL.FromString(write_ms_pb(graph_of(op))).graph.node[0]
+    (attribute,) = (one for one in node.attribute if one.key == "limit")
+    assert attribute.value.double_val == 1e300
+
+
 @pytest.mark.parametrize("dim", ["1" * 6000, str(2**63)])
 def test_a_dimension_beyond_64_bits_is_open(dim):
     text = f"subgraph @g() {{\n  %0(y) = Op()\n      : () -> (<Tensor[Float32], ({dim}, 3)>)\n}}\n"

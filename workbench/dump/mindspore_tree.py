@@ -5,7 +5,7 @@
 The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r2.6) and of real dumps::
 
     rank_{r}/.dump_metadata/{config,data_dump}.json                      CPU, GPU
-    rank_{r}/graphs/ms_output_trace_code_graph_{g}.ir
+    rank_{r}/graphs/ms_output_trace_code_graph_{g}.{ir,pb}
     rank_{r}/execution_order/ms_execution_order_graph_{g}.csv
     rank_{r}/execution_order/ms_global_execution_order_graph_{g}.csv     CPU, GPU
     rank_{r}/{net_name}/{graph_id}/{iteration}/{*.npy, statistic.csv, mapping.csv, *.json}
@@ -14,6 +14,7 @@ The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r2.6) and of re
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
@@ -28,6 +29,7 @@ from workbench.dump.names import NameParts, format_name, is_too_long, release
 from workbench.dump.npy import npy_header
 from workbench.dump.statistic import categories_of, format_header, format_row
 from workbench.graph.ops import bind
+from workbench.ir.ms_pb_writer import pb_of_text
 from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
@@ -122,6 +124,10 @@ class Sink(Protocol):
         """Take a text file."""
         ...
 
+    def data(self, path: str, data: bytes) -> None:
+        """Take a binary file."""
+        ...
+
     def table(self, path: str, lines: Sequence[str]) -> None:
         """Take a statistic.csv, its header first."""
         ...
@@ -211,11 +217,17 @@ class Tree:
             if self._config_text is not None:
                 self._sink.text(f"{base}/.dump_metadata/data_dump.json", self._config_text)
         for graph in self._graphs:
-            ir = f"ms_output_trace_code_graph_{graph.graph_id}.ir"
-            self._sink.text(f"{base}/graphs/{ir}", write_ms_text(graph))
+            self._graph(f"{base}/graphs/ms_output_trace_code_graph_{graph.graph_id}", graph)
             names = ["NodeExecutionOrder-FullNameWithScope", *(op.name for op in graph.ops)]
             order = f"ms_execution_order_graph_{graph.graph_id}.csv"
             self._sink.text(f"{base}/execution_order/{order}", "\n".join(names) + "\n")
+
+    def _graph(self, stem: str, graph: Graph) -> None:
+        """Write a graph as text and as protobuf, which has no place for values of other graphs."""
+        text = write_ms_text(graph)
+        self._sink.text(f"{stem}.ir", text)
+        with suppress(GraphError):
+            self._sink.data(f"{stem}.pb", pb_of_text(text, graph.graph_id))
 
     def _finish(self) -> None:
         for leaf in self._leaves.values():

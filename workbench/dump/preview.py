@@ -268,7 +268,10 @@ class Counter:
         self._iterations[path] = iteration
 
     def text(self, path: str, text: str) -> None:
-        self._add(path, len(text.encode("utf-8", "surrogateescape")))
+        self.data(path, text.encode("utf-8", "surrogateescape"))
+
+    def data(self, path: str, data: bytes) -> None:
+        self._add(path, len(data))
 
     def table(self, path: str, lines: Sequence[str]) -> None:
         self.rows += len(lines) - 1

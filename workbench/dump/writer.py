@@ -189,9 +189,11 @@ class _Disk:
         (self.root / path).mkdir(parents=True, exist_ok=True)
 
     def text(self, path: str, text: str) -> None:
+        self.data(path, text.encode("utf-8", "surrogateescape"))
+
+    def data(self, path: str, data: bytes) -> None:
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        data = text.encode("utf-8", "surrogateescape")
         self._whole(place, lambda file: file.write(data))
 
     def table(self, path: str, lines: Sequence[str]) -> None:

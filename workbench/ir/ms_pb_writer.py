@@ -166,7 +166,8 @@ def _set_value(message: Any, value: Any, *, unsigned: bool = False) -> None:
         word = "uint64" if unsigned or value >= 1 << 63 else "int64"
         _set_scalar(message, value, type_number(DEBUGGER, word))
     elif isinstance(value, float | np.floating):
-        whole = float(str(np.float32(value))) == value or np.isnan(value)
+        with np.errstate(over="ignore"):
+            whole = float(str(np.float32(value))) == value or np.isnan(value)
         _set_scalar(message, value, type_number(DEBUGGER, "float32" if whole else "float64"))
     else:
         _set_text(message, str(value))
