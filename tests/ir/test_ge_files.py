@@ -58,6 +58,8 @@ def text_of(name: str, *ops: str, kind: str = "Add") -> str:
 @pytest.fixture
 def folder(tmp_path):
     """Graphs of a run: two that are not the computational one, one that is, and one of another stage."""
+    folder = tmp_path / "run"
+    folder.mkdir()
     for index, name, ops in (
         (280, "ge_default_20240613143501_0", ["init"]),
         (
@@ -67,9 +69,9 @@ def folder(tmp_path):
         ),
         (301, "save graph.2", ["save/Save"]),
     ):
-        (tmp_path / ge_graph_file(index, "Build", digits=5)).write_text(text_of(name, *ops))
-    (tmp_path / ge_graph_file(5, "PreRunBegin", digits=5)).write_text(text_of("x", "Iterator"))
-    return tmp_path
+        (folder / ge_graph_file(index, "Build", digits=5)).write_text(text_of(name, *ops))
+    (folder / ge_graph_file(5, "PreRunBegin", digits=5)).write_text(text_of("x", "Iterator"))
+    return folder
 
 
 def test_the_graph_with_an_iterator_is_found(folder):
