@@ -7,8 +7,9 @@ BIN    := $(VENV)/bin
 PYTHON311 ?= python3.11
 MINDSPORE ?= 2.10.0
 RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
+MSPROBE   ?= 26.2.0
 
-.PHONY: demo test check lint types lab conformance clean
+.PHONY: demo test check lint types lab conformance conformance-msprobe clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -40,8 +41,19 @@ conformance: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python -m pip install --quiet --disable-pip-version-check 'mindspore==$(MINDSPORE)' 'numpy<2'
 	touch $@
 
+# what msprobe makes of over twenty pairs of dump trees; see docs/conformance.md
+conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
+	$(BIN)/python conformance/run_msprobe.py .venv-msprobe/bin/msprobe tests/data/conformance/msprobe_$(MSPROBE).json
+	$(BIN)/python -m pytest tests/compare/test_msprobe_conformance.py
+
+# its package for MindSpore imports MindSpore
+.venv-msprobe/$(MSPROBE):
+	$(PYTHON311) -m venv --clear .venv-msprobe
+	.venv-msprobe/bin/python -m pip install --quiet --disable-pip-version-check 'mindstudio-probe==$(MSPROBE)' 'mindspore==$(MINDSPORE)' 'numpy<2'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-mindspore demo_out
+	rm -rf $(VENV) .venv-mindspore .venv-msprobe demo_out
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'

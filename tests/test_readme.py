@@ -28,13 +28,17 @@ TARGETS = {
     "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
     "lab": ["jupyter lab notebooks"],
     "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
+    "conformance-msprobe": [
+        "conformance/run_msprobe.py",
+        "pytest tests/compare/test_msprobe_conformance.py",
+    ],
 }
 
 # (document, first line of a block) → why it is neither run nor looked up
 EXCUSED: dict[tuple[str, str], str] = {}
 
 LEFT_OUT = (
-    *(".git", ".venv", "build", "demo_out", "*.egg-info", "__pycache__"),
+    *(".git", ".venv", ".venv-*", "build", "demo_out", "*.egg-info", "__pycache__"),
     *(".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
 )
 
