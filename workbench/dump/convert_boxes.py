@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.dump.convert_data import Route
+    from workbench.dump.convert_route import Route
     from workbench.dump.data_types import DataType
 
     Array = NDArray[Any]

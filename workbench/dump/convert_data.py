@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, row_of
 from workbench.core.relayout import host_chunks, to_host
 from workbench.dump.convert_boxes import PIECE, Elements, boxes
+from workbench.dump.convert_route import Layout, Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,31 +38,6 @@ _HOSTS = ("NCHW", "NHWC", "HWCN", "CHWN", "NCDHW", "NDHWC", "DHWCN", "DHWNC", "N
 
 _CHANNEL_FIRST = {4: "NCHW", 5: "NCDHW"}
 """What ND is read as."""
-
-
-class Layout(NamedTuple):
-    """How elements lie: the format, the shape there, and groups of channels."""
-
-    format: str
-    shape: tuple[int, ...]
-    groups: int = 1
-    c0: int | None = None
-
-
-class Route(NamedTuple):
-    """Way of a tensor to a host format: off the device to ``origin`` (if it has blocks), then permuted.
-
-    ``doubt`` names another host format that the original shape could be meant in.
-    """
-
-    source: Layout
-    origin: Layout
-    order: tuple[int, ...]
-    doubt: str = ""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.origin.shape[axis] for axis in self.order)
 
 
 def disk_type(row: DataType) -> np.dtype[Any]:
