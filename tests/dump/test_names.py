@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.core.errors import FormatError
+from workbench.dump.mapping import is_renamed
 from workbench.dump.names import (
     NameParts,
     format_name,
-    is_mapped,
     is_too_long,
     parse_name,
     release,
@@ -47,7 +47,7 @@ def test_every_name_of_the_real_dumps_reads_and_writes_back_to_itself(real_pairs
     for pair in real_pairs.values():
         version = "2.0.0" if pair.name.endswith("ms200") else "2.10.0"
         for path in pair.folder.rglob("*.npy"):
-            if not is_mapped(path.name):
+            if not is_renamed(path.name):
                 count += 1
                 assert not is_too_long(path.name)
                 assert format_name(parse_name(path.name), version, device="CPU") == path.name
@@ -59,7 +59,7 @@ def test_real_names_became_numbers_just_when_they_are_too_long(real_pairs):
     rows = [line.split(",") for path in tables for line in path.read_text().splitlines()]
     assert len(rows) == 8
     for short, name in rows:
-        assert is_mapped(short)
+        assert is_renamed(short)
         assert is_too_long(name)
         assert format_name(parse_name(name), "2.10.0", device="CPU") == name
 
@@ -195,14 +195,6 @@ def test_the_length_limit_counts_bytes_and_allows_255():
     assert not is_too_long("x" * 255)
     assert is_too_long("x" * 256)
     assert is_too_long("γ" * 128)
-
-
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [("1783057276.npy", True), ("12.npy", False), ("1783057276.csv", False), ("1a3.npy", False)],
-)
-def test_a_number_alone_is_a_replaced_name(name, answer):
-    assert is_mapped(name) is answer
 
 
 def test_slashes_backslashes_dots_and_spaces_become_underscores():

@@ -143,12 +143,6 @@ def is_too_long(file_name: str) -> bool:
     return len(file_name.encode()) > MAX_NAME_BYTES
 
 
-def is_mapped(file_name: str) -> bool:
-    """Whether a file carries a number in place of a name that was too long."""
-    stem, dot, suffix = file_name.partition(".")
-    return bool(dot) and suffix == "npy" and stem.isascii() and stem.isdecimal() and len(stem) >= 3
-
-
 @lru_cache(maxsize=256)
 def _canonical(word: str) -> str:
     return dtype_name(word) or word

@@ -18,7 +18,6 @@ from workbench.config.setting import Section, Setting
 SOURCE = "Ascend/torchair configs/dump_config.py"
 GUIDE = "TorchAir guide of Ascend Extension for PyTorch"
 
-GE_MODE = "max-autotune"
 CAPTURE_MODES = ("reduce-overhead", "npugraph_ex")
 """Modes that capture operators instead of compiling a graph with GE."""
 
