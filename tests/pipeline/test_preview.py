@@ -248,6 +248,13 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     assert found.matches.operators == ()
 
 
+@pytest.mark.parametrize(("version", "exact"), [("2.5.0", True), ("2.7.0", False)])
+def test_a_tree_that_the_version_no_longer_writes_is_not_called_exact(version, exact):
+    found = preview(config.new("mindspore-o2"), "mlp", context=Context(version=version))
+    assert found.exact is exact
+    assert any("msprobe" in doubt for doubt in found.doubts) is not exact
+
+
 def test_marked_operators_are_unknown_before_the_run():
     found = plan_of("mindspore-o0o1", DumpPlan("/d", select=(Selector("marked"),)),
                     load_graph("mlp"))  # fmt: skip

@@ -153,7 +153,7 @@ def preview_plan(
         matches=found,
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(_doubts(plan, closed, forecast)),
+        doubts=tuple(_doubts(plan, closed, forecast, surface, context)),
         notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers)),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
@@ -183,12 +183,16 @@ def _no_forecast(plan: DumpPlan, surface: str) -> str:
     return ""
 
 
-def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[str]:
+def _doubts(
+    plan: DumpPlan, closed: str, forecast: Forecast, surface: str, context: Context
+) -> Iterator[str]:
     if closed:
         yield closed
         return
     if any(entry.kind == "marked" for entry in plan.select):
         yield "operators that the script marks with set_dump are known only when it runs"
+    if surface == "mindspore-o2" and context.release() >= (2, 7):
+        yield "since MindSpore 2.7 msprobe writes this dump, into folders of its own: these are older"
     yield from forecast.doubts
 
 
