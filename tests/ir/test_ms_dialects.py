@@ -15,7 +15,6 @@ from workbench.graph.nodes import Const, FreeRef, Param, Parameter, SourceFrame,
 from workbench.ir.ms_dialects import CURRENT, MARKS, VERSIONS, dialect_of, innermost_first
 from workbench.ir.ms_text import parse_ms_text
 
-
 SAID = {
     "1.0": "1.0-1.1", "1.1": "1.0-1.1", "1.2": "1.2", "1.3": "1.3", "1.5": "1.5", "1.6": "1.6", "1.7": "1.7-1.8",
     "1.8": "1.8", "1.9": "1.9-1.10", "1.10": "1.9-1.10", "2.0": "2.0-2.1", "2.1": "2.0-2.1", "2.2": "2.2",
