@@ -153,7 +153,7 @@ def test_faults_of_one_operator_add_up_in_order():
 
 def test_a_fault_that_is_not_there_leaves_the_site_alone():
     site = Site(LENET.ops[0], outputs=(np.ones(3),))
-    assert apply_faults([Fault("scaled-output", "*fc1*")], site) is site
+    assert apply_faults([Fault("scaled-output", "*fc1*")], site, "store") is site
     assert faulty_graph(LENET, ()) is LENET
 
 

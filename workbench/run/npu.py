@@ -34,7 +34,7 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.run.cube import CUBE
 from workbench.run.executor import execute
-from workbench.run.faults import Site, apply_faults, faulty_graph
+from workbench.run.faults import apply_faults, compiled_sites
 from workbench.run.kernels import KERNELS
 from workbench.run.numeric import Formats, numeric_model
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
-    from workbench.run.faults import Fault
+    from workbench.run.faults import Fault, Site
     from workbench.run.numeric import NumericModel
 
     Array = NDArray[Any]
@@ -81,18 +81,22 @@ def run_npu(
     """
     model = numeric_model(profile, precision_mode)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
-    compiled = faulty_graph(graph, seeded)
-    device = Device(model, compiled, seeded)
+    sites = compiled_sites(graph, seeded)
+    compiled = replace(graph, ops=tuple(site.op for site in sites))
+    device = Device(model, compiled, sites, seeded)
     return execute(compiled, feeds or {}, device.compute, iteration)
 
 
 class Device:
     """The units of a device, set up for one graph."""
 
-    def __init__(self, model: NumericModel, graph: Graph, faults: Sequence[Fault]) -> None:
+    def __init__(
+        self, model: NumericModel, graph: Graph, sites: Sequence[Site], faults: Sequence[Fault]
+    ) -> None:
         self._model = model
-        self._faults = tuple(fault for fault in faults if fault.kind != "wrong-attribute")
-        names = (op.name for op in graph.ops)
+        self._faults = tuple(faults)
+        names = [op.name for op in graph.ops]
+        self._sites = dict(zip(names, sites, strict=True))
         self._formats = dict(zip(names, model.formats(graph), strict=True))
 
     def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -100,15 +104,15 @@ class Device:
         for tensor in tensors:
             self._check(op, tensor)
         formats = self._formats[op.name]
-        site = apply_faults(self._faults, Site(op))
+        site = self._sites[op.name]
         with np.errstate(all="ignore"):
             inputs = [self._load(tensor, formats) for tensor in tensors]
             results = self._results(op, inputs, settings, site.accumulator)
             outputs = tuple(
                 self._store(result, op, slot, formats) for slot, result in enumerate(results)
             )
-            done = apply_faults(self._faults, replace(site, outputs=outputs)).outputs or ()
-        return list(done)
+            site = apply_faults(self._faults, replace(site, outputs=outputs), "store")
+        return list(site.outputs)
 
     def _results(
         self,

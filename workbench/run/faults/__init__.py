@@ -1,0 +1,21 @@
+"""Planted faults: what is wrong with a simulated device, as plain values.
+
+A fault works on a `Site`, one operator as it is compiled or just computed, and is deterministic for
+its seed. `FAULTS` has a row for every kind.
+"""
+
+from workbench.run.faults.fault import Fault, Site, Step
+from workbench.run.faults.table import FAULTS, Kind, apply_faults, compiled_sites, faulty_graph
+from workbench.run.faults.text import parse_fault
+
+__all__ = [
+    "FAULTS",
+    "Fault",
+    "Kind",
+    "Site",
+    "Step",
+    "apply_faults",
+    "compiled_sites",
+    "faulty_graph",
+    "parse_fault",
+]

@@ -1,0 +1,79 @@
+"""Faults as text, as the command line takes them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.errors import GraphError
+from workbench.run.faults.fault import Fault
+from workbench.run.faults.table import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def parse_fault(text: str) -> Fault:
+    """Read ``kind:operator[:settings]``, settings being ``key=value`` joined by commas.
+
+    ``strength``, ``seed`` and ``value`` are the fault's own, every other key is an attribute. A
+    single number is the strength.
+
+    >>> parse_fault("scaled-output:Default/fc1-Dense/MatMul-op0:1.5").strength
+    1.5
+    >>> parse_fault("wrong-attribute:*conv3*:pad_mode=pad,pad=(1,1,1,1)").value
+    {'pad_mode': 'pad', 'pad': (1, 1, 1, 1)}
+    """
+    kind, _, rest = text.partition(":")
+    op_name, _, settings = rest.partition(":")
+    if kind not in FAULTS or not op_name:
+        form = f"kind:operator[:settings] with a kind of {sorted(FAULTS)}"
+        message = f"fault must be {form}, got {text!r}"
+        raise GraphError(message)
+    own: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
+    for piece in _pieces(settings):
+        key, equals, value = piece.partition("=")
+        if not equals:
+            key, value = "strength", piece
+        target = own if key in ("strength", "seed", "value") else attributes
+        target[key.strip()] = _literal(value.strip())
+    fault = Fault(kind, op_name, **own)
+    if attributes:
+        fault = replace(fault, value=attributes)
+    _check_numbers(fault, text)
+    return fault
+
+
+def _check_numbers(fault: Fault, text: str) -> None:
+    for name, kinds in (("strength", int | float), ("seed", int)):
+        value = getattr(fault, name)
+        if value is not None and not isinstance(value, kinds):
+            message = f"{name} of fault {text!r} must be a number, got {value!r}"
+            raise GraphError(message)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Split at commas outside brackets."""
+    depth, start = 0, 0
+    for index, char in enumerate(text):
+        depth += (char in "([") - (char in ")]")
+        if char == "," and depth == 0:
+            yield text[start:index]
+            start = index + 1
+    if text[start:]:
+        yield text[start:]
+
+
+def _literal(text: str) -> Any:
+    """Return the number, tuple or bool that the text spells, else the text."""
+    words = {"true": True, "false": False, "nan": np.nan, "inf": np.inf, "-inf": -np.inf}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
