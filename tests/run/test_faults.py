@@ -40,6 +40,7 @@ EXAMPLES = {
     "half-accumulation": Fault("half-accumulation", "*conv2*"),
     "scaled-output": Fault("scaled-output", "*conv2*", 1.5),
     "overwritten-element": Fault("overwritten-element", "*conv2*", seed=1),
+    "aicore-exception": Fault("aicore-exception", "*conv2*"),
 }
 
 
@@ -198,7 +199,7 @@ def test_text_that_is_no_fault_is_refused(text, words):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Fault("melting", "*"), "kind of fault must be one of ['half-accumulation'"),
+        (Fault("melting", "*"), "kind of fault must be one of ['aicore-exception'"),
         (
             Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1"),
             "operator of a fault must be one of graph 'AlexNet'",

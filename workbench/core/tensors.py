@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from workbench.core.events import DeviceEvent
+
 Io = Literal["input", "output"]
 
 
@@ -90,7 +92,8 @@ class TensorRecord:
     ``label`` is the dtype, shape and format that the producer stated outside the data (file name or
     statistics row); fields it does not state are ``""`` or ``None``. ``statistics`` maps column
     titles (``Max Value``, ``MD5``) to numbers or text for trees that hold only statistics; such a
-    record has no ``source``.
+    record has no ``source``. ``event`` is what the device reported of the operator, on each of its
+    outputs.
     """
 
     key: TensorKey
@@ -101,3 +104,4 @@ class TensorRecord:
     task_id: int = 0
     stream_id: int = 0
     path: str = ""
+    event: DeviceEvent | None = None

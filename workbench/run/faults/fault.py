@@ -38,8 +38,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One operator on the device: as it is compiled, then with its ``outputs``."""
+    """One operator on the device: as it is compiled, then with its ``outputs``; or it ``fails``."""
 
     op: Op
     accumulator: str = "float32"
+    fails: bool = False
     outputs: tuple[Array, ...] = ()

@@ -10,7 +10,7 @@ from workbench.core.errors import GraphError
 from workbench.run.faults.attributes import wrong_attribute
 from workbench.run.faults.fault import Site
 from workbench.run.faults.outputs import overwritten_element, scaled_output
-from workbench.run.faults.units import half_accumulation
+from workbench.run.faults.units import aicore_exception, half_accumulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +31,7 @@ class Kind(NamedTuple):
 FAULTS: dict[str, Kind] = {
     "wrong-attribute": Kind("compile", wrong_attribute, value="attributes by name"),
     "half-accumulation": Kind("compile", half_accumulation),
+    "aicore-exception": Kind("compile", aicore_exception),
     "scaled-output": Kind("store", scaled_output, "factor (1.01)"),
     "overwritten-element": Kind(
         "store", overwritten_element, "elements (1)", "what is written (10 times the largest)"

@@ -1,4 +1,4 @@
-"""Faults of the computing units: the operator is computed with less precision than it should."""
+"""Faults of the computing units: an operator is computed with less precision, or not to its end."""
 
 from __future__ import annotations
 
@@ -18,3 +18,8 @@ def half_accumulation(fault: Fault, site: Site) -> Site:
         message = f"operator of a {fault.kind} fault must use the cube unit, got {site.op.name!r}"
         raise GraphError(message)
     return replace(site, accumulator="float16")
+
+
+def aicore_exception(fault: Fault, site: Site) -> Site:
+    """Stop the AI Core before the operator has written anything; the run ends there."""
+    return replace(site, fails=True)
