@@ -188,7 +188,7 @@ def test_a_file_name_no_grammar_knows_is_counted_and_named(capsys, pair):
     [
         ("--rank", "x", "--rank must be a number"),
         ("--profile", "strict", "profile must be one of"),
-        ("--map", "missing.json", "map file must be readable"),
+        ("--map", "missing.json", "map file must be a readable file"),
         ("--target-graph", "missing.ir", "graph must be a readable file"),
         ("--html", "/proc/nowhere/x.html", "output must be a file that can be written"),
         ("--no-such-option", "1", "No such option"),

@@ -459,7 +459,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("workbench.ir.ge_text.MAX_BYTES", 10)
     path = tmp_path / "g.txt"
     path.write_text(TEXT, encoding="utf-8")
-    with pytest.raises(FormatError, match="smaller than 10 bytes, got"):
+    with pytest.raises(FormatError, match="at most 10 bytes, got"):
         read_ge_text(path)
 
 

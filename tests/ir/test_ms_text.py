@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from old_ir import SPELLED, old_file
 
 from real_data import DATA, PAIRS
 from workbench.core.errors import FormatError
@@ -200,6 +201,14 @@ def test_lines_that_nobody_understands_are_counted_and_do_no_harm():
 def test_text_without_a_graph_is_refused_with_its_place(text):
     with pytest.raises(FormatError, match=r"^x\.ir:1: IR must hold"):
         parse_ms_text(text, "x.ir")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_of_any_system_are_read(tmp_path, end):
+    path = tmp_path / "x.ir"
+    text = old_file(SPELLED["2.3"])
+    path.write_text(text.replace("\n", end), newline="")
+    assert read_ms_text(path) == parse_ms_text(text)
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):

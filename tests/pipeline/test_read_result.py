@@ -192,7 +192,7 @@ def test_what_is_no_result_is_refused_with_its_place(tmp_path, data, message):
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     for path in (tmp_path / "none.csv", tmp_path):
-        with pytest.raises(FormatError, match="file must be readable, got"):
+        with pytest.raises(FormatError, match="result must be a readable file, got"):
             wb.read_result(path)
 
 

@@ -15,10 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import AlignError, FormatError
+from workbench.core.files import file_content
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+MAX_BYTES = 1 << 26
+"""Largest file that is read."""
 
 _KEYS = ("pairs", "ignore")
 
@@ -38,10 +42,7 @@ NO_OVERRIDES = Overrides()
 def read_overrides(path: Path) -> Overrides:
     """Read a map file; raises FormatError with its place if it is not one."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        message = f"{path}: map file must be readable, got {error.strerror}"
-        raise FormatError(message) from error
+        data = json.loads(file_content(path, MAX_BYTES, "map file"))
     except (ValueError, RecursionError) as error:
         message = f"{path}: map file must be JSON, got {error}"
         raise FormatError(message) from error

@@ -15,6 +15,7 @@ import numpy as np
 
 from workbench.core.dtypes import dtype_name
 from workbench.core.errors import FormatError
+from workbench.core.files import open_text
 from workbench.core.formats import FORMATS
 from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.ge_names import parse_ge_name
@@ -191,7 +192,7 @@ def read_ge_statistics(path: Path, name: GeName | None = None) -> StatisticTable
     if found is None or found.kind != "statistics":
         message = f"{path}: name must be like 'MatMul.mm.3.1.1700000000000007.csv', got {path.name[:80]!r}"
         raise FormatError(message)
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with open_text(path, "table") as file:
         return parse_ge_statistics(file, found, str(path))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.block_index import BlockSource, held_tensors
 from workbench.dump.container_source import open_dump
@@ -59,12 +60,9 @@ class Found:
     def lines(self, path: Path) -> list[str]:
         """Lines of a small text file; a note instead of an error."""
         try:
-            if path.stat().st_size > _MAX_LIST:
-                self.notes.append(Note("unreadable", path.name, f"larger than {_MAX_LIST} bytes"))
-                return []
-            return path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError as error:
-            self.notes.append(Note("unreadable", path.name, str(error.strerror)))
+            return file_content(path, _MAX_LIST).decode("utf-8", "replace").splitlines()
+        except FormatError as error:
+            self.notes.append(Note("unreadable", path.name, str(error)))
             return []
 
 

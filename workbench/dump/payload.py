@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import open_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +22,7 @@ def fingerprint(path: str) -> tuple[int, bytes]:
     the file cannot be read or is no npy file.
     """
     try:
-        with open(path, "rb") as file:
+        with open_file(path, "tensor") as file:
             start = _payload_start(file, path)
             payload = file.read(_START)
             return file.seek(0, 2) - start, payload
@@ -32,7 +33,7 @@ def fingerprint(path: str) -> tuple[int, bytes]:
 def payload_as(path: str, dtype: np.dtype[Any]) -> NDArray[Any]:
     """All whole elements of type ``dtype`` behind the header, flat; raises FormatError as above."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path, "tensor") as file:
             start = _payload_start(file, path)
             count = (file.seek(0, 2) - start) // dtype.itemsize
             file.seek(start)

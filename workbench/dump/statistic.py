@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.core.dtypes import dtype_name
 from workbench.core.errors import FormatError
+from workbench.core.files import open_text
 from workbench.core.plan import CATEGORIES
 from workbench.dump.names import NameParts, dtype_word, release, sanitize
 
@@ -213,7 +214,7 @@ class StatisticTable(NamedTuple):
 
 def read_statistics(path: Path) -> StatisticTable:
     """Read a statistic.csv; see `parse_statistics`."""
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with open_text(path, "table") as file:
         return parse_statistics(file, str(path))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content
 from workbench.ir.ms_messages import BYTES, VARINT, CutOffError, walk
-from workbench.ir.ms_pb import file_content, read_ms_pb
+from workbench.ir.ms_pb import read_ms_pb
 from workbench.ir.ms_text import MAX_BYTES, read_ms_text
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def read_graph(path: str | Path) -> Graph:
     Raises FormatError if the content is of no known kind, of more than one, or damaged.
     """
     path = Path(path)
-    data = file_content(path, MAX_BYTES)
+    data = file_content(path, MAX_BYTES, "graph")
     found = [kind for kind in KINDS if kind.fits(data)]
     if len(found) == 1:
         return found[0].read(path)
@@ -100,7 +101,7 @@ def _read_ge_text(path: Path) -> Graph:
 def _read_ge_binary(path: Path) -> Graph:
     from workbench.ir.ge_messages import parse_ge_model
 
-    graph = parse_ge_model(file_content(path, MAX_BYTES), str(path))
+    graph = parse_ge_model(file_content(path, MAX_BYTES, "graph"), str(path))
     return replace(graph, path=str(path))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from workbench.core.errors import FormatError
+from workbench.core.files import open_file
 from workbench.ir.ge_scalars import parse_string
 from workbench.ir.ge_text_writer import quoted
 
@@ -154,7 +155,7 @@ def _search(path: Path, word: str) -> _Hit | None:
     whole = quoted(word).encode("ascii")
     part = whole[1:-1]
     try:
-        with path.open("rb") as file:
+        with open_file(path, "graph") as file:
             seen, name = False, ""
             for start, piece in _pieces(file, len(whole)):
                 name = _first_name(piece) if start else name

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content
 from workbench.graph.nodes import Graph
 from workbench.ir.ge_canonical import read_op
 from workbench.ir.ge_graph import model_graph
@@ -30,15 +31,7 @@ def read_ge_text(path: str | Path) -> Graph:
     ``graph_id`` comes from a file name of the form ``ge_proto_{index}_graph_{id}_{stage}.txt``.
     """
     path = Path(path)
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            message = f"{path}: graph must be smaller than {MAX_BYTES} bytes, got {size}"
-            raise FormatError(message)
-        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
-    except OSError as error:
-        message = f"{path}: graph must be a readable file, got {error.strerror or error}"
-        raise FormatError(message) from error
+    text = file_content(path, MAX_BYTES, "graph").decode("utf-8-sig", "surrogateescape")
     found = _GRAPH_ID.match(path.name)
     graph = parse_ge_text(text, str(path))
     return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)

@@ -23,6 +23,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
 from workbench.ir.literals import HostType, parse_location
@@ -77,23 +78,10 @@ _TENSOR, _NONE, _DICT, _TYPE, _SEQUENCES = 14, 34, 33, 39, (31, 32)
 def read_ms_pb(path: str | Path) -> Graph:
     """Read a ``.pb`` graph; raises FormatError if it cannot be read or is none."""
     path = Path(path)
-    data = file_content(path, MAX_BYTES)
+    data = file_content(path, MAX_BYTES, "graph")
     graph = parse_ms_pb(data, str(path))
     found = _GRAPH_ID.search(path.name)
     return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)
-
-
-def file_content(path: Path, limit: int) -> bytes:
-    """All bytes of a file; raises FormatError if it cannot be read or has more than ``limit``."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        message = f"{path}: graph must be a readable file, got {error.strerror or error}"
-        raise FormatError(message) from error
-    if len(data) > limit:
-        raise FormatError(f"{path}: graph must have at most {limit} bytes, got more")
-    return data
 
 
 def parse_ms_pb(data: bytes, where: str = "<bytes>") -> Graph:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Parameter
 from workbench.ir.literals import (
@@ -70,16 +71,9 @@ class Block:
 def read_ms_text(path: str | Path) -> Graph:
     """Read an ``.ir`` file; raises FormatError if it cannot be read or holds no graph at all."""
     path = Path(path)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            message = (
-                f"{path}: IR must be smaller than {MAX_BYTES} bytes, got {path.stat().st_size}"
-            )
-            raise FormatError(message)
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        message = f"{path}: IR must be a readable file, got {error.strerror or error}"
-        raise FormatError(message) from error
+    text = file_content(path, MAX_BYTES, "IR").decode("utf-8", "replace")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     graph = parse_ms_text(text, str(path))
     found = _GRAPH_ID.search(path.name)
     return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)

@@ -13,6 +13,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.files import open_file, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
     Raises FormatError if the file is neither, or beyond the bounds, and WorkbenchError if a workbook
     is to be read without openpyxl.
     """
-    with path.open("rb") as file:
+    with open_file(path, "result") as file:
         start = file.read(len(_ZIP))
     if start == _OLE:
         message = f"{path}: byte 0: workbook must be .xlsx without a password, got an old .xls or an encrypted one"
@@ -63,7 +64,7 @@ def _csv(path: Path) -> Iterator[Line]:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise FormatError(f"{path}: file must have at most {MAX_BYTES} bytes, got {size}")
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with open_text(path, "result", "utf-8-sig") as file:
         reader = csv.reader(file)
         while True:
             try:

@@ -1,0 +1,42 @@
+"""Only regular files are opened; nothing blocks, nothing is allocated for what is not there."""
+
+import os
+import tracemalloc
+
+import pytest
+
+from workbench.core.errors import FormatError
+from workbench.core.files import file_content, open_file, open_text
+
+
+def test_the_content_is_read_up_to_a_limit(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert file_content(path, 5) == b"12345"
+    with pytest.raises(FormatError, match=r"a: graph must have at most 4 bytes, got 5$"):
+        file_content(path, 4, "graph")
+
+
+def test_a_limit_costs_no_memory(tmp_path):
+    (tmp_path / "a").write_bytes(b"12345")
+    tracemalloc.start()
+    file_content(tmp_path / "a", 1 << 40)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000
+
+
+@pytest.mark.parametrize("name", ["pipe", "folder", "missing", "nul\0", "circle"])
+@pytest.mark.parametrize("read", [open_file, open_text, lambda path: file_content(path, 9)])
+def test_anything_but_a_regular_file_is_refused_at_once(tmp_path, name, read):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with pytest.raises(FormatError, match=r"file must be a (readable|regular) file, got "):
+        read(tmp_path / name)
+
+
+def test_text_keeps_its_line_ends(tmp_path):
+    (tmp_path / "a").write_bytes(b"a\r\nb\xff\n")
+    with open_text(tmp_path / "a") as file:
+        assert list(file) == ["a\r\n", "b�\n"]
