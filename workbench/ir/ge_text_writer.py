@@ -184,8 +184,11 @@ def _attribute(value: Any) -> tuple[str, Any]:
 def _list(values: Any) -> dict[str, Any]:
     """Fields of a list: its items, which in GE are of one kind, and that kind."""
     fields: dict[str, Any] = {}
+    as_bytes = any(isinstance(item, bytes) and _is_text(item) for item in values)
     for item in values:
         name, value = _member(item, named="na")
+        if as_bytes and isinstance(item, bytes):
+            name = "bt"  # all of them: items of one kind keep their order
         fields.setdefault(name, []).append(value)
     kinds = [kind for name, kind in _LIST_TYPES.items() if name in fields]
     if kinds:
