@@ -11,7 +11,15 @@ import pytest
 from workbench.core.errors import FormatError
 from workbench.dump.container_source import ContainerSource
 from workbench.dump.container_writer import write_container
-from workbench.dump.exception import Argument, exception_container, read_exception, role
+from workbench.dump.core_file import Core, read_core
+from workbench.dump.exception import (
+    Argument,
+    exception_container,
+    failed_core,
+    read_exception,
+    read_failed_core,
+    role,
+)
 from workbench.dump.ge_names import GeName, exception_stamp, format_ge_name
 
 X = np.arange(6, dtype=np.float16).reshape(2, 3)
@@ -105,6 +113,35 @@ def test_a_core_is_no_container(tmp_path):
     path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
     with pytest.raises(FormatError, match="got an ELF core"):
         read_exception(path)
+
+
+def test_the_detailed_scene_keeps_the_memory_of_the_arguments(tmp_path):
+    placed = [one._replace(address=4096 * at) for at, one in enumerate(ALL, 1)]
+    path = tmp_path / "te_add.12.5.20250102030405678.core"
+    path.write_bytes(failed_core(placed, Core("te_add", 0, 5, (), (0,))))
+    core, container = read_failed_core(path)
+    assert (core.kernel, core.vectors) == ("te_add", (0,))
+    stated = [(m.kind, m.address, m.size, m.shape) for m in read_core(path).memories]
+    assert stated == [
+        (101, 4096 - 40, 40, ()),
+        (4, 4096, 4, ()),
+        (3, 8192, 24, (2, 3)),
+        (2, 12288, 12, (2, 3)),
+        (7, 16384, 5, ()),
+        (1, 20480, 12, ()),
+    ]
+    assert [(role(b), b.data_type, b.address) for b in container.blocks] == [
+        ("input", 0, 12288),
+        ("tiling data", 0, 16384),
+        ("general", 0, 20480),
+        ("output", 0, 8192),
+        ("workspace", 0, 4096),
+    ]
+    data = [ContainerSource(str(path), block).raw().tobytes() for block in container.blocks]
+    assert data == [one.tobytes() for one in (X, TILING, X, Y, WORK)]
+    start = core.memories[0].start
+    table = np.frombuffer(path.read_bytes()[start : start + 40], "<u8")
+    assert table.tolist() == [one.address for one in placed]
 
 
 def test_a_stamp_is_cut_to_milliseconds():

@@ -11,7 +11,9 @@ import pytest
 from ge_dumps import LEAF, START, TIME, Call, dump, file_name, network, save
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
+from workbench.dump.container_source import ContainerSource
 from workbench.dump.container_writer import write_container
+from workbench.dump.core_file import Core, Memory, core_bytes
 from workbench.dump.mapping import RENAMINGS, renamed
 from workbench.dump.overflow import CLASSIC, WHO, Accelerator, OverflowRecord, overflow_container
 from workbench.dump.reader import load
@@ -336,18 +338,31 @@ def test_an_exception_is_told_beside_the_tensors(tmp_path):
     folder = tmp_path / "extra-info/data-dump/0"
     norm = "MatMul.layer1_MatMul.7.20250102030405678"
     save(folder / norm, [ONE], [ONE], op_name="layer1/MatMul", dfx_message="core 3 stopped\n")
-    (folder / "kernel.7.5.20250102030405678.core").write_bytes(b"\x7fELF")
+    memories = (Memory(3, 512, 8), Memory(2, 1024, 4, (1, 2)), Memory(101, 64, 16))
+    core = Core("te_relu", chip=5, vectors=(2,), memories=memories)
+    name = "kernel.7.5.20250102030405678.core"
+    (folder / name).write_bytes(core_bytes(core, [b"OUTPUTS!", b"INPT", bytes(16)]))
+    (folder / "kernel.8.5.20250102030405678.core").write_bytes(b"\x7fELF")
     (folder / "exception_info.12.5.20250102030405678").write_bytes(b"")
     found = load(dump_of)
-    (failure,) = found.failures
+    failure, other = found.failures
+    assert (other.scene, other.op_name, other.core.vectors) == ("detail", "te_relu", (2,))
+    blocks = other.container.blocks
+    assert [(b.part, b.size, b.shape, b.address) for b in blocks] == [
+        ("input", 4, (1, 2), 1024),
+        ("output", 8, None, 512),
+    ]
+    data = [ContainerSource(other.path, block).raw().tobytes() for block in blocks]
+    assert data == [b"INPT", b"OUTPUTS!"]
     assert (failure.scene, failure.op_name, len(failure.container.blocks)) == (
         "norm",
         "layer1/MatMul",
         2,
     )
-    assert kinds(found) == [("exception", "layer1/MatMul"), ("exception", "kernel")]
+    assert kinds(found) == [("exception", "layer1/MatMul"), ("exception", "te_relu")]
     assert "core 3 stopped" in found.notes[0].detail
-    assert [s.reason for s in found.skipped] == ["unreadable"]
+    assert "1 inputs and 1 outputs were dumped (detail scene)" in found.notes[1].detail
+    assert [s.reason for s in found.skipped] == ["unreadable"] * 2
     assert len(found.records) == 10
 
 

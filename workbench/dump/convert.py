@@ -33,6 +33,7 @@ from workbench.dump.convert_names import (
     type_word,
 )
 from workbench.dump.convert_read import read_bytes, read_npy, read_tensor
+from workbench.dump.exception import read_failed_core
 from workbench.dump.mapping import FILE_NAME, renamed
 from workbench.dump.new_folder import WORK, NewFolder
 from workbench.dump.overflow import read_overflow
@@ -184,6 +185,8 @@ class _Run:
         with self._noting(path, ""):
             if path.endswith(".npy"):
                 self._npy(path, below)
+            elif path.endswith(".core"):
+                self._container(path, below, read_failed_core(path)[1])
             else:
                 self._container(path, below, read_container(path))
 

@@ -1,14 +1,16 @@
-"""Dump files of a failed operator: its arguments as containers, by adump's two scenes.
+"""Dump files of a failed operator: its arguments, by adump's three scenes.
 
 ``aic_err_norm_dump`` knows the operator: types, formats, shapes. ``aic_err_brief_dump`` and
 ``lite_exception`` know the kernel's arguments alone: all of undefined type, some without shape, the
 tiling data among the inputs. Arguments without an address are left out, and a task without any
 has no file. Both follow adump's ``dump_file.cpp``; it puts arguments known by size alone behind
 the workspaces, but never has both in one file, so payloads are in the usual order.
+``aic_err_detail_dump`` writes what the brief scene knows as an ELF core (`workbench.dump.core_file`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,16 +19,17 @@ from workbench.core.errors import FormatError
 from workbench.dump.container import read_container
 from workbench.dump.container_blocks import Block, Container
 from workbench.dump.container_writer import tensor_block
+from workbench.dump.core_file import Core, Memory, core_bytes, read_core
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from workbench.dump.container_blocks import Part
 
-Scene = Literal["brief", "norm"]
+Scene = Literal["brief", "norm", "detail"]
 
 ROLES: dict[int, str] = {
     0: "invalid",
@@ -67,7 +70,7 @@ class Argument(NamedTuple):
 
     ``role`` is one of `ROLES`; ``dtype`` is its number format where that is not NumPy's own;
     ``format`` is GE's number or a name; ``arg_index`` its place among the arguments. The brief scene keeps
-    ``shaped`` arguments' shape alone.
+    ``shaped`` arguments' shape alone; the detailed one keeps the ``address``, too.
     """
 
     role: str
@@ -76,6 +79,7 @@ class Argument(NamedTuple):
     format: int | str = "ND"
     arg_index: int = 0
     shaped: bool = True
+    address: int = 0
 
 
 def role(block: Block) -> str:
@@ -102,6 +106,48 @@ def read_exception(path: str | os.PathLike[str]) -> tuple[Scene, Container]:
     """
     container = read_container(path)
     return scene(container), container
+
+
+def read_failed_core(path: str | os.PathLike[str]) -> tuple[Core, Container]:
+    """Read a core, and its arguments as a container's blocks, which have no type.
+
+    Raises FormatError as `workbench.dump.core_file.read_core`.
+    """
+    core = read_core(path)
+    blocks: list[Block] = []
+    slots = dict.fromkeys(_PARTS.values(), 0)
+    for memory in core.memories:
+        part = _PARTS.get(ROLES.get(memory.kind, ""))
+        if part is not None:
+            kind = memory.kind if part == "input" else 0
+            shape = memory.shape or None if part != "space" else None
+            blocks.append(
+                Block(
+                    part, slots[part], memory.size, shape=shape, address=memory.address,
+                    input_type=kind, start=memory.start,
+                )
+            )  # fmt: skip
+            slots[part] += 1
+    order = ("input", "output", "space")
+    blocks.sort(key=lambda block: order.index(block.part))
+    return core, Container(tuple(blocks))
+
+
+def failed_core(arguments: Sequence[Argument], core: Core) -> bytes:
+    """Return the file of a failed kernel: ``core`` with its arguments, and the table of their addresses.
+
+    The table has no address of its own; it is put below that of the first argument.
+    """
+    table = b"".join(one.address.to_bytes(8, "little") for one in arguments)
+    first = min((one.address for one in arguments), default=0)
+    memories = [Memory(_NUMBERS["arguments"], max(first - len(table), 0), len(table))]
+    contents = [table]
+    for one in arguments:
+        block, data = _described(one, brief=True)
+        shape = block.shape or ()
+        memories.append(Memory(_NUMBERS[one.role], one.address, block.size, shape))
+        contents.append(data.tobytes())
+    return core_bytes(replace(core, memories=tuple(memories)), contents)
 
 
 def exception_container(

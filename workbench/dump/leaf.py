@@ -16,7 +16,7 @@ from workbench.core.files import file_content
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.block_index import BlockSource, held_tensors
 from workbench.dump.container_source import open_dump
-from workbench.dump.exception import read_exception
+from workbench.dump.exception import read_exception, read_failed_core
 from workbench.dump.ge_names import GeName, recognize
 from workbench.dump.ge_statistic import read_ge_statistics
 from workbench.dump.mapping import FILE_NAME, is_renamed, parse_mapping
@@ -227,17 +227,22 @@ class _LeafReader:
     def exception(self, path: str, full: str, name: GeName) -> None:
         """The arguments of a failed operator."""
         scene, held = read_exception(path)
-        op_name = held.op_name or name.op_name
-        self.found.failures.append(Failure(path, scene, op_name, held, self.leaf.rank))
-        counts = f"{len(held.part('input'))} inputs and {len(held.part('output'))} outputs"
-        log = f": {held.dfx_message.strip()[:200]}" if held.dfx_message.strip() else ""
-        detail = f"it failed; its {counts} were dumped ({scene} scene){log}"
-        self.found.notes.append(Note("exception", op_name, detail))
+        self._failed(Failure(path, scene, held.op_name or name.op_name, held, self.leaf.rank))
 
     def core(self, path: str, full: str, name: GeName) -> None:
-        """An ELF core of a failed kernel: known, not read."""
-        detail = f"{full}: an ELF core of the failed kernel; its debugger reads it"
-        self.found.notes.append(Note("exception", name.op_name or full, detail))
+        """The memory of a failed kernel."""
+        core, held = read_failed_core(path)
+        kernel = core.kernel or name.op_name or full
+        self._failed(Failure(path, "detail", kernel, held, self.leaf.rank, core))
+
+    def _failed(self, failure: Failure) -> None:
+        self.found.failures.append(failure)
+        held, log = failure.container, failure.container.dfx_message.strip()
+        counts = f"{len(held.part('input'))} inputs and {len(held.part('output'))} outputs"
+        detail = f"it failed; its {counts} were dumped ({failure.scene} scene)"
+        self.found.notes.append(
+            Note("exception", failure.op_name, f"{detail}: {log[:200]}" if log else detail)
+        )
 
     def link(self) -> None:
         """Name the operators of the overflow records by the task and stream of their files."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.container_blocks import Container
+    from workbench.dump.core_file import Core
     from workbench.dump.overflow import OverflowRecord
     from workbench.graph.nodes import Graph
 
@@ -51,13 +52,18 @@ class Overflow:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the arguments of a failed operator were: the file of an exception dump, decoded."""
+    """What the arguments of a failed operator were: the file of an exception dump, decoded.
+
+    ``scene`` is ``brief``, ``norm`` or ``detail``. In the detailed one ``op_name`` is the kernel's,
+    ``container`` describes the arguments in the file of the ``core``.
+    """
 
     path: str
     scene: str
     op_name: str
     container: Container = field(repr=False)
     rank: int = 0
+    core: Core | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, repr=False)
