@@ -190,7 +190,6 @@ def test_all_that_was_written_is_read(tmp_path_factory, made):
             want = decode(block.row, np.frombuffer(data, np.uint8), count)
             assert array.shape == block.shape
             assert array.tobytes() == want.tobytes()
-            assert b"".join(part.tobytes() for part in source.chunks(8)) == want.tobytes()
 
 
 def test_an_open_dimension_is_written_as_its_complement():
@@ -415,19 +414,6 @@ def test_what_is_no_regular_file_is_refused(tmp_path):
     for path, words in (("missing", "readable"), (".", "regular"), ("pipe", "regular")):
         with pytest.raises(FormatError, match=words):
             read_container(tmp_path / path)
-
-
-def test_reading_in_chunks_needs_no_memory_for_the_whole(tmp_path):
-    array = np.arange(1 << 20, dtype=np.float32)
-    block, data = tensor_block("output", 0, array)
-    path = save(tmp_path, written(Container((block,)), [data]))
-    source = ContainerSource(path, read_container(path).blocks[0])
-    tracemalloc.start()
-    total = sum(float(part.sum(dtype=np.float64)) for part in source.chunks(1 << 14))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert total == (2**20 - 1) * 2**19
-    assert peak < array.nbytes / 8
 
 
 def ask_everything(path: str) -> tuple[int, list[str]]:

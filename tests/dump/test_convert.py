@@ -21,12 +21,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
 from workbench.dump import convert_boxes, convert_data
 from workbench.dump.container_blocks import Block, Container
 from workbench.dump.container_writer import tensor_block, write_container
 from workbench.dump.convert import convert
+from workbench.dump.convert_data import find_route
+from workbench.dump.convert_route import Layout
 from workbench.dump.npy import npy_header
 from workbench.dump.overflow import (
     Accelerator,
@@ -487,6 +490,17 @@ def test_a_tensor_put_on_the_device_comes_back(
         assert device == "FRACTAL_Z"
         return
     assert np.array_equal(load(found).astype(np.float32), bits.transpose(order).astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "int4"])
+def test_boxes_fit_the_width_of_every_number_format(dtype):
+    """An int8 tensor has 32 channels in a block: it is cut into pieces like any other."""
+    shape = (1, 256, 8, 8)
+    there = device_shape(shape, "NCHW", "NC1HWC0", dtype)
+    route = find_route(Layout("NC1HWC0", there), shape, "NCHW")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convert_boxes, "PIECE", 8 * 8 * 64)
+        assert len(list(convert_boxes.boxes(route, 1))) >= 4
 
 
 @FIXED

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.dump.npy import BLOCK, Buffer, NpySource, npy_header, write_npy
+from workbench.dump.npy import NpySource, npy_header, write_npy
+from workbench.dump.reading import BLOCK, Buffer
 
 FIXED = settings(derandomize=True, deadline=None)
 

@@ -1,7 +1,7 @@
 """Read pairs of tensors in equally long pieces and let a kernel gather their sums.
 
-Memory is bounded whatever the tensors' size, as long as the sources can be read in blocks (npy
-files in C order can). Large files are gathered in segments of fixed length, several at a time if
+Memory is bounded whatever the tensors' size, as long as the sources can be read in pieces (all files
+can but npy files in Fortran order). Large files are gathered in segments of fixed length, several at a time if
 the kernel runs without Python's lock; their sums are merged in order, so that the result does not
 depend on the number of threads.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from workbench.compare.metrics import Sums, merge
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
-from workbench.dump.npy import Buffer, NpySource, Payload
+from workbench.dump.reading import Buffer, FileSource, Payload, Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Source
+    from workbench.dump.reading import Reading
 
     Shape = tuple[int, ...]
     Cancelled = Callable[[], bool]
@@ -48,52 +49,6 @@ class Kernel(Protocol):
     def add(self, target: NDArray[Any], golden: NDArray[Any], start: int) -> None: ...
 
     def sums(self) -> Sums: ...
-
-
-class Elements(Protocol):
-    """The elements of one tensor, front to back; what `Payload` and `_Array` have in common."""
-
-    @property
-    def shape(self) -> Shape: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-
-    def ready(self) -> int: ...
-
-    def take(self, count: int) -> NDArray[Any]: ...
-
-    def close(self) -> None: ...
-
-
-class _Array:
-    """The elements of an array in memory."""
-
-    __slots__ = ("_at", "_flat", "dtype", "shape", "size")
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        array = np.asarray(array)
-        if array.dtype.kind not in "biufc" and array.dtype not in _STORAGES:
-            message = f"tensor must hold numbers, got dtype {array.dtype}"
-            raise FormatError(message)
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        self.shape, self.size, self.dtype = array.shape, array.size, array.dtype
-        self._flat = np.ascontiguousarray(array).reshape(-1)
-        self._at = 0
-
-    def ready(self) -> int:
-        return self.size - self._at
-
-    def take(self, count: int) -> NDArray[Any]:
-        at, self._at = self._at, self._at + count
-        return self._flat[at : self._at]
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 class _Buffers(threading.local):
@@ -148,13 +103,21 @@ class Pair:
             at += count
 
 
-def _open(source: Source, buffer: Buffer) -> Elements:
-    if isinstance(source, NpySource):
-        payload = source.payload(buffer)
-        if not payload.fortran:
-            return payload
-        payload.close()
-    return _Array(source.array())
+def _open(source: Source, buffer: Buffer) -> Reading:
+    found = source.reading(buffer) if isinstance(source, FileSource) else None
+    return _whole(source.array()) if found is None else found
+
+
+def _whole(array: NDArray[Any]) -> Reading:
+    """Read an array in memory."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "biufc" and array.dtype not in _STORAGES:
+        message = f"tensor must hold numbers, got dtype {array.dtype}"
+        raise FormatError(message)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return Pieces(iter((flat,)), array.dtype, array.shape, array.size)
 
 
 def _parts(x: NDArray[Any]) -> NDArray[Any]:

@@ -11,26 +11,29 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import lru_cache
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from workbench.core.arrangement import device_shape
-from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord, format_text, read_format
 from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container import read_container
-from workbench.dump.container_blocks import Block, Container, Origin
+from workbench.dump.container_blocks import Block, Container, Origin, element_count
 from workbench.dump.container_messages import message_class
 from workbench.dump.container_source import ContainerSource
+from workbench.dump.convert_data import rearranged
+from workbench.dump.convert_route import Layout, Route
 from workbench.dump.data_types import DATA_TYPES
+from workbench.dump.elements import Elements, known_elements, known_pieces
+from workbench.dump.reading import FileSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
+    from workbench.dump.reading import Buffer, Reading
 
 MAX_TENSORS = 1 << 12
 """Most tensors of one operator; a header that claims more is refused."""
@@ -54,7 +57,7 @@ Held = tuple["Io", int, TensorSpec, bool]
 
 
 @dataclass(slots=True)
-class BlockSource:
+class BlockSource(FileSource):
     """The data of one tensor of a container, in the host's format where it can be had.
 
     ``label`` is what is known without the header; a shape of ``None`` is asked for when needed.
@@ -83,6 +86,19 @@ class BlockSource:
         shape = cast("tuple[int, ...]", block.original_shape)
         return to_host(array, block.layout.name, host, shape, groups=groups)
 
+    def reading(self, buffer: Buffer) -> Reading:
+        block = self._block()
+        row, shape = ContainerSource(self.path, block).ready()
+        elements = Elements(self.path, block.start, row, element_count(shape))
+        host = host_format(block, self.preferred)
+        if not host:
+            return elements.reading(buffer, shape)
+        origin = Layout(host, cast("tuple[int, ...]", block.original_shape))
+        c0 = shape[-1] if len(shape) > 1 else None
+        source = Layout(block.layout.name, shape, max(1, block.sub_format), c0)
+        route = Route(source, origin, tuple(range(len(origin.shape))))
+        return known_pieces(rearranged(elements, route, TemporaryFile), row, origin.shape)
+
     def prefer(self, host: str) -> TensorSpec:
         """Take the host format that a graph states, if data can be in it; return the new spec."""
         if host != self.preferred:
@@ -110,17 +126,6 @@ def held_container(path: str) -> Container:
 @lru_cache(maxsize=64)
 def _container(path: str, _time: int, _size: int) -> Container:
     return read_container(path)
-
-
-def known_elements(array: NDArray[Any]) -> NDArray[Any]:
-    """Elements of types that comparisons do not know, in one that holds all of their values."""
-    if array.dtype.kind in "biufc" or array.dtype in _KNOWN:
-        return array
-    wide: NDArray[Any] = array.astype(np.float32)
-    return wide
-
-
-_KNOWN = frozenset(row.storage for row in DTYPES.values())
 
 
 def held_tensors(path: str) -> tuple[list[Held], tuple[str, ...]]:

@@ -16,8 +16,6 @@ from workbench.dump.container_blocks import element_count
 from workbench.dump.data_types import decode, packed_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from workbench.dump.container_blocks import Block
@@ -48,18 +46,9 @@ class ContainerSource:
         return TensorSpec(name, self.block.held_shape, format_text(self.block.layout))
 
     def array(self) -> NDArray[Any]:
-        row, shape = self._ready()
+        row, shape = self.ready()
         count = element_count(shape)
         return decode(row, self._bytes(0, packed_bytes(row, count)), count).reshape(shape)
-
-    def chunks(self, elements: int) -> Iterator[NDArray[Any]]:
-        """All elements in order, flat, about ``elements`` (a multiple of 8, at least 8) at a time."""
-        row, shape = self._ready()
-        step = max(8, elements // 8 * 8)
-        for first in range(0, count := element_count(shape), step):
-            length = min(step, count - first)
-            data = self._bytes(packed_bytes(row, first), packed_bytes(row, length))
-            yield decode(row, data, length)
 
     def raw(self) -> NDArray[np.uint8]:
         """Every byte of the block, padding included, whatever its type."""
@@ -70,7 +59,8 @@ class ContainerSource:
     def _name(self) -> str:
         return f"{self.block.part} {self.block.slot}"
 
-    def _ready(self) -> tuple[DataType, tuple[int, ...]]:
+    def ready(self) -> tuple[DataType, tuple[int, ...]]:
+        """Number format and shape of the elements; raises FormatError if they cannot be had."""
         row, shape = self.block.row, self.block.held_shape
         if self.block.problem or row is None:
             place = max(self.block.start, 0)

@@ -6,81 +6,22 @@ read by itself, so that memory depends on the size of a box alone.
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.arrangement import arrange, is_plain
 from workbench.core.errors import FormatError
-from workbench.dump.container_source import fill, open_dump
-from workbench.dump.data_types import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
-
-    from numpy.typing import NDArray
 
     from workbench.dump.convert_route import Route
-    from workbench.dump.data_types import DataType
-
-    Array = NDArray[Any]
-
-STEP = 1 << 20
-"""Bytes that are read, decoded and written at once."""
 
 PIECE = 16 << 20
 """Bytes of a box."""
 
 _SHORT = 256
 """Bytes that are worth a read of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """``count`` elements of a file, side by side from byte ``start`` on."""
-
-    path: str
-    start: int
-    row: DataType
-    count: int
-
-    def pieces(self) -> Iterator[Array]:
-        """All elements in order, flat, `STEP` bytes at a time."""
-        step = STEP * 8 // self.row.bits
-        with open_dump(self.path) as file:
-            for first in range(0, self.count, step):
-                yield self._read(file, first, min(step, self.count - first))
-
-    def boxes(self, shape: Sequence[int], cuts: Iterator[Box]) -> Iterator[tuple[Box, Array]]:
-        """Each box with its elements, of an array that has ``shape``."""
-        with open_dump(self.path) as file:
-            for box in cuts:
-                yield box, self._box(file, shape, box.window)
-
-    def _box(self, file: BinaryIO, shape: Sequence[int], window: Sequence[range]) -> Array:
-        cut = [at for at, size in enumerate(shape) if len(window[at]) != size]
-        last = cut[-1] if cut else 0
-        inner = math.prod(shape[last + 1 :])
-        run = len(window[last]) * inner if shape else 1
-        result = np.empty(math.prod(map(len, window)), self.row.storage)
-        outer = itertools.product(*window[:last])
-        for at, index in enumerate(outer):
-            place = 0
-            for size, one in zip(shape, (*index, window[last].start), strict=False):
-                place = place * size + one
-            result[at * run : (at + 1) * run] = self._read(file, place * inner, run)
-        return result.reshape([len(one) for one in window])
-
-    def _read(self, file: BinaryIO, first: int, count: int) -> Array:
-        bits = self.row.bits
-        low, high = first * bits // 8, ((first + count) * bits + 7) // 8
-        data = fill(file, self.start + low, np.empty(high - low, np.uint8), self.path)
-        skip = first - low * 8 // bits
-        return decode(self.row, data, skip + count)[skip:]
 
 
 class Box(NamedTuple):

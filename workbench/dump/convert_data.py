@@ -15,7 +15,7 @@ from workbench.core.arrangement import device_shape, is_plain, permutation
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, row_of
 from workbench.core.relayout import host_chunks, to_host
-from workbench.dump.convert_boxes import PIECE, Elements, boxes
+from workbench.dump.convert_boxes import PIECE, boxes
 from workbench.dump.convert_route import Layout, Route
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.dump.data_types import DataType
+    from workbench.dump.elements import Elements
 
     Array = NDArray[Any]
     Scratch = Callable[[], IO[bytes]]
@@ -97,7 +98,9 @@ def find_route(source: Layout, original: tuple[int, ...] | None, target: str) ->
 
 def _opened(source: Layout, original: tuple[int, ...], host: str) -> Layout:
     """Give a flat source the shape that it must have; one that stays flat on the device keeps its own."""
-    if len(source.shape) > 1 or source.shape == original:
+    if len(source.shape) > 1:
+        return source._replace(c0=source.shape[-1])
+    if source.shape == original:
         return source
     shape = device_shape(original, host, source.format, "", groups=source.groups, c0=source.c0)
     return source._replace(shape=shape)

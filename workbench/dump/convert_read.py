@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.errors import FormatError
 from workbench.core.formats import c0_of, read_format, row_of
 from workbench.dump.container_source import open_dump
-from workbench.dump.convert_boxes import Elements
 from workbench.dump.convert_data import find_route
 from workbench.dump.convert_names import format_word
 from workbench.dump.convert_route import Layout, Route
 from workbench.dump.data_types import DATA_TYPES, OPAQUE, data_type_of, packed_bytes
+from workbench.dump.elements import Elements
 from workbench.dump.names import parse_name
-from workbench.dump.npy import Buffer, NpySource
+from workbench.dump.npy import NpySource
+from workbench.dump.reading import Buffer
 
 if TYPE_CHECKING:
     from workbench.dump.container_blocks import Block

@@ -13,13 +13,16 @@ import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.dump.block_index import known_elements
 from workbench.dump.container_source import fill, open_dump
 from workbench.dump.data_types import DATA_TYPES, DataType, decode
+from workbench.dump.elements import Elements, known_elements
 from workbench.dump.names import NameParts, parse_name
+from workbench.dump.reading import FileSource
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from workbench.dump.reading import Buffer, Reading
 
 _BY_WORD = {row.word: row for row in DATA_TYPES.values()}
 
@@ -45,16 +48,23 @@ def parse_raw_name(file_name: str) -> RawName | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RawSource:
+class RawSource(FileSource):
     """Elements of a file that holds nothing else."""
 
     path: str
     row: DataType
 
     def spec(self) -> TensorSpec:
+        return TensorSpec(self.row.name, (self._elements().count,))
+
+    def reading(self, buffer: Buffer) -> Reading:
+        elements = self._elements()
+        return elements.reading(buffer, (elements.count,))
+
+    def _elements(self) -> Elements:
         with open_dump(self.path) as file:
             size = os.fstat(file.fileno()).st_size
-        return TensorSpec(self.row.name, (size * 8 // self.row.bits,))
+        return Elements(self.path, 0, self.row, size * 8 // self.row.bits)
 
     def array(self) -> NDArray[Any]:
         with open_dump(self.path) as file:
