@@ -5,16 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.core.errors import FormatError
-from workbench.dump.mapping import is_renamed
+from workbench.dump.mapping import is_renamed, is_too_long
 from workbench.dump.names import (
     NameParts,
     format_name,
-    is_too_long,
     parse_name,
-    release,
     sanitize,
     short_name,
 )
+from workbench.dump.versions import release
 
 CONV = NameParts("Conv2D", "Default/net.a/Conv2D-op12", 0, 3, 17, "input", 1, "NC1HWC0", "float16")
 
@@ -49,7 +48,7 @@ def test_every_name_of_the_real_dumps_reads_and_writes_back_to_itself(real_pairs
         for path in pair.folder.rglob("*.npy"):
             if not is_renamed(path.name):
                 count += 1
-                assert not is_too_long(path.name)
+                assert not is_too_long("mindspore", path.name)
                 assert format_name(parse_name(path.name), version, device="CPU") == path.name
     assert count > 5000
 
@@ -60,7 +59,7 @@ def test_real_names_became_numbers_just_when_they_are_too_long(real_pairs):
     assert len(rows) == 8
     for short, name in rows:
         assert is_renamed(short)
-        assert is_too_long(name)
+        assert is_too_long("mindspore", name)
         assert format_name(parse_name(name), "2.10.0", device="CPU") == name
 
 
@@ -192,9 +191,9 @@ def test_a_release_candidate_counts_as_its_release():
 
 
 def test_the_length_limit_counts_bytes_and_allows_255():
-    assert not is_too_long("x" * 255)
-    assert is_too_long("x" * 256)
-    assert is_too_long("γ" * 128)
+    assert not is_too_long("mindspore", "x" * 255)
+    assert is_too_long("mindspore", "x" * 256)
+    assert is_too_long("mindspore", "γ" * 128)
 
 
 def test_slashes_backslashes_dots_and_spaces_become_underscores():

@@ -18,6 +18,7 @@ from workbench.dump.statistic import (
     categories_of,
     format_header,
     format_row,
+    name_in_table,
     parse_statistics,
     read_statistics,
     statistics_of,
@@ -50,7 +51,7 @@ def test_a_row_ends_in_a_comma_and_quotes_its_shape():
         PARTS, TensorSpec("float32", x.shape), 24, statistics_of(x, categories), categories
     )
     assert row == (
-        'Add,Default_net_Add-op1,0,3,1700000000000001,output,0,24,float32,"(2,3)",6,1,9.53939,\n'
+        'Add,Default/net/Add-op1,0,3,1700000000000001,output,0,24,float32,"(2,3)",6,1,9.53939,\n'
     )
 
 
@@ -126,6 +127,33 @@ def test_hashes_are_those_of_the_raw_bytes():
         turned
         == hashlib.md5(b"".join(np.float32(v).tobytes() for v in (0, 3, 1, 4, 2, 5))).hexdigest()
     )
+
+
+def test_a_large_tensor_has_the_sha1_of_its_slices_digests():
+    """As ``tensor_summary.cc`` does it: slices of 20,480 elements, digests as text one behind the other."""
+    x = np.arange(50_001, dtype=np.int16)
+    raw = x.astype("<i2").tobytes()
+    slices = [raw[at : at + 40_960] for at in (0, 40_960, 81_920)]
+    text = "".join(hashlib.sha1(piece).hexdigest() for piece in slices)
+    assert statistics_of(x, ("sha1", "md5")) == {
+        "SHA1": hashlib.sha1(text.encode()).hexdigest(),
+        "MD5": hashlib.md5(raw).hexdigest(),
+    }
+    largest = x[:20_480].reshape(2, -1)
+    assert statistics_of(largest, ("sha1",)) == {"SHA1": hashlib.sha1(raw[:40_960]).hexdigest()}
+
+
+@pytest.mark.parametrize("name", ["Default/net.a/Add-op1", "Default_net_a_Add-op1"])
+def test_the_name_of_the_graph_reads_as_that_of_the_files(name):
+    row = f'Add,{name},0,3,17,output,0,24,float32,"(2,3)",\n'
+    (read,), _ = parse_statistics([HEADER + "\n", row])
+    assert read.parts.op_name == "Default_net_a_Add-op1"
+
+
+def test_parameters_have_the_name_of_their_files_in_tables():
+    weight = NameParts("Parameter", "fc/w.1", 0, 0, 17, "output", 0)
+    names = [name_in_table(weight, version) for version in ("1.6.0", "2.2.0", "2.3.0", "2.10.0")]
+    assert names == ["w.1", "w.1", "fc_w_1", "fc_w_1"]
 
 
 @pytest.mark.parametrize(

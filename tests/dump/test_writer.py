@@ -14,7 +14,8 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.choice import kernel_type
-from workbench.dump.mindspore_tree import Clock, kernel_arguments
+from workbench.dump.kernel_arguments import arguments_of, kernel_arguments
+from workbench.dump.mindspore_tree import Clock
 from workbench.dump.names import parse_name
 from workbench.dump.reader import load
 from workbench.dump.writer import write
@@ -294,6 +295,41 @@ def test_statistics_of_bfloat16_are_those_of_its_sixteen_bits(tmp_path):
     assert row[7:] == ["4", "bfloat16", "(2)", "2", ""]
 
 
+@pytest.mark.parametrize(
+    ("precision", "cells"),
+    [("high", ["40000", "40000", "56568.5", ""]), ("low", ["40000", "40000", "56576", ""])],
+)
+def test_the_device_computes_statistics_in_its_own_precision(tmp_path, precision, cells):
+    plan = replace(
+        PLAN, saved="statistic", statistics=("max", "avg", "l2norm"),
+        statistics_on="device", statistics_precision=precision,
+    )  # fmt: skip
+    records = [
+        record(array=np.float16([40000, 40000])),
+        record(RELU, array=np.int32([1, 4])),
+        record(RELU, io="input", array=np.bool_([False, True])),
+    ]
+    write(records, plan, tmp_path, graph=GRAPH, device="Ascend")
+    _, half, whole, flag = rows(only(tmp_path, "statistic.csv"))
+    assert (half[7:10], half[10:]) == (["4", "float16", "(2)"], cells)
+    mean = 2.5 if precision == "high" else 2
+    assert whole[10:] == ["4", str(mean), "null", ""]
+    assert flag[10:] == ["True" if precision == "high" else "null", "null", "null", ""]
+    read = {r.key.op_name + r.key.io: r.statistics for r in load(tmp_path).records}
+    assert read["Default_net_a-Net_ReLU-op0output"] == {"Max Value": 4.0, "Avg Value": mean}
+    assert read["Default_net_a-Net_ReLU-op0input"] == (
+        {"Max Value": 1.0} if precision == "high" else {}
+    )
+
+
+@pytest.mark.parametrize(("where", "size", "largest"), [("host", "16", "3"), ("device", "24", "5")])
+def test_the_host_sums_up_the_sample_and_the_device_the_tensor(tmp_path, where, size, largest):
+    plan = replace(PLAN, saved="statistic", statistics=("max",), sample=4, statistics_on=where)
+    write([record()], plan, tmp_path, graph=GRAPH, device="Ascend")
+    _, row = rows(only(tmp_path, "statistic.csv"))
+    assert row[7:] == [size, "float32", "(4)", largest, ""]
+
+
 def test_old_versions_have_fixed_columns(tmp_path):
     plan = replace(PLAN, saved="statistic", statistics=("md5",))
     write([record()], plan, tmp_path, graph=GRAPH, device="Ascend", version="2.2.0")
@@ -342,12 +378,27 @@ def test_kernel_arguments_are_written_once_an_operator(tmp_path):
     assert [str(path.relative_to(tmp_path)) for path in paths] == [
         f"rank_0/My-Net_1/0/{i}/Softmax.Default_a_b_Softmax-op1.json" for i in (0, 1)
     ]
-    assert paths[0].read_text() == '{\n    "axis": "(-1)"\n}'
+    assert paths[0].read_text() == '{\n    "axis": "[-1]"\n}'
 
 
 def test_arguments_of_unknown_operators_are_their_attributes():
     op = Op("Default/Odd-op0", "Odd", (), {"group": 1, "dilation": (1, 1), "flag": True})
-    assert kernel_arguments(op) == {"group": "1", "dilation": "(1, 1)", "flag": "true"}
+    assert arguments_of(op) == {"group": "1", "dilation": "(1, 1)", "flag": "true"}
+
+
+def test_settings_that_a_kernel_takes_as_inputs_are_printed_like_tensors():
+    """The tutorial's own example is a MatMul; a ReLU has no settings at all."""
+    no, yes = Const(False, "bool", ()), Const(True, "bool", ())
+    matmul = Op("Default/MatMul-op0", "MatMul", (Param(0), Param(0), no, yes), {"hint": 1}, (F,))
+    assert kernel_arguments(matmul) == (
+        '{\n    "transpose_a": "False",\n    "transpose_b": "True"\n}'
+    )
+    mean = (Param(0), Const((0, 10), "tuple", (2,)), yes)
+    assert arguments_of(Op("Default/ReduceMean-op0", "ReduceMean", mean, {}, (F,))) == {
+        "axis": "[ 0 10]",
+        "keep_dims": "True",
+    }
+    assert kernel_arguments(GRAPH.ops[1]) == "null"
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,14 @@ def device_statistics_of(
     kind = array.dtype.name
     figures: dict[str, float | int | str] = {}
     for name in categories:
-        taken = kind in KERNELS.get(name, ()) and (kind != "bool" or precision == "high")
-        if taken and array.size:
+        if takes(name, kind, precision) and array.size:
             figures[TITLES[name]] = _figure(array, name, precision)
     return figures
+
+
+def takes(category: str, dtype: str, precision: str) -> bool:
+    """Whether the kernel of a category takes tensors of a number format."""
+    return dtype in KERNELS.get(category, ()) and (dtype != "bool" or precision == "high")
 
 
 def _figure(array: NDArray[Any], name: str, precision: str) -> float | int:

@@ -9,7 +9,6 @@ given out in the order of use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -23,7 +22,6 @@ from workbench.dump.choice import Choice
 from workbench.dump.ge_names import GeName, format_ge_name
 from workbench.dump.ge_pieces import Memory, Piece, container_of, piece_of
 from workbench.dump.ge_statistic import format_ge_statistics
-from workbench.dump.mapping import renamed
 from workbench.dump.mindspore_tree import (
     CONTROL,
     CONTROL_FLOW,
@@ -36,6 +34,7 @@ from workbench.dump.mindspore_tree import (
 )
 from workbench.dump.names import NameParts, dtype_word, sanitize
 from workbench.dump.statistic import StatisticRow, categories_of, format_header, format_row
+from workbench.dump.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Value
 from workbench.ir.ge_ops import never_dumps
 from workbench.run.executor import operator_key
@@ -111,16 +110,6 @@ class GeSink(Sink, Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Leaf:
-    """A folder of one iteration, and the lines of its tables."""
-
-    path: str
-    rows: list[str] = field(default_factory=list)
-    mapping: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-
-
 class _Unwritten(NamedTuple):
     """Source of memory that nobody has written: zeros."""
 
@@ -156,7 +145,7 @@ class GeTree:
         self._categories = categories_of(target.version, plan.statistics)
         self._memory = Memory(graph)
         self._time = _time(clock.now)
-        self._leaves: dict[int, _Leaf] = {}
+        self._leaves: dict[int, TreeLeaf] = {}
         self._watched: dict[str, list[TensorRecord]] = {}
 
     def take(
@@ -273,7 +262,7 @@ class GeTree:
             raise FormatError(message)
         return name
 
-    def _statistics(self, leaf: _Leaf, name: GeName, pieces: Iterable[Piece]) -> None:
+    def _statistics(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
         """Hand an operator's table on: the device's own, or that of the host with chosen columns."""
         chosen = set(self._plan.statistics) != DEVICE_CATEGORIES
         dialect = "ge-kfc" if chosen else "ge"
@@ -289,7 +278,7 @@ class GeTree:
         file = format_ge_name(name._replace(kind="statistics"))
         self._sink.table(f"{leaf.path}/{self._fitting(leaf, file)}", text.splitlines(keepends=True))
 
-    def _tensors(self, leaf: _Leaf, name: GeName, pieces: Iterable[Piece]) -> None:
+    def _tensors(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
         """Hand tensors on one by one: npy files, rows of statistics."""
         plan = self._plan
         base = format_ge_name(name)
@@ -313,27 +302,20 @@ class GeTree:
     def _row(self, name: GeName, piece: Piece) -> str:
         key, content = piece.record.key, piece.content
         parts = _parts(name, key.io, key.slot, piece.lie.format, content.spec.dtype)
+        parts = parts._replace(op_name=sanitize(name.op_name))
         figures = self._sink.figures(content, self._categories)
         return format_row(
             parts, content.spec, content.nbytes, figures, self._categories,
             version=self._target.version,
         )  # fmt: skip
 
-    def _fitting(self, leaf: _Leaf, name: str) -> str:
-        """Return the name itself, or the number that replaces one that is too long.
+    def _fitting(self, leaf: TreeLeaf, name: str) -> str:
+        """Return the name itself, or the number that replaces one that is too long."""
+        return leaf.fitting("mindspore" if self._npy else "adump", name, self._clock.random)
 
-        The number of a container depends on its folder; here that is the one below the dump's own,
-        so that trees are the same wherever they are written.
-        """
-        way = renamed("mindspore" if self._npy else "adump", name, leaf.path, self._clock.random)
-        if way is None:
-            return name
-        leaf.mapping.append(way[1])
-        return way[0]
-
-    def _leaf(self, iteration: int) -> _Leaf:
+    def _leaf(self, iteration: int) -> TreeLeaf:
         if iteration not in self._leaves:
-            leaf = self._leaves[iteration] = _Leaf(self._folder(iteration))
+            leaf = self._leaves[iteration] = TreeLeaf(self._folder(iteration))
             self._sink.leaf(leaf.path, iteration)
         return self._leaves[iteration]
 
@@ -357,11 +339,7 @@ class GeTree:
 
     def _finish(self) -> None:
         for leaf in self._leaves.values():
-            if leaf.rows:
-                lines = [format_header(self._categories), *leaf.rows]
-                self._sink.table(f"{leaf.path}/statistic.csv", lines)
-            if leaf.mapping:
-                self._sink.text(f"{leaf.path}/mapping.csv", "".join(leaf.mapping))
+            leaf.finish(self._sink, format_header(self._categories))
 
 
 def runs_alone(plan: DumpPlan, surface: str) -> bool:

@@ -21,6 +21,7 @@ Writer = Literal["mindspore", "adump", "msprobe", "msaccucmp"]
 
 FILE_NAME = "mapping.csv"
 _RAND_MAX = (1 << 31) - 1
+_THREE_DIGITS = 100  # with fewer, readers take the file for something else
 _MASK = (1 << 64) - 1
 
 
@@ -35,7 +36,7 @@ class Renaming(NamedTuple):
 
 
 def _random_number(_folder: str, _name: str, random: Random) -> str:
-    return f"{random.randint(0, _RAND_MAX)}.npy"
+    return f"{random.randint(_THREE_DIGITS, _RAND_MAX)}.npy"
 
 
 def _path_hash(folder: str, name: str, _random: Random) -> str:
@@ -69,11 +70,19 @@ def renamed(writer: Writer, name: str, folder: str, random: Random) -> tuple[str
     ``None`` if the name stays. ``folder`` is the full path of the file's folder, which adump's number
     depends on; ``random`` is the source of the numbers of MindSpore and msprobe.
     """
-    way = RENAMINGS[writer]
-    if len(name.encode("utf-8", "surrogateescape")) < way.shortest:
+    if not is_too_long(writer, name):
         return None
-    new = way.new_name(folder, name, random)
+    new = RENAMINGS[writer].new_name(folder, name, random)
     return new, f"{new},{name}\n"
+
+
+def is_too_long(writer: Writer, name: str) -> bool:
+    """Whether a writer gives a file another name; the limit counts bytes.
+
+    >>> is_too_long("mindspore", "x" * 255), is_too_long("msaccucmp", "x" * 255)
+    (False, True)
+    """
+    return len(name.encode("utf-8", "surrogateescape")) >= RENAMINGS[writer].shortest
 
 
 def is_renamed(name: str) -> bool:

@@ -2,12 +2,14 @@
 
 `Tree` decides what each record becomes; a `Sink` writes it or counts it. So what is predicted
 (`workbench.dump.preview`) and what is written (`workbench.dump.writer`) come from the same lines.
-The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r2.6) and of real dumps::
+The layout is that of ``dump_utils.cc`` and ``cpu_e2e_dump.cc`` (r1.3 to r2.7) and of real dumps; which
+release writes what of it says `workbench.dump.versions`::
 
-    rank_{r}/.dump_metadata/{config,data_dump}.json                      CPU, GPU
+    rank_{r}/.dump_metadata/{config,data_dump}.json
     rank_{r}/graphs/ms_output_trace_code_graph_{g}.{ir,pb}
     rank_{r}/execution_order/ms_execution_order_graph_{g}.csv
-    rank_{r}/execution_order/ms_global_execution_order_graph_{g}.csv     CPU, GPU
+    rank_{r}/execution_order/ms_global_execution_order_graph_{g}.csv
+    rank_{r}/{net_name}/{graph_id}/constants/{*.npy, statistic.csv}
     rank_{r}/{net_name}/{graph_id}/{iteration}/{*.npy, statistic.csv, mapping.csv, *.json}
 """
 
@@ -18,30 +20,29 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.core.errors import FormatError, GraphError
-from workbench.core.tensors import TensorSpec
+from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.choice import Choice, kernel_type
-from workbench.dump.names import NameParts, format_name, is_too_long, release
+from workbench.dump.constants import constants_of
+from workbench.dump.kernel_arguments import kernel_arguments
+from workbench.dump.mapping import is_too_long
+from workbench.dump.names import NameParts, format_name
 from workbench.dump.npy import npy_header
-from workbench.dump.statistic import categories_of, format_header, format_row
-from workbench.graph.ops import bind
-from workbench.ir.ms_pb_writer import pb_of_text
+from workbench.dump.statistic import categories_of, format_header, format_row, name_in_table
+from workbench.dump.tree_leaf import TreeLeaf
+from workbench.dump.versions import CONSTANTS_APART, RENAMED, Device, release, writes
+from workbench.ir.ms_pb_writer import pb_and_constants
 from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from workbench.core.plan import DumpPlan
-    from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.graph.nodes import Graph, Op
-
-Device = Literal["CPU", "GPU", "Ascend"]
 
 VERSION = "2.6.0"
 """MindSpore version whose names and columns are written unless another one is named."""
@@ -73,10 +74,6 @@ class Clock:
         """Return the time of the next event, a little later than the last one."""
         self.now += self.random.randrange(200, 1200)
         return self.now
-
-    def draw(self) -> int:
-        """Return a number that replaces a name, as ``rand_r`` gives."""
-        return self.random.randrange(10**8, 2**31)
 
 
 class Target(NamedTuple):
@@ -111,13 +108,16 @@ class Sink(Protocol):
         ...
 
     def figures(
-        self, content: Content, categories: Sequence[str]
+        self, content: Content, categories: Sequence[str], precision: str = ""
     ) -> Mapping[str, float | int | str]:
-        """Figures of a tensor under their column titles."""
+        """Figures of a tensor under their column titles.
+
+        A kernel of the device computes them with a ``precision``, the host without.
+        """
         ...
 
-    def leaf(self, path: str, iteration: int) -> None:
-        """Take note of the folder of one iteration."""
+    def leaf(self, path: str, iteration: int | None) -> None:
+        """Take note of the folder of one iteration, or of one that stands outside iterations."""
         ...
 
     def text(self, path: str, text: str) -> None:
@@ -141,16 +141,6 @@ class Sink(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Leaf:
-    """A folder of one iteration, and the lines of its tables."""
-
-    path: str
-    rows: list[str] = field(default_factory=list)
-    mapping: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-
-
 class Tree:
     """A tree while it grows.
 
@@ -163,9 +153,11 @@ class Tree:
     ) -> None:
         self._plan, self._graphs, self._sink, self._clock = plan, tuple(graphs), sink, clock
         self._device, self._version, self._config_text, self._own_rank = target
+        self._release = release(self._version)
         self.choice = Choice(plan, graphs)
         self._categories = categories_of(self._version, plan.statistics)
-        self._leaves: dict[tuple[int, int, int], _Leaf] = {}
+        self._leaves: dict[tuple[int, int, int | None], TreeLeaf] = {}
+        self._constants: dict[int, list[TensorRecord]] = {}
         self._iterations: dict[int, dict[int, None]] = {}
         self._ops = {op.name: op for graph in graphs for op in graph.ops}
 
@@ -201,16 +193,16 @@ class Tree:
 
     def _wants(self, key: TensorKey) -> bool:
         is_parameter = key.op_type == PARAMETER
-        if is_parameter and self._device == "Ascend" and release(self._version) >= (2, 3):
+        if is_parameter and not writes("parameters", self._device, self._version):
             return False
         kind = kernel_type(key.op_name)
         return self.choice.wants(key.op_name, kind, key.io, key.iteration, key.slot)
 
     def _rank(self, rank: int) -> None:
-        """Write what does not depend on tensors: metadata, graphs, execution orders."""
+        """Write what does not depend on tensors: metadata, graphs, execution orders, constants."""
         self._iterations[rank] = {}
         base = f"rank_{rank}"
-        if self._device != "Ascend":
+        if writes("metadata", self._device, self._version):
             words = {"device_target": self._device, "ms_version": self._version}
             text = json.dumps(words, separators=(",", ":"), sort_keys=True)
             self._sink.text(f"{base}/.dump_metadata/config.json", text)
@@ -221,84 +213,132 @@ class Tree:
             names = ["NodeExecutionOrder-FullNameWithScope", *(op.name for op in graph.ops)]
             order = f"ms_execution_order_graph_{graph.graph_id}.csv"
             self._sink.text(f"{base}/execution_order/{order}", "\n".join(names) + "\n")
+            if self._release >= CONSTANTS_APART:
+                for record in self._constants[graph.graph_id]:
+                    leaf = self._leaf(record.key._replace(rank=rank), constants=True)
+                    self._put(leaf, record)
 
     def _graph(self, stem: str, graph: Graph) -> None:
         """Write a graph as text and as protobuf, which has no place for values of other graphs."""
         text = write_ms_text(graph)
         self._sink.text(f"{stem}.ir", text)
+        constants: Sequence[str] = ()
         with suppress(GraphError):
-            self._sink.data(f"{stem}.pb", pb_of_text(text, graph.graph_id))
+            data, constants = pb_and_constants(text, graph.graph_id)
+            self._sink.data(f"{stem}.pb", data)
+        self._constants[graph.graph_id] = list(self._constant_records(graph, constants))
+
+    def _constant_records(self, graph: Graph, texts: Iterable[str]) -> Iterator[TensorRecord]:
+        """Yield the constants that are dumped; operator lists choose them by their names in the graph."""
+        if "output" not in self._plan.io or not writes("constants", self._device, self._version):
+            return
+        apart = self._release >= CONSTANTS_APART
+        for number, spec, source in constants_of(texts):
+            if self.choice.selects(f"Default/data-{number}", "data"):
+                name = f"data-{number}" if apart else f"cst{number + 1}"
+                key = TensorKey(PARAMETER, name, "output", 0, graph.graph_id)
+                yield TensorRecord(key, TensorSpec(spec.dtype, spec.shape), source)
 
     def _finish(self) -> None:
         for leaf in self._leaves.values():
-            if leaf.rows:
-                lines = [format_header(self._categories), *leaf.rows]
-                self._sink.table(f"{leaf.path}/statistic.csv", lines)
-            if leaf.mapping:
-                self._sink.text(f"{leaf.path}/mapping.csv", "".join(leaf.mapping))
+            leaf.finish(self._sink, format_header(self._categories))
+        if not writes("global order", self._device, self._version):
+            return
         for rank, iterations in self._iterations.items():
-            if self._device != "Ascend" and iterations:
-                name = f"ms_global_execution_order_graph_{self._graphs[0].graph_id}.csv"
-                path = f"rank_{rank}/execution_order/{name}"
+            if iterations:
+                root = self._graphs[0].graph_id
+                order = f"ms_global_execution_order_graph_{root}.csv"
+                path = f"rank_{rank}/execution_order/{order}"
                 self._sink.text(path, "".join(f"{iteration}\n" for iteration in iterations))
 
-    def _leaf(self, key: TensorKey) -> _Leaf:
-        place = (key.rank, key.graph_id, key.iteration)
+    def _leaf(self, key: TensorKey, *, constants: bool = False) -> TreeLeaf:
+        """Folder of an iteration, or of the constants."""
+        iteration = None if constants else key.iteration
+        place = (key.rank, key.graph_id, iteration)
         if place not in self._leaves:
-            net = f"rank_{key.rank}/{self._plan.net_name}"
-            path = f"{net}/{key.graph_id}/{key.iteration}"
-            self._sink.leaf(path, key.iteration)
-            self._leaves[place] = _Leaf(path)
+            net = f"rank_{key.rank}/{self._plan.net_name}/{key.graph_id}"
+            path = f"{net}/constants" if constants else f"{net}/{iteration}"
+            self._sink.leaf(path, iteration)
+            self._leaves[place] = TreeLeaf(path)
+            if self._release < CONSTANTS_APART:
+                for record in self._constants[key.graph_id]:
+                    self._put(self._leaves[place], record)
         return self._leaves[place]
 
     def _add(self, record: TensorRecord) -> None:
         key, leaf = record.key, self._leaf(record.key)
+        refused = self._put(leaf, record)
+        if refused:
+            self._sink.skip(key, refused)
+        if self._plan.kernel_args and key.op_name in self._ops:
+            self._arguments(leaf, self._ops[key.op_name])
+
+    def _put(self, leaf: TreeLeaf, record: TensorRecord) -> str:
+        """Hand one tensor on, and its row; return why it leaves no trace."""
+        key, label = record.key, record.label
         content = self._sink.content(record)
         if content is not None and content.spec.size == 0:
-            self._sink.skip(key, "the tensor is empty")
-            return
-        label = record.label
+            return "the tensor is empty"
         dtype = label.dtype or (content.spec.dtype if content is not None else "")
         stream = 0 if key.op_type == PARAMETER else record.stream_id
         stamp = record.timestamp_us or self._clock.tick()
         parts = NameParts(
             key.op_type, key.op_name, 0, stream, stamp, key.io, key.slot, label.format, dtype
         )
+        if content is None and self._plan.saved == "tensor":
+            return ""
+        sample = content if content is None else self._sampled(content)
+        refused = ""
+        if self._plan.saved != "statistic" and sample is not None:
+            refused = self._tensor(leaf, parts, sample)
         if self._plan.saved != "tensor":
-            self._statistic(leaf, parts, record, content)
-        if self._plan.saved != "statistic" and content is not None:
-            refused = self._tensor(leaf, parts, content)
-            if refused and self._plan.saved == "tensor":
-                self._sink.skip(key, refused)
-        if self._plan.kernel_args and key.op_name in self._ops:
-            self._arguments(leaf, self._ops[key.op_name])
+            self._statistic(leaf, parts, record, content, sample)
+            refused = ""
+        return refused
+
+    def _sampled(self, content: Content) -> Content:
+        """Return the first elements of a tensor that has more than the plan keeps."""
+        keep, size = self._plan.sample, content.spec.size
+        if keep is None or size is None or size <= keep:
+            return content
+        array = None if content.array is None else content.array.reshape(-1)[:keep]
+        return Content(content.spec._replace(shape=(keep,)), content.nbytes // size * keep, array)
 
     def _statistic(
-        self, leaf: _Leaf, parts: NameParts, record: TensorRecord, content: Content | None
+        self,
+        leaf: TreeLeaf,
+        parts: NameParts,
+        record: TensorRecord,
+        content: Content | None,
+        sample: Content | None,
     ) -> None:
+        """Add a row: the host sums a sample up, a device the whole tensor."""
         figures = record.statistics or {}
         shape, size = record.label.shape, 0
-        if content is not None:
-            figures = self._sink.figures(content, self._categories)
-            shape, size = content.spec.shape, content.nbytes
+        if content is not None and sample is not None:
+            on_device = self._plan.statistics_on == "device"
+            summed = content if on_device else sample
+            precision = self._plan.statistics_precision if on_device else ""
+            figures = self._sink.figures(summed, self._categories, precision)
+            shape, size = sample.spec.shape, summed.nbytes
+        parts = parts._replace(op_name=name_in_table(parts, self._version))
         spec = TensorSpec(parts.dtype, shape)
         row = format_row(parts, spec, size, figures, self._categories, version=self._version)
         leaf.rows.append(row)
 
-    def _tensor(self, leaf: _Leaf, parts: NameParts, content: Content) -> str:
-        """Pass one npy file on; return why there is none for types that MindSpore leaves out."""
+    def _tensor(self, leaf: TreeLeaf, parts: NameParts, content: Content) -> str:
+        """Pass one npy file on; return why there is none."""
         dtype, shape, _ = content.spec
         if self._device != "CPU":
             dtype = WIDENED.get(dtype, dtype)
         if not is_stored(dtype) or (dtype == "complex64" and self._device == "Ascend"):
             return f"MindSpore writes no npy file of type {dtype or 'unknown'} on {self._device}"
-        sample, size = self._plan.sample, content.spec.size
-        if sample is not None and size is not None and size > sample:
-            shape = (sample,)
         while (name := self._file_name(parts)) in leaf.names:
             parts = parts._replace(timestamp_us=self._clock.tick())
         leaf.names.add(name)
-        path = f"{leaf.path}/{self._fitting(leaf, name)}"
+        path = f"{leaf.path}/{leaf.fitting('mindspore', name, self._clock.random)}"
+        if self._release < RENAMED and is_too_long("mindspore", name):
+            return f"MindSpore {self._version} renames no file whose name is too long: it fails"
         self._sink.tensor(path, content, TensorSpec(dtype, shape))
         return ""
 
@@ -309,25 +349,13 @@ class Tree:
             raise FormatError(message)
         return name
 
-    def _fitting(self, leaf: _Leaf, name: str) -> str:
-        """Return the name itself, or the number that replaces a name that is too long."""
-        if not is_too_long(name):
-            return name
-        short = f"{self._clock.draw()}.npy"
-        while short in leaf.names:
-            short = f"{self._clock.draw()}.npy"
-        leaf.names.add(short)
-        leaf.mapping.append(f"{short},{name}\n")
-        return short
-
-    def _arguments(self, leaf: _Leaf, op: Op) -> None:
+    def _arguments(self, leaf: TreeLeaf, op: Op) -> None:
         """Pass an operator's settings on, once an iteration; too long a name has no file."""
         full = op.name.replace(".", "_").replace("/", "_")
         name = f"{kernel_type(op.name)}.{full}.json"
-        if name not in leaf.names and not is_too_long(name):
+        if name not in leaf.names and not is_too_long("mindspore", name):
             leaf.names.add(name)
-            text = json.dumps(kernel_arguments(op), indent=4, sort_keys=True, ensure_ascii=False)
-            self._sink.text(f"{leaf.path}/{name}", text)
+            self._sink.text(f"{leaf.path}/{name}", kernel_arguments(op))
 
 
 @lru_cache(maxsize=256)
@@ -338,20 +366,3 @@ def is_stored(dtype: str) -> bool:
     except FormatError:
         return False
     return True
-
-
-def kernel_arguments(op: Op) -> dict[str, str]:
-    """Return the settings of an operator as text; its attributes if its type is unknown."""
-    try:
-        settings = bind(op).settings
-    except GraphError:
-        settings = dict(op.attrs)
-    return {name: _argument(value) for name, value in settings.items()}
-
-
-def _argument(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, tuple | list):
-        return f"({', '.join(_argument(item) for item in value)})"
-    return str(value)

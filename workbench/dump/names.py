@@ -11,19 +11,18 @@ of 2.0.0 and 2.10.0 (`tests/dump/test_names.py`).
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from workbench.core.dtypes import dtype_name
-from workbench.core.errors import FormatError
+from workbench.dump.versions import FULL_NAMES, check_version
 from workbench.ir.ms_words import type_word
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
 MAX_NAME_BYTES = 255
-"""Longest file name that MindSpore writes; a longer one becomes a number (see `mapping.csv`)."""
+"""Longest file name of most file systems; of longer ones see `workbench.dump.mapping`."""
 
 _SANITIZED = str.maketrans({"/": "_", "\\": "_", ".": "_", " ": "_"})
 
@@ -93,29 +92,13 @@ def format_name(parts: NameParts, version: str = "2.6.0", *, device: str = "Asce
     >>> format_name(NameParts("Add", "Default/net/Add-op1", 0, 0, 17, "output", 0, dtype="int8"))
     'Add.Default_net_Add-op1.0.0.17.output.0.DefaultFormat.int8.npy'
     """
-    number = release(version)
-    if number < (1, 3):
-        message = f"version must be 1.3 or newer, got {version!r}; older ones wrote no npy files"
-        raise FormatError(message)
-    name = short_name(parts.op_name) if number < (2, 3) else sanitize(parts.op_name)
+    number = check_version(version)
+    name = short_name(parts.op_name) if number < FULL_NAMES else sanitize(parts.op_name)
     word = "" if number < (2, 4) or not parts.dtype else "." + dtype_word(parts.dtype, device)
     return (
         f"{parts.op_type}.{name}.{parts.task_id}.{parts.stream_id}.{parts.timestamp_us}"
         f".{parts.io}.{parts.slot}.{parts.format}{word}.npy"
     )
-
-
-def release(version: str) -> tuple[int, int, int]:
-    """Numbers of a MindSpore version; what follows the third, as in ``2.7.0rc1``, is left out.
-
-    >>> release("2.3.1"), release("2.7.rc1")
-    ((2, 3, 1), (2, 7, 0))
-    """
-    match = re.match(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", version, re.ASCII)
-    if not match:
-        message = f"version must be like '2.6.0', got {version!r}"
-        raise FormatError(message)
-    return int(match[1]), int(match[2]), int(match[3] or 0)
 
 
 def sanitize(op_name: str) -> str:
@@ -136,11 +119,6 @@ def dtype_word(dtype: str, device: str) -> str:
     """Last part of a file name: ``Float32`` on a CPU, ``float32`` elsewhere."""
     word = type_word(dtype)
     return word if device == "CPU" else word.lower()
-
-
-def is_too_long(file_name: str) -> bool:
-    """Whether MindSpore replaces the name by a number and notes it in ``mapping.csv``."""
-    return len(file_name.encode()) > MAX_NAME_BYTES
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.tensors import TensorSpec
 from workbench.dump.choice import kernel_type
 from workbench.dump.container_writer import header_bytes
+from workbench.dump.device_statistic import takes
 from workbench.dump.ge_statistic import WRITERS
 from workbench.dump.mindspore_tree import CONTROL, CONTROL_FLOW, Clock, Content, Target, Tree
 from workbench.dump.npy import npy_header
@@ -214,7 +215,7 @@ class Counter:
         self.skipped: dict[str, str] = {}
         self.rows = 0
         self.moved = 0
-        self._iterations: dict[str, int] = {}
+        self._iterations: dict[str, int | None] = {}
         self._wide = False
         self._headers: dict[tuple[object, ...], int] = {}
 
@@ -236,9 +237,11 @@ class Counter:
         return Content(spec, nbytes)
 
     def figures(
-        self, content: Content, categories: Sequence[str]
+        self, content: Content, categories: Sequence[str], precision: str = ""
     ) -> Mapping[str, float | int | str]:
         """Stand in for figures by text as wide as they can become."""
+        if precision:
+            return self._kernel_figures(content, categories, precision)
         figures: dict[str, float | int | str] = {}
         is_complex = content.spec.dtype.startswith("complex")
         self._wide |= not _SURE.issuperset(categories)
@@ -252,6 +255,16 @@ class Counter:
                 figures[title] = _WIDEST
         return figures
 
+    def _kernel_figures(
+        self, content: Content, categories: Sequence[str], precision: str
+    ) -> Mapping[str, float | int | str]:
+        """Stand in for what kernels of the device compute; the others leave ``null``."""
+        dtype = content.spec.dtype
+        taken = [name for name in categories if takes(name, dtype, precision)]
+        self._wide |= bool(taken)
+        wide = _WIDEST_WHOLE if dtype.startswith(("int", "uint")) else _WIDEST
+        return {TITLES[name]: "False" if dtype == "bool" else wide for name in taken}
+
     def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
         """Stand in for what the device computes."""
         writer, dtype = WRITERS[dialect], content.spec.dtype
@@ -264,7 +277,7 @@ class Counter:
             for name in writer.dialect.titles
         }
 
-    def leaf(self, path: str, iteration: int) -> None:
+    def leaf(self, path: str, iteration: int | None) -> None:
         self._iterations[path] = iteration
 
     def text(self, path: str, text: str) -> None:

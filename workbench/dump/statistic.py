@@ -20,7 +20,8 @@ from workbench.core.dtypes import dtype_name
 from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.plan import CATEGORIES
-from workbench.dump.names import NameParts, dtype_word, release, sanitize
+from workbench.dump.names import NameParts, dtype_word, sanitize, short_name
+from workbench.dump.versions import FULL_NAMES, LAST_WITHOUT_HASHES, release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +48,13 @@ IDENTITY = (
 FIXED_CATEGORIES = CATEGORIES[:10]
 """What MindSpore up to 2.3.0 writes, whatever was asked for."""
 
+LAST_FIXED = (2, 3, 0)
+"""Last release with these columns; its rows end without a comma."""
+
 _CHUNK = 1 << 20
+_HASHED_AT_ONCE = 20_480
+"""Elements of one slice when MindSpore computes a SHA-1."""
+
 _SYNONYMS = {"Input/Output": "IO", "MD5 Value": "MD5"}
 _TEXT = frozenset(("MD5", "SHA1"))
 _WORDS = {"True": 1.0, "False": 0.0}
@@ -99,9 +106,30 @@ _NUMBERS: dict[str, tuple[str, Callable[[_Sums], float]]] = {
     "l2norm": ("L2Norm Value", lambda s: s.squares**0.5),
 }
 
-_DIGESTS = {"md5": "MD5", "sha1": "SHA1"}
 
-TITLES: dict[str, str] = {name: row[0] for name, row in _NUMBERS.items()} | _DIGESTS
+def _md5(flat: NDArray[Any]) -> str:
+    return hashlib.md5(flat.view(np.uint8).data, usedforsecurity=False).hexdigest()
+
+
+def _sha1(flat: NDArray[Any]) -> str:
+    """SHA-1 as MindSpore's ``tensor_summary.cc`` computes it, several slices at a time."""
+    if flat.size <= _HASHED_AT_ONCE:
+        return hashlib.sha1(flat.view(np.uint8).data, usedforsecurity=False).hexdigest()
+    slices = range(0, flat.size, _HASHED_AT_ONCE)
+    digests = "".join(_sha1(flat[start : start + _HASHED_AT_ONCE]) for start in slices)
+    return hashlib.sha1(digests.encode(), usedforsecurity=False).hexdigest()
+
+
+class _Digest(NamedTuple):
+    """A hash: its column's title, and what computes it of the elements in a row."""
+
+    title: str
+    digest: Callable[[NDArray[Any]], str]
+
+
+_DIGESTS = {"md5": _Digest("MD5", _md5), "sha1": _Digest("SHA1", _sha1)}
+
+TITLES: dict[str, str] = {name: row[0] for name, row in (*_NUMBERS.items(), *_DIGESTS.items())}
 """Category → column title. "Negative zero" counts elements below 0, "positive zero" above 0."""
 
 
@@ -122,8 +150,9 @@ class StatisticRow(NamedTuple):
 def statistics_of(array: NDArray[Any], categories: Iterable[str]) -> dict[str, float | int | str]:
     """Figures of a tensor under their column titles, as MindSpore's host computes them.
 
-    Sums run in float64. One NaN makes maximum, minimum and average NaN. Hashes are those of the raw
-    bytes. Complex tensors have a count and hashes only.
+    Sums run in float64. One NaN makes maximum, minimum and average NaN. An MD5 is that of the raw bytes;
+    so is a SHA-1 of up to 20,480 elements, and of more it is that of the slices' digests, written one
+    behind the other. Complex tensors have a count and hashes only.
 
     >>> statistics_of(np.float32([3, -4, 0]), ("max", "l2norm", "negative zero count"))
     {'Max Value': 3.0, 'L2Norm Value': 5.0, 'Negative Zero Count': 1}
@@ -134,9 +163,7 @@ def statistics_of(array: NDArray[Any], categories: Iterable[str]) -> dict[str, f
     sums = _Sums(count=array.size) if is_complex else _sums(array)
     for name in wanted:
         if name in _DIGESTS:
-            data = np.ascontiguousarray(array).tobytes()
-            digest = hashlib.new(name, data, usedforsecurity=False)
-            result[TITLES[name]] = digest.hexdigest()
+            result[TITLES[name]] = _DIGESTS[name].digest(np.ascontiguousarray(array).reshape(-1))
         elif not is_complex or name == "count":
             result[TITLES[name]] = _NUMBERS[name][1](sums)
     return result
@@ -153,7 +180,21 @@ def _sums(array: NDArray[Any]) -> _Sums:
 
 def categories_of(version: str, categories: Sequence[str]) -> tuple[str, ...]:
     """Categories that MindSpore ``version`` really writes."""
-    return FIXED_CATEGORIES if release(version) <= (2, 3, 0) else tuple(categories)
+    return FIXED_CATEGORIES if release(version) <= LAST_FIXED else tuple(categories)
+
+
+def name_in_table(parts: NameParts, version: str) -> str:
+    """Name of an operator or parameter in the tables of MindSpore ``version``.
+
+    >>> add = NameParts("Add", "Default/net/Add-op1", 0, 0, 17, "output", 0)
+    >>> [name_in_table(add, version) for version in ("2.2.0", "2.6.0", "2.10.0")]
+    ['Add-op1', 'Default_net_Add-op1', 'Default/net/Add-op1']
+    """
+    number, name = release(version), parts.op_name
+    if number < FULL_NAMES:
+        return short_name(name)
+    whole = number > LAST_WITHOUT_HASHES and parts.op_type != "Parameter"
+    return name if whole else sanitize(name)
 
 
 def format_header(categories: Iterable[str]) -> str:
@@ -175,7 +216,7 @@ def format_row(
     Parameters
     ----------
     parts : NameParts
-        Identity of the tensor; ``op_name`` may be the full name with slashes.
+        Identity of the tensor; ``op_name`` as the table shall have it (`name_in_table`).
     spec : TensorSpec
         Dtype and shape as stated in the row.
     data_size : int
@@ -186,7 +227,7 @@ def format_row(
     shape = ",".join(str(dim) for dim in spec.shape or ())
     cells = [
         parts.op_type,
-        sanitize(parts.op_name),
+        parts.op_name,
         *(str(number) for number in parts[2:5]),
         parts.io,
         str(parts.slot),
@@ -195,7 +236,7 @@ def format_row(
         f'"({shape})"',
         *(format_value(values.get(TITLES[name])) for name in categories),
     ]
-    return ",".join(cells) + ("\n" if release(version) <= (2, 3, 0) else ",\n")
+    return ",".join(cells) + ("\n" if release(version) <= LAST_FIXED else ",\n")
 
 
 def format_value(value: float | str | None, missing: str = "null") -> str:
@@ -269,9 +310,10 @@ def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]
         message = f"IO must be input or output, got {io!r}"
         raise ValueError(message)
     word = cells[column["Data Type"]].removeprefix("DT_")
+    name = cells[column["Op Name"]]
     parts = NameParts(
         cells[column["Op Type"]],
-        cells[column["Op Name"]],
+        sanitize(name) if "/" in name else name,  # releases after 2.7 write the name of the graph
         parse_count(cells[column["Task ID"]], "Task ID"),
         parse_count(cells[column["Stream ID"]], "Stream ID"),
         parse_count(cells[column["Timestamp"]], "Timestamp"),

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container_writer import write_container
+from workbench.dump.device_statistic import device_statistics_of
 from workbench.dump.ge_statistic import ge_statistics_of
 from workbench.dump.ge_tree import GeTree
 from workbench.dump.mindspore_tree import VERSION, Clock, Content, Target, Tree
 from workbench.dump.new_folder import WORK, check_empty
 from workbench.dump.npy import write_npy
 from workbench.dump.statistic import statistics_of
+from workbench.run.outline import Outlined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.container_blocks import Container
     from workbench.dump.ge_tree import GeTarget
-    from workbench.dump.mindspore_tree import Device
+    from workbench.dump.versions import Device
     from workbench.graph.nodes import Graph
 
     Progress = Callable[[int, str], None]
@@ -175,17 +177,21 @@ class _Disk:
         shutil.rmtree(self._work, ignore_errors=True)
 
     def content(self, record: TensorRecord) -> Content | None:
-        if record.source is None:
+        if record.source is None or isinstance(record.source, Outlined):
             return None
         array = record.source.array()
         return Content(TensorSpec(array.dtype.name, array.shape), array.nbytes, array)
 
     def figures(
-        self, content: Content, categories: Sequence[str]
+        self, content: Content, categories: Sequence[str], precision: str = ""
     ) -> Mapping[str, float | int | str]:
-        return {} if content.array is None else statistics_of(content.array, categories)
+        if content.array is None:
+            return {}
+        if precision:
+            return device_statistics_of(content.array, categories, precision=precision)
+        return statistics_of(content.array, categories)
 
-    def leaf(self, path: str, iteration: int) -> None:
+    def leaf(self, path: str, iteration: int | None) -> None:
         (self.root / path).mkdir(parents=True, exist_ok=True)
 
     def text(self, path: str, text: str) -> None:
@@ -201,11 +207,8 @@ class _Disk:
 
     def tensor(self, path: str, content: Content, stored: TensorSpec) -> None:
         array = content.array
-        if array is None or stored.shape is None:
-            return
-        if stored.shape != array.shape:  # a sample of its first elements
-            array = array.reshape(-1)[: stored.shape[0]]
-        self._whole(self.root / path, lambda file: write_npy(file, array, stored.dtype))
+        if array is not None:
+            self._whole(self.root / path, lambda file: write_npy(file, array, stored.dtype))
 
     def container(
         self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]

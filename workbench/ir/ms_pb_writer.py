@@ -11,7 +11,7 @@ gradients come out byte for byte):
 - constants: the text does not show whether two equal ones are one; here they are
 - a tuple of words in an attribute is a list here; a few operators, and 2.0.0 always, have a tuple
 - an attribute that is an integer of 32 bits has 64 here, and so has a float for which 2.0.0 prints ``1``;
-  2.0.0 calls its constants ``Default--data-0``
+  its constants are called ``Default--data-0`` if the caller says so
 - tracebacks: of nested expressions the innermost counts; where MindSpore also leaves out an enclosing
   statement, or merges several tracebacks, the lines differ
 """
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from workbench.ir.literals import HostType
     from workbench.ir.resolve import Node
 
+SCOPE = "Default_"
+"""What stands before the name of a constant."""
+
 _IR_VERSION = 1
 _STRING, _TENSOR, _TUPLE, _LIST, _NONE, _TYPE = 13, 14, 31, 32, 34, 39
 _BASES = {"U": "UInt", "I": "Int", "F": "Float", "B": "Float"}
@@ -65,22 +68,32 @@ def write_ms_pb(graph: Graph) -> bytes:
     return pb_of_text(write_ms_text(graph), graph.graph_id)
 
 
-def pb_of_text(text: str, graph_id: int = 0) -> bytes:
-    """Return the ``.pb`` of the entry graph of an ``.ir`` file's text."""
+def pb_of_text(text: str, graph_id: int = 0, scope: str = SCOPE) -> bytes:
+    """Return the ``.pb`` of the entry graph of an ``.ir`` file's text; see `pb_and_constants`."""
+    return pb_and_constants(text, graph_id, scope)[0]
+
+
+def pb_and_constants(
+    text: str, graph_id: int = 0, scope: str = SCOPE
+) -> tuple[bytes, tuple[str, ...]]:
+    """Return the ``.pb`` of the entry graph of an ``.ir`` file's text, and the constants that it numbers.
+
+    Constant ``n`` is called ``{scope}data-{n}``; it comes as the text spells it.
+    """
     block, parameters = entry_block(text)
     model = message_class(DEBUGGER, "ModelProto")(ir_version=_IR_VERSION)
     model.graph.name = _bytes(block.name)
     model.graph.root_name = _bytes(str(graph_id))
-    _Writer(model.graph, parameters).write(block.nodes)
-    data: bytes = model.SerializeToString()
-    return data
+    writer = _Writer(model.graph, parameters, scope)
+    writer.write(block.nodes)
+    return model.SerializeToString(), tuple(writer.constants)
 
 
 class _Writer:
     """Fills one ``GraphProto``; constants get their names in order of first use."""
 
-    def __init__(self, graph: Any, parameters: dict[int, Parameter]) -> None:
-        self.graph = graph
+    def __init__(self, graph: Any, parameters: dict[int, Parameter], scope: str) -> None:
+        self.graph, self.scope = graph, scope
         self.parameters = parameters
         self.constants: dict[str, str] = {}
 
@@ -96,7 +109,7 @@ class _Writer:
                 self._node(node)
         for number, (constant, name) in enumerate(self.constants.items()):
             message = self.graph.const_vals.add(key=_bytes(name))
-            message.full_name = _bytes(f"Default_data-{number}")
+            message.full_name = _bytes(f"{self.scope}data-{number}")
             _set_constant(message, constant)
 
     def _outputs(self, node: Node) -> None:

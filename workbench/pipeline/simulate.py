@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.config.config import Config
     from workbench.config.context import Context
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.mindspore_tree import Device
+    from workbench.dump.versions import Device
     from workbench.dump.writer import Progress
     from workbench.graph.nodes import Graph
 
