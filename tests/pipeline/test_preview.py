@@ -22,7 +22,8 @@ from workbench.ir.ge_text import parse_ge_text
 from workbench.ir.ms_text_writer import write_ms_text
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN
-from workbench.pipeline.simulate import PLATFORMS, SIMULATED, simulate
+from workbench.pipeline.release import PLATFORMS
+from workbench.pipeline.simulate import SIMULATED, simulate
 
 F = TensorSpec("float32", (2, 3))
 CONV = "Default/conv1-Conv2d/Conv2D-op0"

@@ -17,7 +17,8 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
     os.environ.setdefault(_name, "1")
 
-from workbench.cli.config import app as config_app  # noqa: E402 - after the environment is set
+from workbench.cli.config import VERSION  # noqa: E402 - after the environment is set
+from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
 
 if TYPE_CHECKING:
@@ -223,6 +224,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Seed of weights, faults and names.")] = 0,
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
+    target_version: VERSION = "",
 ) -> int:
     """Run a graph on the NumPy reference or a simulated NPU and write its dump tree."""
     from workbench.graph.models import load_graph
@@ -239,6 +241,7 @@ def simulate(
         seed=seed,
         iterations=iterations,
         precision_mode=precision_mode or None,
+        version=target_version,
     )
     typer.echo(str(tree))
     return AGREE

@@ -16,6 +16,7 @@ from workbench.compare.graph_view import Origin
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.result import Finding
 from workbench.dump.names import sanitize
+from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -323,10 +324,12 @@ def _unmatched(pairing: Pairing) -> Iterator[Finding]:
     evidence = [f"{ours} tensors only in the target, {theirs} only in the golden"]
     advice = _ADVICE["unmatched"]
     if all(one.record.key.op_type == "Parameter" for one in everyone):
-        evidence.append(
-            "all are Parameter files, which runs on Ascend do not write (2.3 and newer)"
+        constants = [one.record.key.iteration == CONSTANT_ITERATION for one in everyone]
+        kinds = (
+            "constants" if all(constants) else "Parameter files" + " and constants" * any(constants)
         )
-        advice = "expected when only one side ran on an NPU; no action"
+        evidence.append(f"all are {kinds}, which not every device and release writes")
+        advice = "expected when the two runs differ in device or MindSpore release; no action"
     yield Finding(
         "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
         _CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,

@@ -47,8 +47,11 @@ def pair_parameters(
 def _same_names(
     mine: Mapping[str, TensorRecord], others: Mapping[str, TensorRecord], known: Mapping[str, str]
 ) -> Iterator[tuple[str, TensorRecord, TensorRecord]]:
+    written = {sanitize(name): record for name, record in others.items()}
     for name, record in mine.items():
         found = others.get(name) or others.get(known.get(name, ""))
+        # up to 2.2 files keep the dots of a name
+        found = found or written.get(sanitize(known.get(name, name)))
         if found is not None:
             yield name, record, found
 
@@ -67,6 +70,8 @@ def _same_constants(
 
 
 def _content(record: TensorRecord) -> object:
+    if record.source is None:
+        return record.label, frozenset((record.statistics or {}).items())
     try:
         return fingerprint(record.path) if record.path else id(record)
     except FormatError:

@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.words import run_only
 from workbench.core.errors import GraphError
+from workbench.core.problems import require
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.containers import predict_containers
 from workbench.dump.cost import SlowDown, slow_down
 from workbench.dump.ge_tree import runs_alone
-from workbench.dump.mindspore_tree import VERSION, Clock, Target
+from workbench.dump.mindspore_tree import Clock, Target
+from workbench.dump.numbering import numbered
 from workbench.dump.preview import Forecast, predict_tree
 from workbench.dump.writer import check_net_name
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
-from workbench.pipeline.simulate import PLATFORMS, SIMULATED, ge_target
+from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.simulate import SIMULATED, ge_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,12 +92,16 @@ def preview(
         The graph cannot be had, or a number or name does not fit.
     """
     known = version or (context.version if context is not None else "")
+    known = tree_version(config.surface.name, known)
     graphs = load_graphs(graph)
+    if config.surface.name in PLATFORMS:
+        graphs = numbered(graphs, known)
     context = config.context(context)
     text = config.decoded.text if config.decoded else config.to_text()
     plan = config.plan(context)
     device = PLATFORMS.get(config.surface.name, "CPU")
-    target = Target(device, known or VERSION, text, context.rank)
+    require(filter(None, (too_old(plan, config.surface.name, known),)))
+    target = Target(device, known, text, context.rank)
     result = preview_plan(
         plan,
         graphs,
@@ -219,8 +226,6 @@ def _notes(
         yield f"the run has {run}, the form asks for {asked}: nothing is dumped"
     if surface in PLATFORMS and any(graph.path for graph in graphs):
         yield "MindSpore may number operators in file names otherwise than in this graph file"
-    if surface == "mindspore-gpu":
-        yield "a GPU also writes the constants once, under numbers that the graph does not show"
     if surface not in PLATFORMS and graphs[0].dialect != "ge":
         yield (
             "the graph engine renames, fuses and removes operators: a ge_proto_*_Build.txt shows "

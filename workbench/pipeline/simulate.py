@@ -8,13 +8,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.context import Context
 from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
+from workbench.dump.numbering import numbered
 from workbench.dump.writer import write, write_ge
+from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.run.faults import Fault, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
 from workbench.run.numeric import PROFILES
@@ -24,9 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.config.config import Config
-    from workbench.config.context import Context
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.versions import Device
     from workbench.dump.writer import Progress
     from workbench.graph.nodes import Graph
 
@@ -34,13 +35,6 @@ if TYPE_CHECKING:
 
 REFERENCE = "reference"
 """The device that makes golden trees."""
-
-PLATFORMS: dict[str, Device] = {
-    "mindspore-o0o1": "Ascend",
-    "mindspore-cpu": "CPU",
-    "mindspore-gpu": "GPU",
-}
-"""Surfaces whose trees MindSpore writes itself, with the platform that writes them."""
 
 SIMULATED = (*PLATFORMS, *TREES)
 """Surfaces whose trees can be written; those of `TREES` the graph engine writes."""
@@ -61,6 +55,7 @@ def simulate(
     seed: int = 0,
     iterations: int = 1,
     precision_mode: str | None = None,
+    version: str = "",
     progress: Progress | None = None,
 ) -> Path:
     """Run a graph and write one dump tree; return ``out``.
@@ -87,6 +82,11 @@ def simulate(
         How many iterations run, counted from the form's ``initial_iteration``.
     precision_mode : str, optional
         The NPU's precision mode.
+    version : str
+        Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
+        and folders are those of that release (1.3 or newer). Left out, the form is judged by the
+        version that its surface was made for, and trees are MindSpore 2.6's. Before 2.3 operators are
+        numbered through, and form and faults name them so.
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
 
@@ -97,12 +97,15 @@ def simulate(
     GraphError
         Device, fault, mode or feed are unknown or do not fit.
     FormatError
-        The form or the folder cannot be read or written.
+        The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     _check(device, planted, precision_mode, iterations)
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
-    plan, form = _lower(config, surface, out)
+    plan, form = _lower(config, surface, out, version)
+    written_by = tree_version(surface, version)
+    if surface in PLATFORMS:
+        (graph,) = numbered((graph,), written_by)
     wanted = dumped_iterations(plan, iterations)
     if plan.ranks is not None and 0 not in plan.ranks:
         wanted = []
@@ -122,11 +125,14 @@ def simulate(
             out,
             graph=compiled,
             device=PLATFORMS[surface],
+            version=written_by,
             config_text=text,
             progress=progress,
             clock=Clock(seed),
         )
-    target = ge_target(surface, form or plan, plan, compiled, iterations)
+    context = Context(version=version)
+    target = ge_target(surface, form or plan, plan, compiled, iterations, context)
+    target = target._replace(version=written_by)
     return write_ge(
         records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
     )
@@ -149,7 +155,7 @@ def _check(
 
 
 def _lower(
-    config: DumpPlan | Config | str | Path, surface: str, out: str | Path
+    config: DumpPlan | Config | str | Path, surface: str, out: str | Path, version: str
 ) -> tuple[DumpPlan, Config | None]:
     """Return the plan and the form, if there is one; raises ConfigError for what is not simulated."""
     if surface not in SIMULATED:
@@ -166,8 +172,8 @@ def _lower(
             fix = "convert the form first"
             raise ConfigError([Problem("surface", "error", "", message, fix)])
         form = replace(loaded, surface=get(surface))
-        plan = form.plan(out=str(out))
-    problem = unsimulated(plan, surface)
+        plan = form.plan(Context(version=version), out=str(out))
+    problem = unsimulated(plan, surface) or too_old(plan, surface, tree_version(surface, version))
     if problem is not None:
         raise ConfigError([problem])
     return plan, form

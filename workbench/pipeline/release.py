@@ -1,0 +1,46 @@
+"""Which release of the vendor's software a tree is written as, and what of a plan it cannot write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.core.problems import Problem
+from workbench.dump.mindspore_tree import VERSION
+from workbench.dump.versions import FULL_NAMES, Device, check_version, release, writes
+
+if TYPE_CHECKING:
+    from workbench.core.plan import DumpPlan
+
+PLATFORMS: dict[str, Device] = {
+    "mindspore-o0o1": "Ascend",
+    "mindspore-cpu": "CPU",
+    "mindspore-gpu": "GPU",
+}
+"""Surfaces whose trees MindSpore writes itself, with the platform that writes them."""
+
+
+def tree_version(surface: str, version: str) -> str:
+    """Return the MindSpore version of a surface's tree: the one asked for, or `VERSION`.
+
+    Raises FormatError if its dumps cannot be written. The version of another vendor's software changes
+    no name.
+    """
+    if not version or not surface.startswith("mindspore"):
+        return VERSION
+    check_version(version)
+    return version
+
+
+def too_old(plan: DumpPlan, surface: str, version: str) -> Problem | None:
+    """Say what of a plan a release of MindSpore does not write; ``None`` if it writes it."""
+    number = release(version)
+    device = PLATFORMS.get(surface)
+    if surface in ("mindspore-o2", "mindspore-ge") and number < FULL_NAMES:
+        message = f"version must be 2.3 or newer for an O2 dump, got {version!r}"
+        fix = "older releases wrote it otherwise; simulate mindspore-o0o1"
+        return Problem("version", "error", "", message, fix)
+    sums = plan.saved != "tensor" and device in ("GPU", "Ascend")  # a CPU has none in any release
+    if device is not None and sums and not writes("statistics", device, version):
+        message = f"version must be 1.6 or newer for statistics, got {version!r}"
+        return Problem("version", "error", "", message, "older releases wrote tensors alone")
+    return None
