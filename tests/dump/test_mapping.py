@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 
 import pytest
 
-from workbench.dump.mapping import RENAMINGS, is_renamed, parse_mapping, renamed, string_hash
+from workbench.dump.mapping import MANY, RENAMINGS, is_renamed, parse_mapping, renamed, string_hash
 
 LONG = f"Add.{'x' * 300}.0.0.17.output.0.ND.float16.npy"
 
@@ -94,3 +95,15 @@ def test_lines_that_lead_elsewhere_or_say_nothing_are_told():
     table, wrong = parse_mapping(lines)
     assert table == {"123.npy": "Add.a.npy"}
     assert [text.partition(":")[0] for text in wrong] == ["line 3", "line 4", "line 5", "line 6"]
+
+
+def test_a_file_of_wrong_lines_is_told_in_bounded_words():
+    table, wrong = parse_mapping([*["x\n"] * (MANY + 5), "1.npy,Add.a.npy\n"])
+    assert table == {"1.npy": "Add.a.npy"}
+    assert len(wrong) == MANY + 1
+    assert wrong[-1] == f"line {MANY + 6}: file must be of such rows, got 5 more that are not"
+
+
+def test_a_name_that_is_no_text_has_a_new_name():
+    new, _ = renamed("msaccucmp", os.fsdecode(b"\xff" * 300), "/d", random.Random(1))
+    assert is_renamed(new)

@@ -25,6 +25,7 @@ from workbench.dump.statistic import (
     StatisticRow,
     StatisticTable,
     format_value,
+    note_problem,
     parse_count,
     parse_shape,
     table_rows,
@@ -214,7 +215,7 @@ def parse_ge_statistics(
         try:
             rows.append(_parse_row(cells, titles, name))
         except (ValueError, IndexError) as error:
-            problems.append(f"{place}:{reader.line_num}: {reason or error}")
+            note_problem(problems, place, f"{reader.line_num}: {reason or error}")
     return StatisticTable(rows, problems)
 
 

@@ -199,7 +199,8 @@ class _LeafReader:
             self.found.notes.append(Note("unreadable", name, str(error)))
             return
         self.found.info.setdefault("writer", "ascend")  # the CPU writer has no statistics
-        self.found.skipped += [Skipped(name, "bad-row", problem) for problem in table.problems]
+        bad = {text: Skipped(name, "bad-row", text) for text in dict.fromkeys(table.problems)}
+        self.found.skipped += [bad[text] for text in table.problems]
         seen = {record.key[:4] for record in self.records if record.source is not None}
         for row in table.rows:
             parts = row.parts

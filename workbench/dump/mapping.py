@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Writer = Literal["mindspore", "adump", "msprobe", "msaccucmp"]
 
 FILE_NAME = "mapping.csv"
+MANY = 1000
+"""Wrong lines of one file that are told one by one."""
+
 _RAND_MAX = (1 << 31) - 1
 _THREE_DIGITS = 100  # with fewer, readers take the file for something else
 _MASK = (1 << 64) - 1
@@ -50,7 +53,8 @@ def _random_digits(_folder: str, name: str, random: Random) -> str:
 
 def _name_hash(_folder: str, name: str, _random: Random) -> str:
     suffix = ".bin" if name.endswith(".bin") else ".npy"
-    return uuid.uuid3(uuid.NAMESPACE_DNS, name).hex + suffix
+    text = name.encode("utf-8", "replace").decode()  # a name of the file system may be no text
+    return uuid.uuid3(uuid.NAMESPACE_DNS, text).hex + suffix
 
 
 RENAMINGS: dict[Writer, Renaming] = {
@@ -101,6 +105,7 @@ def parse_mapping(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """
     table: dict[str, str] = {}
     wrong: list[str] = []
+    count = 0
     for number, line in enumerate(lines, 1):
         new, comma, name = line.strip().partition(",")
         new, name = new.strip(), name.strip()
@@ -108,7 +113,13 @@ def parse_mapping(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
             table[new] = name
         elif comma or new:
             expected = "'given name,intended name' in the same folder"
-            wrong.append(f"line {number}: row must be {expected}, got {line[:120]!r}")
+            count += 1
+            if count <= MANY:
+                wrong.append(f"line {number}: row must be {expected}, got {line[:120]!r}")
+    if count > MANY:
+        wrong.append(
+            f"line {number}: file must be of such rows, got {count - MANY} more that are not"
+        )
     return table, wrong
 
 

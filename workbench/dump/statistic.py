@@ -51,6 +51,9 @@ FIXED_CATEGORIES = CATEGORIES[:10]
 LAST_FIXED = (2, 3, 0)
 """Last release with these columns; its rows end without a comma."""
 
+MANY = 1000
+"""Rows of one table that cannot be read and are told one by one."""
+
 _CHUNK = 1 << 20
 _HASHED_AT_ONCE = 20_480
 """Elements of one slice when MindSpore computes a SHA-1."""
@@ -267,7 +270,9 @@ def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> Stat
     except csv.Error as error:
         message = f"{place}:1: header must be text, got {error}"
         raise FormatError(message) from error
-    column = {title: titles.index(title) for title in titles}
+    column = {
+        title: at for at, title in reversed(list(enumerate(titles)))
+    }  # the first of equal ones
     missing = [title for title in IDENTITY if title not in column]
     if missing:
         message = (
@@ -280,8 +285,18 @@ def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> Stat
         try:
             rows.append(_parse_row(cells, titles, column))
         except (ValueError, IndexError) as error:
-            problems.append(f"{place}:{reader.line_num}: {reason or error}")
+            note_problem(problems, place, f"{reader.line_num}: {reason or error}")
     return StatisticTable(rows, problems)
+
+
+def note_problem(problems: list[str], place: str, text: str) -> None:
+    """Note a row that cannot be read; those behind the first `MANY` share one text."""
+    if len(problems) > MANY:
+        problems.append(problems[-1])
+    elif len(problems) == MANY:
+        problems.append(f"{place}: more rows that cannot be read")
+    else:
+        problems.append(f"{place}:{text}")
 
 
 def table_rows(reader: Any) -> Iterator[tuple[list[str], str]]:
