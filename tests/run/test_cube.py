@@ -9,7 +9,9 @@ from run.kernel_oracles import CASES
 
 from workbench.graph.ops import OPS
 from workbench.run.cube import BLOCK, CUBE
-from workbench.run.numeric import round_float16
+from workbench.run.rounding import ROUND
+
+round_float16 = ROUND["float16"]
 
 U = 2.0**-24  # unit roundoff of float32
 

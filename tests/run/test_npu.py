@@ -10,9 +10,11 @@ from workbench.graph import nn
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.tracer import trace
 from workbench.run.faults import parse_fault
+from workbench.run.modes import modes_of, rule_of
 from workbench.run.npu import run_npu
-from workbench.run.numeric import MODES, PROFILES, round_float16, round_hf32
+from workbench.run.profiles import HF32, PROFILES
 from workbench.run.reference import run_reference
+from workbench.run.rounding import ROUND
 
 
 def outputs(records):
@@ -31,11 +33,13 @@ def errors(graph, **settings):
     }
 
 
-UNIT = {"": 2**-24, "hf32": 2**-12, "float16": 2**-11, "bfloat16": 2**-8}
+UNIT = {"": 2**-24, "hf32": 2**-12, "float16": 2**-11, "bfloat16": 2**-8, "hifloat8": 2**-4}
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@pytest.mark.parametrize(("profile", "unit"), [("910a", "float16"), ("a2", "hf32")])
+@pytest.mark.parametrize(
+    ("profile", "unit"), [("910a", "float16"), ("a2", "hf32"), ("950", "hf32")]
+)
 def test_a_clean_run_differs_by_rounding_alone(name, profile, unit):
     found = errors(load_graph(name), profile=profile)
     assert max(found.values()) < 4 * UNIT[unit]
@@ -43,10 +47,10 @@ def test_a_clean_run_differs_by_rounding_alone(name, profile, unit):
         assert max(found.values()) > UNIT[unit] / 30
 
 
-@pytest.mark.parametrize("mode", sorted(MODES))
+@pytest.mark.parametrize("mode", modes_of(PROFILES["950"]))
 def test_the_error_of_a_mode_is_that_of_its_format(mode):
-    rule = MODES[mode]
-    worst = max(errors(load_graph("lenet"), profile="a2", precision_mode=mode).values())
+    rule = rule_of(mode, PROFILES["950"])
+    worst = max(errors(load_graph("lenet"), profile="950", precision_mode=mode).values())
     unit = UNIT[rule.cube_in or "hf32"]
     assert unit / 30 < worst < 6 * unit
 
@@ -78,7 +82,7 @@ def test_a_convolution_of_a2_is_that_of_inputs_rounded_to_hf32():
     layer = nn.Conv2d(20, 4, 3)
     graph = trace(layer, x)
     weight = graph.parameters[0].default
-    rounded = {"x": round_hf32(x), "weight": round_hf32(weight)}
+    rounded = {"x": ROUND[HF32](x), "weight": ROUND[HF32](weight)}
     want = outputs(run_reference(graph, rounded))["Default/Conv2D-op0"]
     got = outputs(run_npu(graph))["Default/Conv2D-op0"]
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
@@ -96,7 +100,7 @@ def test_forced_half_precision_leaves_half_precision_values_everywhere():
     got = outputs(run_npu(graph, precision_mode="force_fp16"))
     for op in graph.ops:
         assert got[op.name].dtype == np.float32
-        np.testing.assert_array_equal(round_float16(got[op.name]), got[op.name])
+        np.testing.assert_array_equal(ROUND["float16"](got[op.name]), got[op.name])
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))

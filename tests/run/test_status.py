@@ -12,7 +12,7 @@ from workbench.graph.nn import Dense
 from workbench.graph.tracer import trace
 from workbench.run.faults import Fault, parse_fault
 from workbench.run.npu import run_npu
-from workbench.run.numeric import PROFILES
+from workbench.run.profiles import PROFILES
 from workbench.run.reference import run_reference
 
 

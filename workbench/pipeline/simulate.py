@@ -20,7 +20,7 @@ from workbench.dump.writer import write, write_ge
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.run.faults import Fault, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
-from workbench.run.numeric import PROFILES
+from workbench.run.profiles import PROFILES
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.dump.writer import Progress
     from workbench.graph.nodes import Graph
+    from workbench.run.precision import Precision
 
     Run = Callable[..., Iterator[TensorRecord]]
 
@@ -54,7 +55,7 @@ def simulate(
     faults: Sequence[Fault | str] = (),
     seed: int = 0,
     iterations: int = 1,
-    precision_mode: str | None = None,
+    precision_mode: str | Precision | None = None,
     version: str = "",
     progress: Progress | None = None,
 ) -> Path:
@@ -70,7 +71,7 @@ def simulate(
     out : path
         A folder that is new or empty; it replaces the form's own.
     device : str
-        ``reference``, or a key of `workbench.run.numeric.PROFILES` (``910a``, ``a2``, …).
+        ``reference``, or a key of `workbench.run.profiles.PROFILES` (``910a``, ``a2``, …).
     surface : str, optional
         One of `SIMULATED`; ``mindspore-cpu`` for the reference and ``mindspore-o0o1`` for an NPU if
         left out.
@@ -80,8 +81,8 @@ def simulate(
         Seed of faults, timestamps and random file numbers.
     iterations : int
         How many iterations run, counted from the form's ``initial_iteration``.
-    precision_mode : str, optional
-        The NPU's precision mode.
+    precision_mode : str or Precision, optional
+        The NPU's precision mode, or all that is asked of its compiler.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
         and folders are those of that release (1.3 or newer). Left out, the form is judged by the
@@ -139,7 +140,7 @@ def simulate(
 
 
 def _check(
-    device: str, faults: Sequence[Fault], precision_mode: str | None, iterations: int
+    device: str, faults: Sequence[Fault], precision_mode: str | Precision | None, iterations: int
 ) -> None:
     known = [REFERENCE, *PROFILES]
     if device not in known:

@@ -2,25 +2,32 @@
 
 Matrix products and convolutions go to the cube unit (`workbench.run.cube`), everything else to the
 vector unit, which computes in float32 and rounds its result to the format in use. Which formats
-these are says `workbench.run.numeric`:
+these are says the precision mode (`workbench.run.modes`):
 
 ======================== ======================= ============================ ===================
 precision mode           cube reads (float32)    cube writes                  vector unit
 ======================== ======================= ============================ ===================
-must_keep_origin_dtype   910A: float32 (scalar   float32                      float32
-                         unit); A2: HF32 in
-                         Conv2D, else float32
+must_keep_origin_dtype   910A, 310P: float32     float32                      float32
+                         (scalar unit); others:
+                         HF32 in convolutions,
+                         else float32
 cube_fp16in_fp32out,     float16                 float32                      float32
 force_fp32
-allow_fp32_to_fp16       float16                 float16                      float32
-allow_mix_precision      float16                 float16                      float16 behind a
-                                                                              float16 producer
+allow_fp32_to_fp16,      float16                 float16                      float32
+…_to_lowprecision
+allow_mix_precision,     float16, if white       float16                      float16 behind a
+…_fp16                                                                        float16 producer
 force_fp16               float16                 float16                      float16
-*_bf16 (A2)              bfloat16                bfloat16                     as above
+*_bf16                   bfloat16                bfloat16                     as above
+force_lowerprecision     bfloat16, else float16  the same                     the same
+cube_hif8 (950)          hifloat8                float16                      float32
+mixed_hif8 (950)         hifloat8, if white      float16                      float16 behind a
+                                                                              float16 producer
 ======================== ======================= ============================ ===================
 
-Without a mode 910A uses ``cube_fp16in_fp32out`` and A2 ``must_keep_origin_dtype``. Tensors keep the
-dtypes of the graph. 910A saturates (largest finite value, 0 for NaN), A2 gives Inf and NaN.
+Without a mode a device uses its own for training (`workbench.run.profiles`): 910A and 310P
+``allow_fp32_to_fp16``, the others ``must_keep_origin_dtype``. Tensors keep the dtypes of the graph.
+910A and 310P saturate (largest finite value, 0 for NaN), the others give Inf and NaN.
 """
 
 from __future__ import annotations
@@ -51,6 +58,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op
     from workbench.run.faults import Fault, Site
     from workbench.run.numeric import NumericModel
+    from workbench.run.precision import Precision
 
     Array = NDArray[Any]
 
@@ -60,7 +68,7 @@ def run_npu(
     feeds: Mapping[str, Any] | None = None,
     *,
     profile: str = "a2",
-    precision_mode: str | None = None,
+    precision_mode: str | Precision | None = None,
     faults: Sequence[Fault] = (),
     seed: int = 0,
     iteration: int = 0,
@@ -73,9 +81,10 @@ def run_npu(
     Parameters
     ----------
     profile : str
-        A key of `workbench.run.numeric.PROFILES`.
-    precision_mode : str, optional
-        A key of `MODES`; the device's default if left out.
+        A key of `workbench.run.profiles.PROFILES`.
+    precision_mode : str or Precision, optional
+        A name of ``precision_mode`` or ``precision_mode_v2``, or all that is asked of the compiler;
+        the device's own mode for training if left out.
     faults : sequence of Fault
         Each must meet an operator of the graph.
     seed : int
@@ -166,7 +175,7 @@ class Device:
         return KERNELS[op.op_type](inputs, settings)
 
     def _check(self, op: Op, tensor: Array) -> None:
-        if tensor.dtype.name == "bfloat16" and "bfloat16" not in self._model.profile.cube:
+        if tensor.dtype.name == "bfloat16" and "bfloat16" not in self._model.profile.vector:
             title = self._model.profile.title
             message = f"dtypes of {op.name} must be known to {title}, got 'bfloat16'"
             raise GraphError(message)

@@ -7,14 +7,13 @@ NaN that arrive are the fault of who made them.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.core.dtypes import dtype
 from workbench.run.kernels import KERNELS
-from workbench.run.numeric import HF32
+from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,15 +71,18 @@ class Status:
 
     def stored(self, result: Array, name: str) -> None:
         """Look at a result before it is rounded to a format, or stored in a dtype."""
-        row = dtype(name)
-        if row.is_float:
+        if name in ROUND:
             cause = "conversion" if self._op.op_type == "Cast" else "float"
             self._narrowed(result, name, "cube output" if self.unit == "cube" else cause)
-        elif row.storage.kind == "u" and result.dtype.kind == "f" and bool(np.any(result < 0)):
+        elif (
+            dtype(name).storage.kind == "u"
+            and result.dtype.kind == "f"
+            and bool(np.any(result < 0))
+        ):
             self._set("unsigned")
 
     def _narrowed(self, array: Array, name: str, cause: str) -> None:
-        if name and array.dtype.kind in "iuf" and exceeds(array, name):
+        if name in ROUND and array.dtype.kind in "iuf" and exceeds(array, name):
             self._set(cause)
 
     def _set(self, cause: str) -> None:
@@ -102,26 +104,12 @@ def exceeds(array: Array, name: str) -> bool:
     >>> exceeds(np.float32([65519, np.inf]), "float16"), exceeds(np.int32([-65520]), "float16")
     (False, True)
     """
-    limit, top = _limit(name), _peak(array)
+    limit, top = ROUND[name].overflow, _peak(array)
     if top < limit:
         return False
     if np.isfinite(top):
         return True
     return bool(np.any(np.isfinite(array) & (np.abs(array) >= limit)))
-
-
-@cache
-def _limit(name: str) -> float:
-    """Magnitude from which a format rounds to infinity: half a step beyond its largest value.
-
-    >>> _limit("float16")
-    65520.0
-    """
-    if name == HF32:
-        return (2 - 2.0**-12) * 2.0**127
-    row = dtype(name)
-    exponent = int(np.frexp(row.largest)[1]) - 1
-    return row.largest + 2.0 ** (exponent - row.mantissa - 1)
 
 
 def _leaves(op_type: str, inputs: Sequence[Array], settings: Mapping[str, Any]) -> bool:

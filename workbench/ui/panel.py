@@ -11,7 +11,8 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.graph.models import MODELS
 from workbench.graph.nodes import Graph
-from workbench.run.numeric import MODES, PROFILES
+from workbench.run.modes import MODES
+from workbench.run.profiles import PROFILES
 from workbench.ui.alerts import Alert, alert_html, close_tree
 from workbench.ui.copy import CopyButton
 from workbench.ui.form import ConfigForm
