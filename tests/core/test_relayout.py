@@ -1,13 +1,12 @@
 """Conversion between formats, against loops over every element that follow the written index formulas."""
 
-import itertools
-import math
 import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 
 from workbench.core.arrangement import device_shape
 from workbench.core.dtypes import DTYPES
@@ -18,108 +17,8 @@ HOSTS_4D = ("NCHW", "NHWC", "HWCN", "CHWN")
 HOSTS_5D = ("NCDHW", "NDHWC", "DHWCN", "DHWNC")
 FOUR_D = ("NC1HWC0", "NC1HWC0_C04", "FRACTAL_Z", "FRACTAL_Z_C04", "C1HWNCoC0")
 FIVE_D = ("NDC1HWC0", "FRACTAL_Z_3D")
-
-# ---------------------------------------------------------------- the oracle
-
-
-def up(number, block):
-    """Blocks that a number of places needs."""
-    blocks = 0
-    while blocks * block < number:
-        blocks += 1
-    return blocks
-
-
-def flat(shape, index):
-    place = 0
-    for size, at in zip(shape, index, strict=True):
-        assert 0 <= at < size
-        place = place * size + at
-    return place
-
-
-def shape_of(device, size, c0):
-    """Device shape, from the table of shapes; ``size`` holds the extent of each axis."""
-    n, c, h, w, d = (size.get(axis, 1) for axis in "NCHWD")
-    return {
-        "NC1HWC0": (n, up(c, c0), h, w, c0),
-        "NC1HWC0_C04": (n, up(c, 4), h, w, 4),
-        "FRACTAL_Z": (up(c, c0) * h * w, up(n, 16), 16, c0),
-        "FRACTAL_Z_C04": (up(4 * h * w, 16), up(n, 16), 16, 16),
-        "C1HWNCoC0": (up(c, c0), h, w, n, c0, c0),
-        "NDC1HWC0": (n, d, up(c, c0), h, w, c0),
-        "FRACTAL_Z_3D": (d * up(c, c0) * h * w, up(n, 16), 16, c0),
-    }[device]
-
-
-def place_of(device, size, at, c0):
-    """Flat device index of the element ``at``, from the table of positions."""
-    n, c, h, w, d = (at.get(axis, 0) for axis in "NCHWD")
-    sizes = [size.get(axis, 1) for axis in "NCHWD"]
-    count, channels, height, width, depth = sizes
-    c1, n1 = up(channels, c0), up(count, 16)
-    weights = (height, width, n1, 16, c0)
-    if device == "FRACTAL_Z_C04":
-        k = (h * width + w) * 4 + c
-        return flat(shape_of(device, size, c0), (k // 16, n // 16, n % 16, k % 16))
-    if device == "FRACTAL_Z":
-        return flat((c1, *weights), (c // c0, h, w, n // 16, n % 16, c % c0))
-    if device == "FRACTAL_Z_3D":
-        return flat((depth, c1, *weights), (d, c // c0, h, w, n // 16, n % 16, c % c0))
-    if device == "NC1HWC0_C04":
-        c0 = 4
-    index = {
-        "NC1HWC0": (n, c // c0, h, w, c % c0),
-        "NC1HWC0_C04": (n, c // c0, h, w, c % c0),
-        "C1HWNCoC0": (c // c0, h, w, n, c % c0, c % c0),
-        "NDC1HWC0": (n, d, c // c0, h, w, c % c0),
-    }[device]
-    return flat(shape_of(device, size, c0), index)
-
-
-def device_by_loops(array, host, device, c0):
-    size = dict(zip(host, array.shape, strict=True))
-    shape = shape_of(device, size, c0)
-    result = [0] * math.prod(shape)
-    for index in np.ndindex(*array.shape):
-        at = dict(zip(host, index, strict=True))
-        result[place_of(device, size, at, c0)] = int(array[index])
-    return np.array(result, array.dtype).reshape(shape)
-
-
-def grouped_by_loops(array, groups, c0):
-    """Grouped weights (N, cin, D, H, W) on the device, element by element."""
-    total, cin, depth, height, width = array.shape
-    cout = total // groups
-    per_in = next(k for k in itertools.count(1) if k * cin % c0 == 0)
-    per_out = next(k for k in itertools.count(1) if k * cout % 16 == 0)
-    both = next(k for k in itertools.count(1) if k % per_in == 0 and k % per_out == 0)
-    together = min(both, groups)
-    cin_opt, cout_opt = up(together * cin, c0) * c0, up(together * cout, 16) * 16
-    blocks = up(groups, together) * depth * (cin_opt // c0) * height * width
-    result = [0] * (blocks * cout_opt * c0)
-    for g, n, c, d, h, w in np.ndindex(groups, cout, cin, depth, height, width):
-        dci, dco = (g % together) * cin + c, (g % together) * cout + n
-        block = (g // together) * depth * (cin_opt // c0) + d * (cin_opt // c0) + dci // c0
-        place = ((block * height + h) * width + w) * cout_opt * c0 + dco * c0 + dci % c0
-        result[place] = int(array[g * cout + n, c, d, h, w])
-    shape = (blocks, cout_opt // 16, 16, c0)
-    return np.array(result, array.dtype).reshape(shape)
-
-
-def matrix_by_loops(array, c0):
-    """FRACTAL_NZ of an array of rank 2 or more."""
-    *lead, rows, columns = array.shape
-    shape = (*lead, up(columns, c0), up(rows, 16), 16, c0)
-    result = np.zeros(shape, array.dtype)
-    for *before, i, j in np.ndindex(*array.shape):
-        result[(*before, j // c0, i // 16, i % 16, j % c0)] = array[(*before, i, j)]
-    return result
-
-
-def counted(shape, dtype=np.int32):
-    """1, 2, 3, …: no element looks like padding or like another."""
-    return np.arange(1, math.prod(shape) + 1).astype(dtype).reshape(shape)
+LANES = (2, 4, 8, 16, 32, 64)
+"""C0 of all kinds: by the name of a format, stated, of two-byte, one-byte and half-byte types."""
 
 
 def same(found, expected):
@@ -160,16 +59,21 @@ def test_known_groups_fill_the_known_blocks(cin, cout, groups, shape):
 # ---------------------------------------------------------------- against the loops
 
 
+def lanes_of(dtype):
+    """C0 of a dtype, from the table of the platforms."""
+    return {"int8": 32, "uint8": 32, "int4": 64}.get(dtype, 32 if "float8" in dtype else 16)
+
+
 @st.composite
 def four_or_five_axes(draw):
     device = draw(st.sampled_from(FOUR_D + FIVE_D))
     host = draw(st.sampled_from(HOSTS_5D if device in FIVE_D else HOSTS_4D))
     c0 = 4 if device == "NC1HWC0_C04" else 16
     if device not in ("NC1HWC0_C04", "FRACTAL_Z_C04"):
-        c0 = draw(st.sampled_from([2, 8, 16, 32]))
+        c0 = draw(st.sampled_from(LANES))
     channels = draw(st.integers(1, 4 if device == "FRACTAL_Z_C04" else 2 * c0 + 2))
     sizes = {"N": draw(st.integers(1, 18)), "C": channels}
-    sizes |= {axis: draw(st.integers(1, 4)) for axis in "HWD"}
+    sizes |= {axis: draw(st.integers(1, 4 if c0 <= 16 else 2)) for axis in "HWD"}
     return device, host, c0, tuple(sizes[axis] for axis in host)
 
 
@@ -202,7 +106,7 @@ def test_every_pair_of_formats_is_converted(device, which):
     st.integers(1, 9),
     st.integers(1, 20),
     st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 2)),
-    st.sampled_from([8, 16, 32]),
+    st.sampled_from(LANES),
     st.sampled_from(["NCHW", "HWCN", "NHWC", "NCDHW", "DHWCN"]),
 )
 def test_groups_share_blocks_as_the_formula_says(cin, cout, groups, plane, c0, host):
@@ -217,18 +121,49 @@ def test_groups_share_blocks_as_the_formula_says(cin, cout, groups, plane, c0, h
     same(to_host(there, device, host, given_array.shape, groups=groups), given_array)
 
 
+@settings(max_examples=80)
+@given(
+    st.sampled_from(sorted(DTYPES)),
+    four_or_five_axes(),
+    st.integers(1, 3),
+    st.integers(0, 2**32 - 1),
+)
+def test_elements_of_every_dtype_are_moved_as_bits(name, case, groups, seed):
+    device, host, _, shape = case
+    groups = groups if device in ("FRACTAL_Z", "FRACTAL_Z_3D") else 1
+    shape = tuple(
+        size * groups if axis == "N" else size for axis, size in zip(host, shape, strict=True)
+    )
+    storage = DTYPES[name].storage
+    bits = np.random.default_rng(seed).integers(0, 256, (*shape, storage.itemsize), np.uint8)
+    array = (bits & 1 if name == "bool" else bits).view(storage)[..., 0]
+    c0 = {"NC1HWC0_C04": 4, "FRACTAL_Z_C04": 16}.get(device) or lanes_of(name)
+    numbers = counted(shape)  # 0 in the padding
+    if groups > 1:
+        whole = numbers.transpose([host.index(axis) for axis in "NCDHW" if axis in host])
+        whole = whole if len(host) == 5 else whole[:, :, None]
+        places = grouped_by_loops(whole, groups, c0)
+    else:
+        places = device_by_loops(numbers, host, device, c0)
+    there = to_device(array, host, device, groups=groups)
+    same(there, np.concatenate([np.zeros(1, storage), array.ravel()])[places])
+    same(to_host(there, device, host, shape, groups=groups), array)
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 3), max_size=3),
     st.integers(1, 40),
     st.integers(1, 40),
-    st.sampled_from([4, 8, 16, 32]),
+    st.sampled_from(LANES),
 )
 def test_matrices_are_laid_in_columns_of_blocks(lead, rows, columns, c0):
     array = counted((*lead, rows, columns))
     there = to_device(array, "ND", "FRACTAL_NZ", c0=c0)
     same(there, matrix_by_loops(array, c0))
     same(to_host(there, "FRACTAL_NZ", "ND", array.shape), array)
+    if c0 == 64:
+        return  # no format's name fixes it
     named = to_device(array, "ND", f"FRACTAL_NZ_C0_{c0}")
     same(named, there)
     same(to_host(named, f"FRACTAL_NZ_C0_{c0}", "ND", array.shape), array)
@@ -391,9 +326,8 @@ def test_elements_of_every_dtype_keep_their_bits(name, device):
     if name == "bool":
         array = (bits & 1).view(np.bool_).reshape(3, 70, 2, 2)
     there = to_device(array, "NCHW", device)
-    c0 = {"int8": 32, "uint8": 32, "int4": 64}.get(name, 32 if "float8" in name else 16)
     assert there.dtype == storage
-    assert there.shape[-1] == c0
+    assert there.shape[-1] == lanes_of(name)
     same(to_host(there, device, "NCHW", array.shape), array)
     kept = np.count_nonzero(there.view(np.uint8)) if storage.itemsize == 1 else None
     assert kept is None or kept == np.count_nonzero(array.view(np.uint8))
