@@ -12,6 +12,7 @@ from small_dumps import Net, Shot, in_memory, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.compare.oddities import rewritten_slots
 from workbench.core.tensors import TensorSpec
+from workbench.dump.npy import npy_header
 from workbench.dump.reader import load
 from workbench.graph.nodes import Const, Value
 
@@ -84,6 +85,16 @@ def test_without_device_types_the_length_of_a_file_tells_what_the_kernel_wrote(t
         ("mislabelled", "Default/Tanh-op0", "output.0"),
         ("mislabelled", "Default/Cast-op0", "input.0"),
     ]
+
+
+@pytest.mark.parametrize(("form", "expected"), [("ND", ["mislabelled"]), ("FRACTAL_NZ", [])])
+def test_padding_of_a_device_format_is_no_wider_buffer(tmp_path, form, expected):
+    leaf = tmp_path / "0/20240101000000/0/kernel_graph1/1/0"
+    leaf.mkdir(parents=True)
+    header = npy_header("float16", (8, 16))  # 16 rows on the device
+    name = f"MatMul.mm.1.1.17.output.0.{form}.float16.npy"
+    (leaf / name).write_bytes(header + bytes(2 * 16 * 16))
+    assert [note.kind for note in bind(load(tmp_path / "0")).notes] == expected
 
 
 # --- unused ----------------------------------------------------------------------------------

@@ -243,7 +243,11 @@ def by_hand(data, message):
     dtype = {1: np.float32, 9: np.uint32, 8: np.int64, 11: np.bool_}[message["data_type"]]
     shape = message["original_shape"].get("dim", [])
     laid = np.frombuffer(data, dtype).reshape(message["shape"].get("dim", []))
-    form = message.get("format", 0)
+    return as_graph(laid, message.get("format", 0), shape)
+
+
+def as_graph(laid, form, shape):
+    """A device array in a format of this number, in the order and shape of the graph."""
     if form == 29:
         *lead, c1, r1, r0, c0 = laid.shape
         laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
@@ -286,6 +290,7 @@ def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
 
 @pytest.mark.parametrize("model", ["lenet", "mlp"])
 def test_o2_writes_npy_files_step_by_step(tmp_path, model):
+    """Four axes become NCHW; matrices stay as the device has them, below a header with the host's shape."""
     cfg = new("mindspore-o2").set("common_dump_settings.iteration", "0|2")
     graph = load_graph(model)
     simulate(graph, None, cfg, tmp_path, surface="mindspore-o2", iterations=4)
@@ -298,14 +303,56 @@ def test_o2_writes_npy_files_step_by_step(tmp_path, model):
         name = path.relative_to(tmp_path).as_posix()
         match = re.fullmatch(
             rf"{WHERE['mindspore-o2']}[A-Za-z0-9]+\.[A-Za-z0-9_-]+\.{NUMBERS}"
-            r"\.(input|output)\.\d\.(ND|NCHW)\.(float32|int64|bool)\.npy",
+            r"\.(input|output)\.\d\.(ND|NCHW|FRACTAL_NZ)\.(float32|int64|bool)\.npy",
             name,
         )
         assert match is not None, name
         array = np.load(path)
         assert (array.dtype.name, array.ndim == 4) == (match[4], match[3] == "NCHW")
+        assert ("MatMul." in name and array.ndim == 2) == (match[3] == "FRACTAL_NZ")
+        rows, columns = array.shape if array.ndim == 2 else (1, 1)
+        blocks = -(-rows // 16), -(-columns // 16)
+        size = blocks[0] * blocks[1] * 256 if match[3] == "FRACTAL_NZ" else array.size
+        assert path.stat().st_size == 128 + size * array.itemsize
         steps.add(match[1])
     assert steps == {"0", "2"}
+
+
+NUMBER_OF = {"DefaultFormat": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "FRACTAL_NZ": 29}
+
+
+@pytest.mark.parametrize(
+    ("model", "trans_flag", "formats"),
+    [
+        ("lenet", False, {"DefaultFormat", "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"}),
+        ("mlp", False, {"DefaultFormat", "FRACTAL_NZ"}),
+        ("lenet", True, {"DefaultFormat"}),
+    ],
+)
+def test_without_trans_flag_tensors_lie_as_the_device_has_them(
+    tmp_path, model, trans_flag, formats
+):
+    graph = load_graph(model)
+    config = new("mindspore-o0o1").set("e2e_dump_settings.trans_flag", trans_flag)
+    simulate(graph, None, config, tmp_path, surface="mindspore-o0o1", device="a2")
+    truth = {
+        (r.key.op_name.replace("/", "_"), r.key.io, r.key.slot): r.source.array()
+        for r in run_npu(graph, None, profile="a2")
+        if r.key.op_type != "Parameter"
+    }
+    found = {}
+    for path in tmp_path.rglob("*.npy"):
+        _, name, _, _, _, io, slot, form, _, _ = path.name.split(".")
+        key = name, io, int(slot)
+        found[key] = form
+        array = as_graph(np.load(path), NUMBER_OF[form], truth[key].shape)
+        np.testing.assert_array_equal(array, truth[key], err_msg=path.name)
+    assert found.keys() == truth.keys()
+    assert set(found.values()) == formats
+    back = {(r.key.op_name, r.key.io, r.key.slot): r.source for r in load(tmp_path).records}
+    for key, array in truth.items():
+        np.testing.assert_array_equal(back[key].array(), array, err_msg=str(key))
+        assert back[key].spec().shape == array.shape
 
 
 def test_the_file_for_ascendcl_names_the_forms_own_folder(tmp_path):

@@ -124,9 +124,12 @@ def _spec(record: TensorRecord) -> TensorSpec:
     if record.source is None:
         return record.label
     try:
-        return record.source.spec()._replace(format=record.label.format)
+        found = record.source.spec()
     except FormatError:
         return record.label
+    if found.format == "DefaultFormat":  # npy files do not say it
+        found = found._replace(format=record.label.format)
+    return found
 
 
 def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
+from workbench.dump.npy import NpySource
 from workbench.dump.payload import fingerprint
 from workbench.dump.tree import Note
 from workbench.graph.nodes import Param, Value
@@ -72,8 +73,8 @@ _TWICE = "labelled float16, holds twice the bytes: a float32 buffer"
 
 
 def _is_oversized(record: TensorRecord) -> bool:
-    if not record.path or record.source is None or _label(record) != "float16":
-        return False
+    if not isinstance(record.source, NpySource) or _label(record) != "float16":
+        return False  # a device format has padding
     try:
         size, _ = fingerprint(record.path)
         claimed = record.source.spec().size

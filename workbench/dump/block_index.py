@@ -3,7 +3,7 @@
 A header that is sound and belongs to its file is read with one call and decoded once; whatever else a
 file is, `workbench.dump.container` says with its byte. Data in a device format are converted where
 the container states the host's shape: of the host formats that give just this device shape the one
-that is meant is the graph's, else the first that `HOSTS` has.
+that is meant is the graph's, else the first that `workbench.dump.host_formats` has.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from functools import lru_cache
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
-from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError
-from workbench.core.formats import FORMATS, FormatWord, format_text, read_format
+from workbench.core.formats import FORMATS, format_text, read_format
 from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container import read_container
@@ -27,6 +26,7 @@ from workbench.dump.convert_data import rearranged
 from workbench.dump.convert_route import Layout, Route
 from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.elements import Elements, known_elements, known_pieces
+from workbench.dump.host_formats import host_by_shape
 from workbench.dump.reading import FileSource
 
 if TYPE_CHECKING:
@@ -42,15 +42,6 @@ _FIRST = 4096
 _LONGEST = 1 << 16
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)
-
-HOSTS: dict[int, tuple[str, ...]] = {
-    4: ("NCHW", "NHWC", "HWCN", "ND"),
-    5: ("NCDHW", "NDHWC", "DHWCN", "ND"),
-}
-"""Rank of the host's shape → host formats that it may be in; ND and NCHW for all others."""
-
-_OTHER_RANKS = ("ND", "NCHW")
-
 
 Held = tuple["Io", int, TensorSpec, bool]
 """A tensor of a container: io, slot, its spec as `BlockSource` gives it, whether axes are cut."""
@@ -251,35 +242,9 @@ def host_format(block: Block, preferred: str = "") -> str:
     """Host format that a block's data can be converted to; ``""`` if they stay as they lie."""
     if not block.original_shape or not block.shape or not _is_cut(block.format):
         return ""
+    first = (preferred,) if preferred in FORMATS and FORMATS[preferred].is_host else ()
     stated = block.origin.format if block.origin is not None and block.origin.name else 0
-    return _host_format(
-        block.layout, block.shape, block.original_shape, block.data_type, stated, preferred
-    )
-
-
-@lru_cache(maxsize=4096)
-def _host_format(
-    device: FormatWord,
-    shape: tuple[int, ...],
-    original: tuple[int, ...],
-    data_type: int,
-    stated: int,
-    preferred: str,
-) -> str:
-    names = HOSTS.get(len(original), _OTHER_RANKS)
-    if FORMATS[device.name].axes == "RC":
-        names = ("ND",)
-    first = [preferred] if preferred in FORMATS and FORMATS[preferred].is_host else []
     if stated and not _is_cut(stated):
-        first.append(read_format(stated).name)
-    for name in (*first, *names):
-        try:
-            wanted = device_shape(
-                original, name, device.name, _dtype_word(data_type),
-                groups=max(1, device.groups), c0=shape[-1] if len(shape) > 1 else None,
-            )  # fmt: skip
-        except FormatError:
-            continue
-        if wanted == shape:
-            return name
-    return ""
+        first = (*first, read_format(stated).name)
+    dtype = _dtype_word(block.data_type)
+    return host_by_shape(block.layout, block.shape, block.original_shape, dtype, first)

@@ -8,17 +8,22 @@ graph has them. A real compiler chooses for every graph anew; here the type of t
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError, GraphError
+from workbench.core.formats import FORMATS, read_format
+from workbench.core.relayout import to_device
 from workbench.graph.ops import bind
 
 if TYPE_CHECKING:
-    from workbench.core.tensors import Io, TensorSpec
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import Io, TensorKey, TensorSpec
     from workbench.graph.nodes import Op
 
 _MAP, _WEIGHT, _MATRIX = "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
+_DEFAULT = "DefaultFormat"
 
 FORMATS_OF: dict[str, tuple[str, ...]] = {
     "Conv2D": (_MAP, _WEIGHT, _MAP),
@@ -36,13 +41,82 @@ _TYPES = frozenset(("float16", "float32", "bfloat16", "int8"))
 """Number formats that the cube unit takes."""
 
 
+CONVERTED = frozenset(
+    ("NC1HWC0", "NC1HWC0_C04", "FRACTAL_Z", "FRACTAL_NZ", "C1HWNCoC0", "NDC1HWC0", "FRACTAL_Z_3D")
+)
+"""Formats that MindSpore O2 knows to convert."""
+
+
 class Lie(NamedTuple):
-    """How a tensor lies: its format and shape there, groups of a weight, its format in the graph."""
+    """How a tensor lies: its format and shape there, groups of a weight, its format in the graph.
+
+    ``held`` says that the data at hand lie so already.
+    """
 
     format: str
     shape: tuple[int, ...] | None
     groups: int = 1
     host_format: str = "ND"
+    held: bool = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it lies in a format of the device."""
+        row = FORMATS.get(self.format)
+        return row is not None and bool(row.device)
+
+    def laid(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the graph's tensor as it lies there; raises FormatError if it cannot."""
+        c0 = self.shape[-1] if self.shape else None
+        there = to_device(array, self.host_format, self.format, groups=self.groups, c0=c0)
+        if there.shape != self.shape:
+            message = f"shape of {array.shape} in {self.format} must be {there.shape}"
+            raise FormatError(f"{message}, got {self.shape}")
+        return there
+
+
+def lie_of(
+    key: TensorKey, label: TensorSpec, spec: TensorSpec, op: Op | None, *, host_format: bool
+) -> Lie:
+    """Return how a tensor of ``spec`` lies in a dump.
+
+    A ``label`` with a format says how the device holds it; if the label's shape is another one,
+    ``spec`` is the graph's and the data are still to be laid. Without a label the operator decides.
+    ``host_format`` asks for the graph's format wherever the data are in it.
+    """
+    stated = _stated(label, spec.shape)
+    if host_format and (stated is None or not stated.held):
+        return host_lie(spec.shape)
+    return stated or device_lie(op, key.io, key.slot, spec)
+
+
+def converted(lie: Lie, shape: tuple[int, ...] | None) -> Lie:
+    """Return what MindSpore O2 makes of a tensor for an npy file: NCHW, if it has four axes there.
+
+    All others stay as the device has them (``ascend_dump.cc``).
+    """
+    if lie.format in CONVERTED and not lie.held and shape is not None and len(shape) == 4:
+        return host_lie(shape)
+    return lie
+
+
+def _stated(label: TensorSpec, shape: tuple[int, ...] | None) -> Lie | None:
+    """How a label says that a tensor lies; ``None`` if it does not."""
+    if label.format == _DEFAULT:
+        return None
+    there = shape if label.shape is None else label.shape
+    host = host_lie(shape).format
+    try:
+        word = read_format(label.format)
+    except FormatError:
+        return Lie(label.format, there, host_format=host, held=True)
+    row = FORMATS[word.name]
+    if not row.device or there == shape:
+        host = row.name if row.is_host else host
+        return Lie(row.name, there, word.groups, host, held=True)
+    if row.axes != "RC":
+        host = "NCDHW" if len(shape or ()) == 5 else "NCHW"
+    return Lie(row.name, there, word.groups, host)
 
 
 @lru_cache(maxsize=4096)
@@ -57,7 +131,7 @@ def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
     form, shape = _format(op, io, slot), spec.shape
     if op is None or not form or shape is None or spec.dtype not in _TYPES:
         return host_lie(shape)
-    return _lie(form, shape, spec.dtype, _groups(op) if form == _WEIGHT else 1)
+    return _lie(form, shape, spec.dtype, groups_of(op) if form == _WEIGHT else 1)
 
 
 @lru_cache(maxsize=4096)
@@ -79,7 +153,8 @@ def _format(op: Op | None, io: Io, slot: int) -> str:
     return formats[slot] if slot < len(formats) - 1 else ""
 
 
-def _groups(op: Op) -> int:
+def groups_of(op: Op) -> int:
+    """Return the groups of a convolution; 1 for all else."""
     try:
         groups = bind(op).settings.get("group", 1)
     except GraphError:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
-from workbench.core.relayout import to_device
 from workbench.dump.container_blocks import Block, Container, Origin, element_count
 from workbench.dump.data_types import DATA_TYPES, PACKED, PLAIN, data_type_of, encode, packed_bytes
-from workbench.dump.device_layout import Lie, device_lie, host_lie
 from workbench.graph.nodes import Param, Value
 
 if TYPE_CHECKING:
@@ -22,14 +20,14 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.data_types import DataType
+    from workbench.dump.device_layout import Lie
     from workbench.dump.mindspore_tree import Content
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.nodes import Graph, Operand
 
 _BASE, _ALIGNED = 0x12C0_4000_0000, 512
 _LARGEST = 1 << 60
 """Elements that no file holds; a graph that states more is broken."""
 
-_DEFAULT = "DefaultFormat"
 _STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.how in (PLAIN, PACKED)}
 """Number formats by the names that ml_dtypes gives them."""
 
@@ -44,12 +42,9 @@ class Piece(NamedTuple):
     size: int | None
     address: int = 0
 
-    def laid(self) -> NDArray[Any] | None:
-        """Elements in the order in which they lie on the device; ``None`` if nothing is computed."""
-        array, lie = self.content.array, self.lie
-        if array is None or lie.format == lie.host_format or self.record.label.format != _DEFAULT:
-            return array
-        return to_device(array, lie.host_format, lie.format, groups=lie.groups)
+    def laid(self) -> Content:
+        """The tensor as it lies on the device."""
+        return self.content.laid(self.lie)
 
     @property
     def dtype(self) -> str:
@@ -84,18 +79,9 @@ class Memory:
         return self._given[source]
 
 
-def piece_of(
-    record: TensorRecord, content: Content, op: Op | None, memory: Memory, *, host_format: bool
-) -> Piece:
-    """Say how the device holds a tensor; graphs of GE state it themselves."""
-    spec, label = content.spec, record.label
-    row = _row(label.dtype or spec.dtype)
-    if label.format != _DEFAULT:
-        lie = Lie(label.format, label.shape, host_format=host_lie(spec.shape).format)
-    elif host_format:
-        lie = host_lie(spec.shape)
-    else:
-        lie = device_lie(op, record.key.io, record.key.slot, spec)
+def piece_of(record: TensorRecord, content: Content, lie: Lie, memory: Memory) -> Piece:
+    """Say how many bytes a tensor has that lies so, and where."""
+    row = _row(record.label.dtype or content.spec.dtype)
     size = None
     if row is not None and lie.shape is not None and min(lie.shape, default=0) >= 0:
         elements = element_count(lie.shape)
@@ -158,7 +144,7 @@ def _code(name: str) -> int:
 
 
 def _bytes(piece: Piece) -> NDArray[np.uint8]:
-    array = piece.laid()
+    array = piece.laid().array
     if array is None or piece.row is None:
         message = f"tensor must be computed before it is written, got none of {piece.record.key}"
         raise FormatError(message)

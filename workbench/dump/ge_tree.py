@@ -19,6 +19,7 @@ from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.dump.choice import Choice
+from workbench.dump.device_layout import converted, lie_of
 from workbench.dump.ge_names import GeName, format_ge_name
 from workbench.dump.ge_pieces import Memory, Piece, container_of, piece_of
 from workbench.dump.ge_statistic import format_ge_statistics
@@ -250,7 +251,11 @@ class GeTree:
         if content is None:
             return None
         op = self._ops.get(record.key.op_name)
-        return piece_of(record, content, op, self._memory, host_format=self._plan.host_format)
+        host_format = self._plan.host_format and not self._npy
+        lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
+        if self._npy:
+            lie = converted(lie, content.spec.shape)
+        return piece_of(record, content, lie, self._memory)
 
     def _name(self, record: TensorRecord, stamp: int) -> GeName:
         key = record.key
@@ -271,7 +276,7 @@ class GeTree:
             io = piece.record.key.io
             parts = _parts(name, io, next(slots[io]), piece.lie.format, piece.dtype)
             spec = TensorSpec(piece.dtype, piece.lie.shape)
-            content = Content(spec, piece.size or 0, piece.laid())
+            content = Content(spec, piece.size or 0, piece.laid().array)
             figures = self._sink.device_figures(content, dialect)
             rows.append(StatisticRow(parts, content.nbytes, spec.shape or (), dict(figures)))
         text = format_ge_statistics(rows, self._plan.statistics, dialect)
@@ -297,7 +302,8 @@ class GeTree:
                     continue
                 file = f"{base}.{key.io}.{key.slot}.{piece.lie.format}.{word}.npy"
                 path = f"{leaf.path}/{self._fitting(leaf, file)}"
-                self._sink.tensor(path, piece.content, TensorSpec(stored, spec.shape))
+                header = TensorSpec(stored, spec.shape)  # the host's, whatever lies behind it
+                self._sink.tensor(path, piece.laid(), header)
 
     def _row(self, name: GeName, piece: Piece) -> str:
         key, content = piece.record.key, piece.content

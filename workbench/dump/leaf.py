@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
+from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.block_index import BlockSource, held_tensors
 from workbench.dump.container_source import open_dump
+from workbench.dump.device_npy import DeviceNpySource
 from workbench.dump.exception import read_exception, read_failed_core
 from workbench.dump.ge_names import GeName, recognize
 from workbench.dump.ge_statistic import read_ge_statistics
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 TABLE = "statistic.csv"
 _EXTRAS = (FILE_NAME, TABLE)
+_HOST_WORDS = frozenset(("DefaultFormat", "ND", "NCHW"))
 _MAX_LIST = 64 << 20
 _MAX_JSON = 1 << 20
 _OLDEST = re.compile(r".+_shape_[\d_]+.*\.bin", re.ASCII)
@@ -142,7 +145,7 @@ class _LeafReader:
             word = full.rsplit(".", 2)[-2]  # only the CPU writer capitalises it
             on_cpu = word[0].isupper() and not word.isupper()
             self.found.info["writer"] = "cpu" if on_cpu else "ascend"
-        self.add(parts, path, NpySource(path))
+        self.add(parts, path, npy_source(path, parts))
 
     def _unmapped(self, name: str) -> None:
         detail = f"not in {FILE_NAME}"
@@ -259,6 +262,19 @@ class _LeafReader:
             found = Overflow(path, record, op_name, self.leaf.rank, self.leaf.iteration)
             self.found.overflows.append(found)
             self.found.notes.append(Note("overflow", op_name or Path(path).name, _says(record)))
+
+
+def npy_source(path: str, parts: NameParts) -> Source:
+    """Source of an npy file: what lies on the device is given as the host has it, where that is known."""
+    if parts.format in _HOST_WORDS:
+        return NpySource(path)
+    try:
+        word = read_format(parts.format)
+    except FormatError:
+        return NpySource(path)
+    return (
+        DeviceNpySource(path, word, parts.dtype) if FORMATS[word.name].device else NpySource(path)
+    )
 
 
 def _says(record: OverflowRecord) -> str:

@@ -26,6 +26,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.choice import Choice, kernel_type
 from workbench.dump.constants import constants_of
+from workbench.dump.device_layout import lie_of
 from workbench.dump.kernel_arguments import kernel_arguments
 from workbench.dump.mapping import is_too_long
 from workbench.dump.names import NameParts, format_name
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.plan import DumpPlan
+    from workbench.dump.device_layout import Lie
     from workbench.graph.nodes import Graph, Op
 
 VERSION = "2.6.0"
@@ -99,6 +101,14 @@ class Content(NamedTuple):
     nbytes: int = 0
     array: NDArray[Any] | None = None
 
+    def laid(self, lie: Lie) -> Content:
+        """Return it as it lies on the device; raises FormatError if it cannot lie so."""
+        there, size = self.spec._replace(shape=lie.shape), self.spec.size
+        if not lie.is_cut or lie.held or there.size is None or not size:
+            return self
+        array = None if self.array is None else lie.laid(self.array)
+        return Content(there, self.nbytes // size * there.size, array)
+
 
 class Sink(Protocol):
     """Where a tree goes to; paths are relative to its root, with slashes."""
@@ -133,7 +143,7 @@ class Sink(Protocol):
         ...
 
     def tensor(self, path: str, content: Content, stored: TensorSpec) -> None:
-        """Take an npy file of the stored dtype and shape."""
+        """Take an npy file of the stored dtype whose header says the stored shape."""
         ...
 
     def skip(self, key: TensorKey, reason: str) -> None:
@@ -279,12 +289,13 @@ class Tree:
         content = self._sink.content(record)
         if content is not None and content.spec.size == 0:
             return "the tensor is empty"
-        dtype = label.dtype or (content.spec.dtype if content is not None else "")
+        form, dtype = label.format, label.dtype
+        if content is not None:
+            dtype = dtype or content.spec.dtype
+            form, content = self._laid(record, content)
         stream = 0 if key.op_type == PARAMETER else record.stream_id
         stamp = record.timestamp_us or self._clock.tick()
-        parts = NameParts(
-            key.op_type, key.op_name, 0, stream, stamp, key.io, key.slot, label.format, dtype
-        )
+        parts = NameParts(key.op_type, key.op_name, 0, stream, stamp, key.io, key.slot, form, dtype)
         if content is None and self._plan.saved == "tensor":
             return ""
         sample = content if content is None else self._sampled(content)
@@ -303,6 +314,14 @@ class Tree:
             return content
         array = None if content.array is None else content.array.reshape(-1)[:keep]
         return Content(content.spec._replace(shape=(keep,)), content.nbytes // size * keep, array)
+
+    def _laid(self, record: TensorRecord, content: Content) -> tuple[str, Content]:
+        """Return the format in which a tensor is dumped, and the tensor in it."""
+        label, spec, op = record.label, content.spec, self._ops.get(record.key.op_name)
+        host_format = self._plan.host_format or self._device != "Ascend"
+        lie = lie_of(record.key, label, spec, op, host_format=host_format)
+        named = lie.held or (lie.is_cut and lie.shape is not None)
+        return (lie.format if named else "DefaultFormat"), content.laid(lie)
 
     def _statistic(
         self,

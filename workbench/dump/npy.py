@@ -204,9 +204,14 @@ def npy_header(dtype_name: str, shape: tuple[int, ...]) -> bytes:
     return MAGIC + version + length.to_bytes(width, "little") + body
 
 
-def write_npy(file: BinaryIO, array: NDArray[Any], dtype_name: str) -> None:
-    """Write ``array`` in C order as elements of ``dtype_name``, converted if it differs."""
-    header = npy_header(dtype_name, array.shape)
+def write_npy(
+    file: BinaryIO, array: NDArray[Any], dtype_name: str, shape: tuple[int, ...] | None = None
+) -> None:
+    """Write ``array`` in C order as elements of ``dtype_name``, converted if it differs.
+
+    ``shape`` is what the header says, if that is not the array's own.
+    """
+    header = npy_header(dtype_name, array.shape if shape is None else shape)
     data = np.ascontiguousarray(array, dtype=dtype(dtype_name).storage.newbyteorder("<"))
     file.write(header)
     file.write(data.reshape(-1).view(np.uint8).data)

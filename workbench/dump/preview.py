@@ -291,7 +291,7 @@ class Counter:
         self._add(path, sum(len(line.encode()) for line in lines), bound=self._wide)
 
     def tensor(self, path: str, content: Content, stored: TensorSpec) -> None:
-        size = stored_bytes(stored.dtype, stored.size)
+        size = stored_bytes(stored.dtype, content.spec.size)
         if size is not None and stored.shape is not None:
             size += len(npy_header(stored.dtype, stored.shape))
         self._add(path, size)

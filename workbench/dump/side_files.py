@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.dump.block_index import BlockSource
+from workbench.dump.device_layout import groups_of
+from workbench.dump.device_npy import DeviceNpySource
 from workbench.dump.names import sanitize
 from workbench.dump.tree import Note
 from workbench.ir.detect import read_graph
@@ -19,6 +21,7 @@ from workbench.ir.ms_text import read_ms_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from workbench.core.tensors import Source
     from workbench.dump.leaf import Found
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
@@ -119,18 +122,26 @@ class Side:
                 self._add((rank, graph_id), graph)
 
     def settle_formats(self) -> None:
-        """Tell containers in a device format which host format their graph states."""
+        """Tell data in a device format which host format and shape their graph states."""
         tables: dict[tuple[int, int], dict[str, Op]] = {}
         for record in self.found.records if self.graphs else ():
             source, key = record.source, record.key
             place = key.rank, key.graph_id
-            if place not in self.graphs or not isinstance(source, BlockSource) or not source.is_cut:
+            if place not in self.graphs or not _is_cut(source):
                 continue
             if place not in tables:
                 tables[place] = {sanitize(op.name): op for op in self.graphs[place].ops}
             op = tables[place].get(key.op_name)
             specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
             spec = specs[key.slot] if key.slot < len(specs) else None
-            if spec is not None:
+            if isinstance(source, DeviceNpySource) and op is not None and spec is not None:
+                source.settle(spec, groups_of(op))
+            elif isinstance(source, BlockSource) and spec is not None:
                 with suppress(FormatError):  # a file that is gone says so when it is compared
                     record.label = source.prefer(spec.format)
+
+
+def _is_cut(source: Source | None) -> bool:
+    return isinstance(source, DeviceNpySource) or (
+        isinstance(source, BlockSource) and source.is_cut
+    )

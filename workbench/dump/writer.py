@@ -206,9 +206,9 @@ class _Disk:
         self.text(path, "".join(lines))
 
     def tensor(self, path: str, content: Content, stored: TensorSpec) -> None:
-        array = content.array
-        if array is not None:
-            self._whole(self.root / path, lambda file: write_npy(file, array, stored.dtype))
+        array, dtype, shape = content.array, stored.dtype, stored.shape
+        if array is not None and shape is not None:
+            self._whole(self.root / path, lambda file: write_npy(file, array, dtype, shape))
 
     def container(
         self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
