@@ -178,7 +178,7 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         noise_floor=event.own_floor,
         evidence=tuple(_evidence(flow, group)),
         advice=_ADVICE[first.kind],
-        source=op.frame if op is not None else None,
+        source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
         order=event.order,
     )
 
@@ -269,16 +269,17 @@ def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
             texts = list(format_differences(op, golden))
             if texts:
                 count += 1
-                first = first or (rank, graph_id, op, texts[0])
+                first = first or (rank, graph_id, t, texts[0])
     if first is None:
         return
-    _, graph_id, op, text = first
+    rank, graph_id, t, text = first
+    op = flow.pairing.alignments[rank, graph_id].target.graph.ops[t]
     errors = [r.error for r in rows if r.error is not None and math.isfinite(r.error)]
     evidence = (text, f"{count} operators compute in another number format",
                 f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}")  # fmt: skip
     yield Finding(
         "precision", op.name, op.op_type, graph_id, 0, "output", 0, _CERTAINTY["precision"], None,
-        None, None, evidence, _ADVICE["precision"], op.frame,
+        None, None, evidence, _ADVICE["precision"], flow.pairing.frame((rank, graph_id), t),
     )  # fmt: skip
 
 
@@ -296,7 +297,7 @@ def _settings(flow: Flow) -> Iterator[Finding]:
                 yield Finding(
                     "info", op.name, op.op_type, graph_id, 0, "output", 0, _CERTAINTY["info"], None,
                     None, None, (*(d.text for d in differences), _seen(flow, rank, graph_id, t)),
-                    _ADVICE["info"], op.frame,
+                    _ADVICE["info"], flow.pairing.frame((rank, graph_id), t),
                 )  # fmt: skip
 
 

@@ -115,8 +115,9 @@ def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:
 
 def _source(flow: Flow, item: Measured) -> SourceFrame | None:
     run = item.pair.run
-    op = flow.pairing.target.operator(run) if run is not None else None
-    return op.frame if op is not None else None
+    if run is None:
+        return None
+    return flow.pairing.frame((run.block.rank, run.block.graph_id), run.op)
 
 
 def _spec(record: TensorRecord) -> TensorSpec:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from workbench.compare.binding import Binding, Block, OpRun
     from workbench.core.tensors import TensorRecord
     from workbench.dump.tree import Note, Skipped
+    from workbench.graph.nodes import SourceFrame
 
 
 @dataclass(slots=True)
@@ -63,6 +64,17 @@ class Pairing:
     claimed: dict[str, set[int]] = field(
         default_factory=lambda: {"target": set[int](), "golden": set[int]()}
     )
+
+    def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
+        """Source line of an operator of the target by (rank, graph id) and number.
+
+        Where the target's graph tells none, as GE's never does, it is that of the golden's partner.
+        """
+        graph, found = self.target.graphs.get(place), self.alignments.get(place)
+        own = graph.ops[number].frame if graph is not None and number >= 0 else None
+        if own is not None or found is None or number not in found.partner:
+            return own
+        return found.golden.graph.ops[found.partner[number]].frame
 
     def add(self, pair: Pair) -> None:
         """Take a pair, unless one of its records is spoken for already."""
