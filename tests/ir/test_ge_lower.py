@@ -72,6 +72,30 @@ def test_feeds_may_come_from_one_iterator():
     assert "Data" not in {op.op_type for op in graph.ops}
 
 
+def test_weights_may_be_operators_that_state_no_values():
+    graph = ge_graph_of(graph_of(op_of(Param(0), Param(1))), weights="Variable")
+    assert kinds(graph)[:2] == [("x", "Data"), ("w", "Variable")]
+    assert "value" not in graph.ops[1].attrs
+    assert graph.ops[2].inputs == (Value(0), Value(1))
+
+
+def test_what_an_operator_does_not_state_may_be_laid_out():
+    def lay(op, io, slot, spec):
+        seen.append((op.name if op else None, io, slot))
+        return spec._replace(format="NCHW"), spec._replace(format="NC1HWC0", shape=(1, 1, 2, 3, 16))
+
+    seen = []
+    stated = op_of(Value(0), name="stated", device_inputs=(H,), device_outputs=(H,))
+    graph = ge_graph_of(graph_of(op_of(Param(0), Param(1), name="open"), stated), lay=lay)
+    opened, kept = graph.op("open"), graph.op("stated")
+    assert opened.device_outputs == (TensorSpec("float32", (1, 1, 2, 3, 16), "NC1HWC0"),)
+    assert opened.outputs == (TensorSpec("float32", (2, 3), "NCHW"),)
+    assert kept.device_inputs == kept.device_outputs == (H,)
+    assert ("open", "input", 1) in seen
+    assert ("stated", "input", 0) not in seen
+    assert (None, "input", 0) in seen  # of the results
+
+
 def test_a_graph_without_feeds_needs_no_iterator():
     graph = Graph("g", (Parameter("w", F, True),), (op_of(Param(0)),))
     assert ITERATOR not in {op.op_type for op in ge_graph_of(graph, iterator=True).ops}

@@ -86,6 +86,7 @@ def find_computational_graph(
     operator: str = "",
     *,
     folders: Collection[str] = (),
+    whole: bool = False,
 ) -> FoundGraph:
     """Find the graph whose dump data are to be compared.
 
@@ -97,6 +98,8 @@ def find_computational_graph(
         Name of an operator of the model; without it the word ``Iterator`` decides.
     folders
         Names of the folders with dump data; a graph without one does not count if another has one.
+    whole
+        Whether a part of a name is none.
 
     Raises
     ------
@@ -107,13 +110,18 @@ def find_computational_graph(
     word = operator or KEYWORD
     hits = [found for path in files if (found := _search(path, word)) is not None]
     exact = [hit for hit in hits if hit.exact]
-    if operator and exact:
+    if whole or (operator and exact):
         hits = exact
     if not hits:
         hint = "check its spelling" if operator else "name an operator of the model instead"
         message = f"{where}: one of {_count(files)} must hold {word!r}, got none; {hint}"
         raise FormatError(message)
     return _chosen(hits, files, word, folders)
+
+
+def has_iterator(path: str | Path) -> bool:
+    """Whether a graph file has the word by which the computational graph is found."""
+    return _search(Path(path), KEYWORD) is not None
 
 
 class _Hit(NamedTuple):

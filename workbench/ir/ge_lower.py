@@ -21,9 +21,12 @@ from workbench.ir.ge_graph import model_graph
 from workbench.ir.ge_scalars import single
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from workbench.core.tensors import Io
     from workbench.graph.nodes import Graph, Op, Operand
+
+    Lay = Callable[[Op | None, Io, int, TensorSpec], tuple[TensorSpec, TensorSpec]]
 
 ITERATOR = "IteratorGetNext"
 """Operator that feeds a training graph of TensorFlow; by it the computational graph is found."""
@@ -31,15 +34,34 @@ ITERATOR = "IteratorGetNext"
 _UNCONNECTED = {"shape": (), "layout": "FORMAT_RESERVED"}
 
 
-def ge_graph_of(graph: Graph, *, iterator: bool = False) -> Graph:
-    """Return a graph as one of GE; with ``iterator`` its feeds come from one ``IteratorGetNext``."""
-    return cast("Graph", model_graph(lowered(graph, iterator=iterator)))
+def as_it_is(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+    """Return a tensor's spec for the graph and for the device: both as stated."""
+    return spec, spec
 
 
-def lowered(graph: Graph, *, iterator: bool = False) -> dict[str, Any]:
-    """Fields of the ``ModelDef`` of a graph and its subgraphs."""
-    graphs = [_Lowering(graph, iterator).fields()]
-    graphs += [_Lowering(sub, False).fields() for sub in graph.subgraphs]
+def ge_graph_of(
+    graph: Graph, *, iterator: bool = False, weights: str = "Const", lay: Lay = as_it_is
+) -> Graph:
+    """Return a graph as one of GE.
+
+    Parameters
+    ----------
+    iterator : bool
+        Whether all feeds come from one ``IteratorGetNext``, as in TensorFlow's training.
+    weights : str
+        Type of the operators that hold weights; only a ``Const`` states their values.
+    lay : callable (operator, "input" or "output", slot, spec) -> (spec, spec)
+        Says how tensors lie in the graph and on the device, where the operator does not.
+    """
+    return cast("Graph", model_graph(lowered(graph, iterator=iterator, weights=weights, lay=lay)))
+
+
+def lowered(
+    graph: Graph, *, iterator: bool = False, weights: str = "Const", lay: Lay = as_it_is
+) -> dict[str, Any]:
+    """Fields of the ``ModelDef`` of a graph and its subgraphs; see `ge_graph_of`."""
+    graphs = [_Lowering(graph, iterator, weights, lay).fields()]
+    graphs += [_Lowering(sub, False, weights, lay).fields() for sub in graph.subgraphs]
     return {"graph": tuple(graphs)}
 
 
@@ -53,8 +75,8 @@ class _Made(NamedTuple):
 class _Lowering:
     """One graph while its operators are listed."""
 
-    def __init__(self, graph: Graph, iterator: bool) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, iterator: bool, weights: str, lay: Lay) -> None:
+        self.graph, self.weights, self.lay = graph, weights, lay
         self.ops: list[dict[str, Any]] = []
         self.names: set[str] = set()
         self.parameters = self._feed(iterator)
@@ -85,10 +107,11 @@ class _Lowering:
                 slot += 1
                 continue
             name = parameter.name or f"arg_{number}"
-            if parameter.is_weight:
+            if parameter.is_weight and self.weights == "Const":
                 made.append(self._constant(name, parameter.spec, parameter.default))
             else:
-                name = self._add(name, "Data", (), (parameter.spec,))
+                kind = self.weights if parameter.is_weight else "Data"
+                name = self._add(name, kind, (), (parameter.spec,))
                 made.append(_Made(f"{name}:0", parameter.spec))
         return made
 
@@ -156,21 +179,32 @@ class _Lowering:
         name = self._own(name)
         attrs = attrs if attrs is not None else _attrs(op.attrs if op else {})
         refs = tuple(o.name for o in op.inputs if isinstance(o, GraphRef)) if op else ()
-        hosts, results = [one.spec for one in made], tuple(outputs)
-        on_device = op.device_outputs if op and len(op.device_outputs) == len(results) else results
-        pairs = zip(made, hosts, devices or hosts, strict=True)
+        read = self._laid(op, "input", [one.spec for one in made], devices)
+        given = self._laid(op, "output", outputs, op.device_outputs if op else ())
         fields = {
             "name": name,
             "type": kind,
             "input": tuple(one.edge for one in made),
             "attr": attrs,
             "id": len(self.ops),
-            "input_desc": tuple(_desc(h, d) if one.edge else _UNCONNECTED for one, h, d in pairs),
-            "output_desc": tuple(_desc(h, d) for h, d in zip(results, on_device, strict=True)),
+            "input_desc": tuple(
+                _desc(*specs) if one.edge else _UNCONNECTED
+                for one, specs in zip(made, read, strict=True)
+            ),
+            "output_desc": tuple(_desc(*specs) for specs in given),
             "subgraph_name": refs,
         }
         self.ops.append({key: value for key, value in fields.items() if value})
         return name
+
+    def _laid(
+        self, op: Op | None, io: Io, hosts: Iterable[TensorSpec], devices: tuple[TensorSpec, ...]
+    ) -> list[tuple[TensorSpec, TensorSpec]]:
+        """Tensors as they lie in the graph and on the device, which the operator may state."""
+        there = list(hosts)
+        if there and len(devices) == len(there):
+            return list(zip(there, devices, strict=True))
+        return [self.lay(op, io, slot, spec) for slot, spec in enumerate(there)]
 
     def _own(self, name: str) -> str:
         own, number = name, 0
