@@ -260,3 +260,34 @@ def test_a_tree_of_too_many_folders_is_refused(tmp_path, monkeypatch):
     make(tmp_path, "rank_0/Net/0/0", NPY)
     with pytest.raises(FormatError, match="point nearer"):
         survey(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["graphs", "graphs/pid_7_deviceid_0", "graphs/extra-info/graph/7_0", "pid_7_deviceid_0"],
+)
+def test_graph_files_are_found_wherever_the_environment_put_them(tmp_path, folder):
+    make(tmp_path, f"{TIME}/1/net/11/4", GE)
+    files = [f"ge_proto_0000000{n}_Build.txt" for n in (0, 1)]
+    for name in (*files, "ge_onnx_00000000_Build.pbtxt"):
+        home = make(tmp_path, folder, name)
+    found = survey(tmp_path)
+    assert found.graph_files == [f"{home}/{name}" for name in files]
+    assert (found.layout, len(found.leaves)) == ("ge", 1)
+
+
+def test_graph_files_of_the_graph_engine_alone_make_no_dump_of_mindspore(tmp_path):
+    make(tmp_path, "graphs/pid_7_deviceid_0", "ge_proto_00000000_Build.txt")
+    with pytest.raises(FormatError, match="dump must have one of the layouts"):
+        survey(tmp_path)
+    make(tmp_path, "graphs", "ms_output_trace_code_graph_0.ir")
+    assert survey(tmp_path).layout == "mindspore"
+
+
+def test_folders_of_graphs_are_counted_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("workbench.dump.survey.MAX_FOLDERS", 6)
+    make(tmp_path, f"{TIME}/1", GE)
+    for number in range(4):
+        make(tmp_path, f"graphs/{number}", "ge_proto_00000000_Build.txt")
+    with pytest.raises(FormatError, match="at most 6 folders"):
+        survey(tmp_path)

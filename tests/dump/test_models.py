@@ -112,3 +112,77 @@ def test_a_graph_that_cannot_be_read_is_a_note(tmp_path):
     found = load(tmp_path)
     assert [note.kind for note in found.notes] == ["graph"]
     assert found.graphs == {}
+
+
+OLD, NEW = "20240101000000", "20240102000000"
+
+
+@pytest.fixture
+def sessions(tmp_path):
+    """The network in one timestamp folder, in another one a model with more files."""
+    dump(tmp_path, network()[:2], f"{NEW}/0/{NET}/11/0", start=10**15)
+    dump(tmp_path, network(), f"{OLD}/0/{INIT}/3/0")
+    return tmp_path
+
+
+def graph_of(tree, name, **more):
+    (tree / f"ge_proto_0_{name}_Build.txt").write_text(graph_text(name, **more))
+
+
+def test_a_session_without_the_network_is_left_out(sessions):
+    graph_of(sessions, NET, iterator=True)
+    graph_of(sessions, INIT)
+    found = load(sessions)
+    assert nets(found) == {(NET, 0)}
+    assert {(s.reason, s.name.split("/")[0]) for s in found.skipped} == {("other-model", INIT)}
+    name, detail = told(found)
+    assert name == NET
+    assert f"timestamp folder {OLD} has only {INIT}" in detail
+
+
+@pytest.mark.parametrize("known", [(), (NET,), (INIT,), (NET, INIT)])
+def test_a_session_is_kept_where_no_graph_tells_that_it_lacks_the_network(sessions, known):
+    for name in known:
+        graph_of(sessions, name, iterator=known == (NET,))
+    assert {net for net, _ in nets(load(sessions))} == {NET, INIT}
+
+
+def test_two_sessions_that_both_have_an_iterator_are_two_runs(sessions):
+    for name in (NET, INIT):
+        graph_of(sessions, name, iterator=True)
+    assert {net for net, _ in nets(load(sessions))} == {NET, INIT}
+
+
+def test_sessions_of_other_devices_are_not_disturbed(sessions):
+    dump(sessions, network()[:1], f"{OLD}/1/ge_default_1_11/4/0")
+    for name in (NET, INIT, "ge_default_1_11"):
+        graph_of(sessions, name, iterator=name == NET)
+    assert nets(load(sessions)) == {(NET, 0), ("ge_default_1_11", 0)}
+
+
+def test_a_model_that_is_named_leaves_other_sessions_out(sessions):
+    found = load(sessions, model=INIT)
+    assert nets(found) == {(INIT, 0)}
+    assert {s.name.split("/")[0] for s in found.skipped} == {NET}
+    assert f"timestamp folder {NEW} has only {NET}" in told(found)[1]
+
+
+def test_a_model_is_taken_by_an_operator_of_its_graph(tree):
+    graph_of(tree, NET)
+    (tree / f"ge_proto_1_{INIT}_Build.txt").write_text(
+        graph_text(INIT).replace("layer1/Relu", "save/Relu")
+    )
+    assert {net for net, _ in nets(load(tree, model="save/Relu"))} == {INIT}
+    found = load(tree, model="layer1/Relu")
+    assert {net for net, _ in nets(found)} == {NET}
+    assert f"ge_proto_0_{NET}_Build.txt, the only one" in told(found)[1]
+    with pytest.raises(FormatError, match="or an operator of one, got 'layer1'"):
+        load(tree, model="layer1")
+
+
+def test_without_graphs_an_operator_is_known_by_its_files(tree):
+    found = load(tree, model="loss/Tanh")
+    assert {net for net, _ in nets(found)} == {NET}
+    assert "only model with files of operator 'loss/Tanh'" in told(found)[1]
+    with pytest.raises(FormatError, match=f"got 'layer1/Relu', which .*{INIT}.*{NET}.* have"):
+        load(tree, model="layer1/Relu")

@@ -51,12 +51,12 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     graph : path, optional
         A graph file to use instead of the tree's own.
     model : str, optional
-        Folder of the model to read, where there are several.
+        Folder of the model to read where there are several, or an operator that it has.
 
     Raises
     ------
     FormatError
-        ``path`` is not one dump, ``graph`` cannot be read, or no model is called ``model``.
+        ``path`` is not one dump, ``graph`` cannot be read, or there is no such ``model``.
     """
     tree = survey(Path(path))
     nets = {leaf.net_name for leaf in tree.leaves}

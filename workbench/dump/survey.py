@@ -28,6 +28,9 @@ _MAX_DEPTH = 12
 _ENOUGH = 64
 """Names from which the kind of a folder is known."""
 
+_GRAPH_DEPTH = 3
+"""Folders below one for graphs: ``extra-info/graph/{pid}_{device}`` at most."""
+
 _TABLE = "statistic.csv"
 _RANK = re.compile(LEVELS["rank"], re.ASCII)
 
@@ -124,17 +127,11 @@ class _Walk:
         self.acl_forms: list[str] = []
         self.unreadable: list[tuple[str, str]] = []
         waiting: list[tuple[str, tuple[str, ...]]] = [(str(root), ())]
-        count = 0
+        self._root, self._count = str(root), 0
         while waiting:
-            count += 1
-            if count > MAX_FOLDERS:
-                limit = f"at most {MAX_FOLDERS} folders"
-                raise FormatError(
-                    f"dump must have {limit}, got more in {str(root)!r}; point nearer"
-                )
             path, below = waiting.pop()
             try:
-                names, folders = _listing(path)
+                names, folders = self._list(path)
             except OSError as error:
                 if not below:
                     message = f"dump must be a readable folder, got {path!r} ({error.strerror})"
@@ -149,6 +146,13 @@ class _Walk:
                     if name not in AUXILIARY
                 ]
 
+    def _list(self, path: str) -> tuple[list[str], list[str]]:
+        self._count += 1
+        if self._count > MAX_FOLDERS:
+            limit = f"at most {MAX_FOLDERS} folders"
+            raise FormatError(f"dump must have {limit}, got more in {self._root!r}; point nearer")
+        return _listing(path)
+
     def _take(
         self, path: str, below: tuple[str, ...], names: list[str], folders: list[str]
     ) -> None:
@@ -160,13 +164,24 @@ class _Walk:
         if below and _RANK.fullmatch(below[-1]):
             self.homes.add(below)
         for name in AUXILIARY.intersection(folders):
-            self.homes.add(below)
-            try:
-                inside, _ = _listing(f"{path}/{name}")
-            except OSError as error:
-                self.unreadable.append(("/".join((*below, name)), str(error.strerror)))
-                continue
-            self.graph_files += [f"{path}/{name}/{one}" for one in inside if _is_graph(one)]
+            depth = _GRAPH_DEPTH if name == "graphs" else 0
+            if not self._take_graphs(f"{path}/{name}", (*below, name), depth) or not depth:
+                self.homes.add(below)
+
+    def _take_graphs(self, path: str, below: tuple[str, ...], depth: int) -> bool:
+        """Take graph files in a folder and below; whether the graph engine alone wrote there."""
+        try:
+            names, folders = self._list(path)
+        except OSError as error:
+            self.unreadable.append(("/".join(below), str(error.strerror)))
+            return False
+        self.graph_files += [f"{path}/{name}" for name in names if _is_graph(name)]
+        own = [name.startswith("ge_") for name in names]
+        own += [
+            self._take_graphs(f"{path}/{name}", (*below, name), depth - 1)
+            for name in (folders if depth else ())
+        ]
+        return bool(own) and all(own)
 
 
 def _is_graph(name: str) -> bool:
