@@ -230,6 +230,9 @@ def test_notes_follow_the_settings():
     assert "record" not in notes(form(run={"enable_exception_dump": 0}))
     graph = {"DUMP_GE_GRAPH": "2"}
     assert "graph files lie in the working folder" in notes(form(), env=graph)
+    assert "the graph that runs lies in the working folder" in notes(form())
+    assert "the working folder" not in notes(form(enable_dump=False))
+    assert "graph files lie in /w /" in notes(form(), env=graph | {"ASCEND_WORK_PATH": "/w"}) + " /"
     there = notes(form(), env=graph | {"DUMP_GRAPH_PATH": "/home/dumpgraph"})
     assert "/home/dumpgraph/pid_{pid}_deviceid_{device} (older versions: {pid}_{device})" in there
     there = notes(form(), env=graph | {"NPU_COLLECT_PATH": "/c", "DUMP_GRAPH_PATH": "/g"})

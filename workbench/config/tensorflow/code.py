@@ -86,16 +86,17 @@ def notes(form: TensorFlowForm, context: Context) -> Iterator[str]:
 
 
 def _graphs(form: TensorFlowForm, context: Context) -> Iterator[str]:
-    if not variable(form, context, "DUMP_GE_GRAPH"):
+    asked = variable(form, context, "DUMP_GE_GRAPH")
+    if not asked and not dumps(form):
         return
     collect = context.variable("NPU_COLLECT_PATH")
-    root = variable(form, context, "DUMP_GRAPH_PATH") or context.variable("ASCEND_WORK_PATH")
-    folder = "the working folder"
+    root = variable(form, context, "DUMP_GRAPH_PATH")
+    folder = context.variable("ASCEND_WORK_PATH") or "the working folder"
     if collect:
         folder = f"{collect}/extra-info/graph/{{pid}}_{{device}}"
     elif root:
         folder = f"{root}/pid_{{pid}}_deviceid_{{device}} (older versions: {{pid}}_{{device}})"
-    yield f"graph files lie in {folder}"
+    yield f"{'graph files lie' if asked else 'the graph that runs lies'} in {folder}"
 
 
 def _exceptions(form: TensorFlowForm, context: Context) -> Iterator[str]:
