@@ -143,9 +143,12 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
     simulate(load_graph("lenet"), None, asked, tmp_path, surface=surface, device="a2", seed=1)
     written = files(tmp_path)
     assert sorted(foreseen.names) == sorted(written)
-    assert all(name.endswith(".csv") for name in written)
+    tables = {name for name in written if not name.startswith("graphs/")}
+    assert all(name.endswith(".csv") for name in tables)
     assert all(written[e.path] <= e.size < 2 * written[e.path] for e in foreseen.forecast.files)
-    assert foreseen.to_dict()["statistic_rows"] == 56 - len(load_graph("lenet").parameters)
+    beside = 15 if surface == "tensorflow" else 0  # two operators and three, three tensors each
+    rows = 56 - len(load_graph("lenet").parameters) + beside
+    assert foreseen.to_dict()["statistic_rows"] == rows
     assert foreseen.doubts == ("bytes of statistics depend on the values: they are an upper bound",)
 
 
@@ -302,7 +305,7 @@ def test_the_device_and_rank_of_the_context_are_in_the_tree():
     context = Context(device=2, rank=5, env={"WORLD_SIZE": "8"})
     plan = DumpPlan("/d", devices=(2,), files="bin")
     found = plan_of("torchair", plan, load_graph("mlp"), context=context)
-    assert found.folders[0].path.startswith("worldsize8_global_rank5/20231114221320/2/")
+    assert found.folders[-1].path.startswith("worldsize8_global_rank5/20231114221320/2/")
     tree = preview(form("mindspore-o0o1", support_device=[2]), "mlp", context=context)
     assert {name.partition("/")[0] for name in tree.names} == {"rank_5"}
 

@@ -1,5 +1,7 @@
 """Every tree there is: written, recognised, read back to the tensors of the run, converted, compared."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,11 @@ TREES = {
     ("torchair", ()): ("torchair", True),
     ("acl", ()): ("ge", True),
 }
+BESIDE = {
+    "tensorflow": {"ge_default_20231114221220_1": 2, "ge_default_20231114221420_11": 3},
+}
+"""Surface → models beside the network and how many operators they have."""
+
 NAMES = [f"{surface}{'-'.join(('', *(str(v) for _, v in change)))}" for surface, change in TREES]
 
 
@@ -61,9 +68,11 @@ def test_a_tree_is_recognised_by_its_content(tree):
 
 
 def test_what_is_read_back_are_the_tensors_of_the_run(tree, truth):
-    root, _, _ = tree
+    root, config, _ = tree
     dump = wb.load(root)
-    assert dump.skipped == ()
+    assert {s.reason for s in dump.skipped} <= {"other-model"}
+    beside = Counter(skipped.name.split("/")[0] for skipped in dump.skipped)
+    assert beside == BESIDE.get(config.surface.name, {})
     found = {
         key_of(r.key.op_name, r.key.io, r.key.slot): r
         for r in dump.records
@@ -77,12 +86,15 @@ def test_what_is_read_back_are_the_tensors_of_the_run(tree, truth):
 
 
 def test_the_tree_agrees_with_itself_and_the_ledger_adds_up(tree):
-    root, _, _ = tree
+    root, config, _ = tree
     comparison = wb.compare(root, root)
     cover = comparison.coverage
     assert comparison.verdict == "pass"
     assert comparison.findings == ()
-    assert cover.matched == comparison.result.target.tensors == comparison.result.golden.tensors
+    skipped = sum(BESIDE.get(config.surface.name, {}).values())
+    assert sum(cover.skipped.values()) == 2 * skipped
+    for side in (comparison.result.target, comparison.result.golden):
+        assert cover.matched + skipped == side.tensors
 
 
 def test_the_planted_defect_is_found_against_the_reference(tree):
@@ -96,11 +108,13 @@ def test_the_planted_defect_is_found_against_the_reference(tree):
 
 
 def test_containers_are_converted_to_the_tensors_of_the_run(tree, truth, tmp_path):
-    root, _, (_, containers) = tree
+    root, config, (_, containers) = tree
     if not containers:
         pytest.skip("npy files need no conversion")
     convert(root, tmp_path / "out", format="NCHW")
-    written = list((tmp_path / "out").rglob("*.npy"))
+    beside = BESIDE.get(config.surface.name, {}).keys()
+    npy = (tmp_path / "out").rglob("*.npy")
+    written = [path for path in npy if beside.isdisjoint(path.parts)]
     images = {key: array for key, array in truth.items() if array.ndim == 4}
     assert len(written) == len(truth)
     for (name, io, slot), array in images.items():

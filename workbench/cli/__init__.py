@@ -17,7 +17,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
     os.environ.setdefault(_name, "1")
 
-from workbench.cli.config import VERSION  # noqa: E402 - after the environment is set
+from workbench.cli.config import VERSION, variables  # noqa: E402 - after the environment is set
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
 
@@ -39,6 +39,8 @@ app = typer.Typer(
 
 app.add_typer(config_app, name="config")
 
+_BY = "its folder, or an operator of it."
+
 
 @app.command()
 def compare(
@@ -52,6 +54,15 @@ def compare(
     ] = "",
     target_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the target.")] = "",
     golden_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the golden.")] = "",
+    target_model: Annotated[
+        str,
+        typer.Option(
+            "--target-model", "--model", metavar="NAME", help=f"Model of the target: {_BY}"
+        ),
+    ] = "",
+    golden_model: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Model of the golden: {_BY}")
+    ] = "",
     rank: Annotated[str, typer.Option(metavar="T[:G]", help="Rank on both sides.")] = "",
     iteration: Annotated[str, typer.Option(metavar="N[:M]", help="Iteration on both sides.")] = "",
     profile: Annotated[str, typer.Option(metavar="NAME", help="Rule of the verdicts.")] = "",
@@ -61,6 +72,7 @@ def compare(
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
     options |= {"golden_graph": golden_graph, "profile": profile}
+    options |= {"target_model": target_model, "golden_model": golden_model}
     comparison = run(
         target,
         golden,
@@ -134,6 +146,11 @@ def _summary(comparison: Comparison) -> str:
         if finding.source is not None:
             lines.append(f"     {finding.source}")
         lines += [f"     {evidence}" for evidence in finding.evidence]
+    lines += [
+        f"{anomaly.side} model {anomaly.op_name}: {anomaly.detail}"
+        for anomaly in comparison.anomalies
+        if anomaly.kind == "model"
+    ]
     if comparison.anomalies:
         lines.append(f"{len(comparison.anomalies)} anomalies: {_kinds(comparison)}")
     return "\n".join([*lines, f"{comparison.verdict}: {comparison.sentence}"])
@@ -172,12 +189,13 @@ def inspect(
     at: Annotated[
         str, typer.Option(metavar="FILE:LINE", help="Operators and files of one source line.")
     ] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help=f"Model to read: {_BY}")] = "",
 ) -> int:
     """Say what a dump tree holds, what is odd about it, and what came from a source line."""
     from workbench.dump.reader import load
     from workbench.pipeline.inspect import inspect_dump
 
-    info = inspect_dump(load(dump), at or None)
+    info = inspect_dump(load(dump, model=model or None), at or None)
     if json:
         from json import dumps
 
@@ -200,6 +218,8 @@ def _inspection(info: dict[str, Any]) -> str:
         )
     counts: dict[str, int] = {}
     for anomaly in info["anomalies"]:
+        if anomaly["kind"] == "model":
+            lines.append(f"model {anomaly['op_name']}: {anomaly['detail']}")
         counts[anomaly["kind"]] = counts.get(anomaly["kind"], 0) + 1
     lines += [f"{count} {kind}" for kind, count in {**info["skipped"], **counts}.items()]
     if "at" in info:
@@ -227,6 +247,12 @@ def simulate(
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
     target_version: VERSION = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Variable of the run: DUMP_GE_GRAPH for graph files."
+        ),
+    ] = None,
 ) -> int:
     """Run a graph on the NumPy reference or a simulated NPU and write its dump tree."""
     from workbench.graph.models import load_graph
@@ -244,6 +270,7 @@ def simulate(
         iterations=iterations,
         precision_mode=precision_mode or None,
         version=target_version,
+        env=variables(env),
     )
     typer.echo(str(tree))
     return AGREE

@@ -167,16 +167,21 @@ def _context(version: str, here: bool, env: Sequence[str] | None) -> Context:
     """Return what to judge by: this process's environment with the variables of ``--env``."""
     from workbench.config import Context
 
-    variables = dict(os.environ)
-    for item in env or ():
+    context = Context(version, {**os.environ, **variables(env)}, here)
+    context.release()  # refuses what is no version
+    return context
+
+
+def variables(items: Sequence[str] | None) -> dict[str, str]:
+    """Read the variables of ``--env``; raises WorkbenchError for what is no ``NAME=VALUE``."""
+    found = {}
+    for item in items or ():
         name, equals, value = item.partition("=")
         if not (name and equals):
             message = f"--env must be NAME=VALUE, got {item!r}"
             raise WorkbenchError(message)
-        variables[name] = value
-    context = Context(version, variables, here)
-    context.release()  # refuses what is no version
-    return context
+        found[name] = value
+    return found
 
 
 def _lines(file: str, problems: Sequence[Problem]) -> list[str]:

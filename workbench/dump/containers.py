@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from workbench.core.tensors import TensorRecord, TensorSpec
-from workbench.dump.ge_tree import GeTree
+from workbench.dump.ge_graphs import GeRun
 from workbench.dump.mindspore_tree import CONTROL_FLOW, Clock
 from workbench.dump.preview import (
     MAX_TENSORS,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io
-    from workbench.dump.ge_tree import GeTarget
+    from workbench.dump.ge_tree import GeTarget, GeTree
     from workbench.graph.nodes import Graph, Op
 
 
@@ -61,11 +61,12 @@ def predict_containers(
         An entry of the operator list is no regular expression.
     """
     counter = Counter()
-    tree = GeTree(plan, graph, target, clock or Clock(), counter)
+    run = GeRun(plan, graph, target, clock or Clock(), counter, _records)
+    tree = run.network
     stated = list(_records(graph))
     listed = max(1, MAX_TENSORS // max(len(stated), 1))
     runs = (_at(stated, iteration) for iteration in iterations[:listed])
-    tree.take(chain.from_iterable(runs), counter.done)
+    run.take(chain.from_iterable(runs), counter.done)
     more = max(0, len(iterations) - listed)
     turns = max(1, len(iterations) - more)
     return Forecast(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorKey
     from workbench.dump.container_blocks import Container
+    from workbench.dump.ge_graphs import GraphFiles
     from workbench.dump.mindspore_tree import Clock
     from workbench.graph.nodes import Graph
 
@@ -87,6 +88,9 @@ class GeTarget(NamedTuple):
 
     ``world`` is torchair's folder of a rank. ``form`` gives the files that MindSpore O2 writes for
     AscendCL before a step, by name; ``steps`` is how many steps run. ``version`` is MindSpore's.
+    ``graphs`` are the graph files that every model leaves, ``beside`` says that the program runs other
+    models than its network, too (`workbench.dump.ge_graphs`). ``session`` is the timestamp folder if an
+    earlier model opened it, ``model_id`` the number of the model if it is not that of its graph.
     """
 
     surface: str
@@ -95,6 +99,10 @@ class GeTarget(NamedTuple):
     form: Callable[[int], Mapping[str, str]] | None = None
     steps: int = 0
     version: str = VERSION
+    graphs: GraphFiles | None = None
+    beside: bool = False
+    session: str = ""
+    model_id: int = 0
 
 
 class GeSink(Sink, Protocol):
@@ -145,7 +153,7 @@ class GeTree:
         self._npy = plan.files == "npy" and target.surface.startswith("mindspore")
         self._categories = categories_of(target.version, plan.statistics)
         self._memory = Memory(graph)
-        self._time = _time(clock.now)
+        self._time = time_folder(clock.now)
         self._leaves: dict[int, TreeLeaf] = {}
         self._watched: dict[str, list[TensorRecord]] = {}
 
@@ -172,6 +180,13 @@ class GeTree:
             self._form(self._target.steps - 1)
         finally:
             self._finish()
+
+    @property
+    def model(self) -> str:
+        """Name of the model, and of its graph."""
+        graph = self._graph
+        named = "{graph}" if graph.dialect == "ge" else TREES[self._target.surface].model
+        return named.format(time=self._time, id=graph.graph_id + 1, graph=graph.name)
 
     def wants(self, key: TensorKey) -> bool:
         """Whether a tensor of an operator that is dumped is dumped, too."""
@@ -329,15 +344,13 @@ class GeTree:
         target, graph = self._target, self._graph
         folders = TREES[target.surface]
         by_step = target.surface == "mindspore-o2"  # AscendCL is set up anew before every step
-        number = graph.graph_id + 1
-        named = "{graph}" if graph.dialect == "ge" else folders.model
         path = ALONE if runs_alone(self._plan, target.surface) else folders.path
         filled = path.format(
-            time=_time(self._clock.now) if by_step else self._time,
+            time=time_folder(self._clock.now) if by_step else target.session or self._time,
             device=target.device,
             world=target.world,
-            model=sanitize(named.format(time=self._time, id=number, graph=graph.name)),
-            model_id=number,
+            model=sanitize(self.model),
+            model_id=target.model_id or graph.graph_id + 1,
             step=iteration - self._plan.initial_iteration,
             iteration=iteration,
         )
@@ -364,7 +377,7 @@ def _is_torchair(target: GeTarget) -> bool:
     return target.surface == "torchair"
 
 
-def _time(now: int) -> str:
+def time_folder(now: int) -> str:
     """Name of a folder: year to second of a time in microseconds."""
     return f"{datetime.fromtimestamp(now // 1_000_000, UTC):%Y%m%d%H%M%S}"
 

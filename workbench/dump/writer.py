@@ -18,13 +18,14 @@ from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container_writer import write_container
 from workbench.dump.device_statistic import device_statistics_of
+from workbench.dump.ge_graphs import GeRun
 from workbench.dump.ge_statistic import ge_statistics_of
-from workbench.dump.ge_tree import GeTree
 from workbench.dump.mindspore_tree import VERSION, Clock, Content, Target, Tree
 from workbench.dump.new_folder import WORK, check_empty
 from workbench.dump.npy import write_npy
 from workbench.dump.statistic import statistics_of
 from workbench.run.outline import Outlined
+from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,13 +125,13 @@ def write_ge(
     root = Path(root)
     _check(root)
     disk = _Disk(root)
-    tree = GeTree(plan, graph, target, clock or Clock(), disk)
+    tree = GeRun(plan, graph, target, clock or Clock(), disk, run_reference)
     _take(tree, records, disk, progress)
     return root
 
 
 def _take(
-    tree: Tree | GeTree, records: Iterable[TensorRecord], disk: _Disk, progress: Progress | None
+    tree: Tree | GeRun, records: Iterable[TensorRecord], disk: _Disk, progress: Progress | None
 ) -> None:
     count = itertools.count(1)
 

@@ -177,6 +177,8 @@ def compare(
     map_file: str | Path | None = None,
     target_graph: str | Path | None = None,
     golden_graph: str | Path | None = None,
+    target_model: str | None = None,
+    golden_model: str | None = None,
     rank: tuple[int, int] | None = None,
     iteration: tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
@@ -193,6 +195,8 @@ def compare(
         The user's own pairs and operators to ignore (see `workbench.compare.overrides`).
     target_graph, golden_graph : path, optional
         IR files to use instead of those in the trees.
+    target_model, golden_model : str, optional
+        Of several models in a tree the one to read: its folder, or an operator that it has.
     rank, iteration : (int, int), optional
         Rank or iteration of the target and of the golden; without it, all that both have.
     profile : str
@@ -204,12 +208,16 @@ def compare(
     Raises
     ------
     FormatError
-        A path is no dump, or a given graph or map file cannot be read.
+        A path is no dump or has no such model, or a given graph or map file cannot be read.
     """
     overrides = read_overrides(Path(map_file)) if map_file is not None else Overrides()
     compared = compare_dumps(
-        target if isinstance(target, Dump) else load(target, graph=target_graph),
-        golden if isinstance(golden, Dump) else load(golden, graph=golden_graph),
+        target
+        if isinstance(target, Dump)
+        else load(target, graph=target_graph, model=target_model),
+        golden
+        if isinstance(golden, Dump)
+        else load(golden, graph=golden_graph, model=golden_model),
         selection=Selection(rank, iteration, overrides),
         profile=profile,
         progress=progress,

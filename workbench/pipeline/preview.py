@@ -23,6 +23,7 @@ from workbench.dump.numbering import numbered
 from workbench.dump.preview import Forecast, predict_tree
 from workbench.dump.writer import check_net_name
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
+from workbench.pipeline.graph_files import BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
@@ -235,7 +236,16 @@ def _notes(
         yield "the form dumps operators that run outside a model: shown is each of the graph alone"
     elif plan.single_op:
         yield "operators that run outside a model are dumped as well, which no graph shows"
+    if surface in BY_OPTIONS:
+        yield (
+            "graph files are shown in the folder of the dump: a real run writes them where its "
+            "environment says, else where it works"
+        )
     if surface == "tensorflow":
+        yield (
+            "every sess.run is a model with a folder and graph files of its own: shown are two small "
+            "ones beside the network"
+        )
         yield "folders count step x (iterations_per_loop + 1); shown is one iteration a step"
 
 

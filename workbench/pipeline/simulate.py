@@ -17,6 +17,7 @@ from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
 from workbench.dump.numbering import numbered
 from workbench.dump.writer import write, write_ge
+from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.run.faults import Fault, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
@@ -57,6 +58,7 @@ def simulate(
     iterations: int = 1,
     precision_mode: str | Precision | None = None,
     version: str = "",
+    env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Run a graph and write one dump tree; return ``out``.
@@ -88,6 +90,11 @@ def simulate(
         and folders are those of that release (1.3 or newer). Left out, the form is judged by the
         version that its surface was made for, and trees are MindSpore 2.6's. Before 2.3 operators are
         numbered through, and form and faults name them so.
+    env : mapping of str to str, optional
+        Environment of the run, which decides what graph files the graph engine writes
+        (``DUMP_GE_GRAPH`` and others). They go to ``graphs`` in ``out``. Without it TensorFlow,
+        torchair and MindSpore's GE dump write the graph that runs, as they do whenever they dump;
+        what the form itself sets counts first.
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
 
@@ -131,7 +138,7 @@ def simulate(
             progress=progress,
             clock=Clock(seed),
         )
-    context = Context(version=version)
+    context = Context(version=version, env=env or {})
     target = ge_target(surface, form or plan, plan, compiled, iterations, context)
     target = target._replace(version=written_by)
     return write_ge(
@@ -215,8 +222,12 @@ def ge_target(
     device = context.device
     world = context.variable("WORLD_SIZE") or str(context.rank + 1 if context.rank else 1)
     target = GeTarget(surface, device, f"worldsize{world}_global_rank{context.rank}")
-    left_out = plan.devices is not None and device not in plan.devices
-    if surface != "mindspore-o2" or left_out:
+    if plan.devices is not None and device not in plan.devices:
+        return target
+    if plan.ranks is None or context.rank in plan.ranks:
+        graphs = graph_files(surface, config, plan, context)
+        target = target._replace(graphs=graphs, beside=True)
+    if surface != "mindspore-o2":
         return target
     names = [op.name for op in graph.ops]
     return target._replace(form=partial(_acl_form, config, context, names), steps=iterations)

@@ -1,0 +1,295 @@
+"""Graph files and models of a run of the graph engine, read by protobuf and by the vendor's own recipe."""
+
+from __future__ import annotations
+
+import re
+
+import dump_wire
+import pytest
+from google.protobuf import text_format
+
+import workbench as wb
+from workbench.cli import main
+from workbench.config import new
+from workbench.config.context import Context
+from workbench.core.plan import DumpPlan
+from workbench.graph.models import load_graph
+from workbench.ir.ge_messages import message_class
+from workbench.pipeline.preview import preview
+
+GRAPH = load_graph("lenet")
+NETWORK = "ge_default_20231114221320_1"
+INIT, RATE = "ge_default_20231114221220_1", "ge_default_20231114221420_11"
+CONV = "Default/conv2-Conv2d/Conv2D-op0"
+FORMATS = {0: "NCHW", 2: "ND", 3: "NC1HWC0", 4: "FRACTAL_Z", 29: "FRACTAL_NZ"}
+LISTED = 9
+"""Stages of the white list that a graph of fixed shapes passes."""
+
+
+def write(out, surface="tensorflow", graph=GRAPH, form=None, **more):
+    form = form or new(surface)
+    more = {"device": "a2"} | more
+    return wb.simulate(graph, None, form, out, surface=surface, **more)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("tree") / "dump")
+
+
+def graph_files(root):
+    return sorted(path.relative_to(root).as_posix() for path in root.rglob("ge_proto_*"))
+
+
+def parsed(path):
+    """The model of a file and its first graph, by protobuf's own parser."""
+    model = text_format.Parse(path.read_text(), message_class("ModelDef")())
+    return model, model.graph[0]
+
+
+def of_type(graph, *types):
+    return [op.name for op in graph.op if op.type in types]
+
+
+def test_the_vendors_two_ways_lead_to_the_folder_of_the_network(tree):
+    builds = sorted(tree.rglob("*_Build.txt"))
+    assert len(builds) == 3
+    for word in ("Iterator", CONV):
+        (found,) = [path for path in builds if word in path.read_text()]
+        name = re.search(r'^graph \{\n  name: "([^"]+)"', found.read_text())[1]
+        assert name == NETWORK
+        (folder,) = tree.glob(f"*/0/{name}")
+        assert len(list(folder.rglob("Conv2D.*"))) == 2
+
+
+def test_every_model_has_a_folder_called_like_its_graph(tree):
+    folders = {path.name: path.parts[-3] for path in tree.glob("2*/0/*")}
+    assert folders == {INIT: "20231114221220", NETWORK: "20231114221320", RATE: "20231114221320"}
+    ids = [path.relative_to(tree).parts[3] for path in sorted(tree.glob("2*/0/*/*"))]
+    assert ids == ["1", "2", "3"]
+    names = [parsed(tree / name)[1].name for name in graph_files(tree)]
+    assert names == [INIT] * LISTED + [NETWORK] * LISTED + [RATE] * LISTED
+
+
+def test_files_are_numbered_through_the_run_in_the_order_of_stages(tree):
+    names = graph_files(tree)
+    assert [int(name.split("_")[2]) for name in names] == list(range(3 * LISTED))
+    stages = [name.rpartition("_")[2] for name in names]
+    assert stages[0] == stages[LISTED] == "PreRunBegin.txt"
+    assert stages[LISTED - 1] == stages[-1] == "Build.txt"
+    assert all(name.startswith("graphs/ge_proto_000000") for name in names)
+
+
+def test_the_last_graph_says_how_the_dumped_tensors_lie(tree):
+    _, graph = parsed(next(p for p in tree.rglob("*17_Build.txt")))
+    ops = {op.name: op for op in graph.op}
+    seen = set()
+    for path in tree.glob(f"*/0/{NETWORK}/2/0/*"):
+        header, blocks = dump_wire.container(path.read_bytes())
+        op = ops.pop(header["op_name"])
+        assert path.name.startswith(f"{op.type}.")
+        for part, slot, message, _ in blocks:
+            desc = (op.input_desc if part == "input" else op.output_desc)[slot]
+            assert desc.dtype == message["data_type"]
+            assert list(desc.shape.dim) == message["shape"].get("dim", [])
+            assert desc.layout == FORMATS[message.get("format", 0)]
+            origin = list(desc.attr["origin_shape"].list.i)
+            assert origin == message["original_shape"].get("dim", [])
+            seen.add(desc.layout)
+    assert seen == set(FORMATS.values())
+    kinds = {op.type for op in ops.values()}  # what is left leaves no dump
+    assert kinds == {"IteratorGetNext", "Variable", "Const", "NetOutput"}
+
+
+def test_the_first_graph_knows_no_format_of_the_device(tree):
+    _, graph = parsed(next(p for p in tree.rglob("*09_PreRunBegin.txt")))
+    layouts = {desc.layout for op in graph.op for desc in (*op.input_desc, *op.output_desc)}
+    assert layouts == {"ND", "NCHW"}
+
+
+@pytest.mark.parametrize(
+    ("level", "weights", "options"), [("1", True, True), ("2", False, True), ("3", False, False)]
+)
+def test_levels_leave_out_weights_and_options_but_not_of_the_graph_that_runs(
+    tmp_path, level, weights, options
+):
+    form = new("tensorflow").set("environment.DUMP_GE_GRAPH", level).set("dump.dump_step", "0|3")
+    write(tmp_path, form=form)
+    first, *_, last = [tmp_path / name for name in graph_files(tmp_path)[:LISTED]]
+    for path, whole in ((first, weights), (last, True)):
+        _, graph = parsed(path)
+        constants = [op for op in graph.op if op.type == "Const"]
+        assert {"value" in op.attr for op in constants} == {whole}
+        session = graph.attr["SessionOptions"].func if "SessionOptions" in graph.attr else None
+        assert (session is not None) == options == ("GraphOptions" in graph.attr)
+        if session is not None:
+            assert session.name == "SessionOptions"
+            given = {key: value.s.decode() for key, value in session.attr.items()}
+            assert given == {
+                "ge.exec.enableDump": "1",
+                "ge.exec.dumpMode": "all",
+                "ge.exec.dumpStep": "0|3",
+            }
+
+
+@pytest.mark.parametrize(
+    ("surface", "weights"),
+    [("tensorflow", "Variable"), ("torchair", "Data"), ("mindspore-ge", "RefData")],
+)
+def test_a_dump_by_options_of_the_session_always_brings_the_graph_that_runs(
+    tmp_path, surface, weights
+):
+    form = new(surface)
+    if surface == "tensorflow":
+        form = form.unset("environment.DUMP_GE_GRAPH")
+    write(tmp_path, surface, form=form)
+    names = graph_files(tmp_path)
+    assert [name.rpartition("_")[2] for name in names] == ["Build.txt"] * (
+        3 if surface == "tensorflow" else 1
+    )
+    _, graph = parsed(tmp_path / names[len(names) // 2])
+    held = {p.name for p in GRAPH.parameters if p.is_weight}
+    assert held <= set(of_type(graph, weights))
+    assert of_type(graph, "IteratorGetNext") == ["IteratorGetNext"] * (surface == "tensorflow")
+    assert "SessionOptions" not in graph.attr
+    dump = wb.load(tmp_path)
+    assert [found.name for found in dump.graphs.values()] == [graph.name]
+    assert {record.key.net_name for record in dump.records} == {graph.name}
+
+
+@pytest.mark.parametrize("surface", ["acl", "mindspore-o2"])
+def test_other_runs_write_graphs_only_if_they_compile_and_are_asked(tmp_path, surface):
+    write(tmp_path / "plain", surface)
+    assert graph_files(tmp_path / "plain") == []
+    write(tmp_path / "asked", surface, env={"DUMP_GE_GRAPH": "1", "DUMP_GRAPH_LEVEL": "3"})
+    files = graph_files(tmp_path / "asked")
+    assert files == ([] if surface == "acl" else ["graphs/ge_proto_00000000_Build.txt"])
+    if files:
+        assert wb.load(tmp_path / "asked").graphs[0, 0].name == "kernel_graph1"
+
+
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({"ASCEND_WORK_PATH": "/work"}, "graphs"),
+        ({"DUMP_GRAPH_PATH": "/home/../graphs"}, "graphs/pid_4242_deviceid_0"),
+        ({"NPU_COLLECT_PATH": "/collect"}, "graphs/extra-info/graph/4242_0"),
+    ],
+)
+def test_the_environment_names_folders_that_stay_in_the_tree_and_are_found(tmp_path, env, folder):
+    write(tmp_path, "mindspore-ge", env=env)
+    assert graph_files(tmp_path) == [f"{folder}/ge_proto_00000000_Build.txt"]
+    assert list(wb.load(tmp_path).graphs) == [(0, 0)]
+
+
+def test_what_the_form_sets_counts_before_the_environment(tmp_path):
+    env = {"DUMP_GE_GRAPH": "0", "DUMP_GRAPH_LEVEL": "4"}
+    write(tmp_path, env=env)
+    stages = {name.rpartition("_")[2] for name in graph_files(tmp_path)}
+    assert stages == {"PreRunBegin.txt", "Build.txt"}
+
+
+@pytest.mark.parametrize("settings", [{"script.rank": 1}, {"dump.dump_layer": "none"}])
+def test_a_run_that_dumps_nothing_writes_graphs_only_if_it_was_asked_to_dump(tmp_path, settings):
+    form = new("tensorflow")
+    for path, value in settings.items():
+        form = form.set(path, value)
+    write(tmp_path, form=form)
+    found = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(path.parent.name == "graphs" for path in found)
+    assert len(found) == (0 if "script.rank" in settings else 3 * LISTED)
+
+
+def test_a_preview_in_an_environment_is_the_tree_written_in_it(tmp_path):
+    env = {"DUMP_GE_GRAPH": "1", "DUMP_GRAPH_LEVEL": "1", "DUMP_GRAPH_PATH": "/g"}
+    for surface in ("mindspore-o2", "torchair"):
+        foreseen = preview(new(surface), GRAPH, context=Context(env=env))
+        root = write(tmp_path / surface, surface, env=env)
+        files = {p.relative_to(root).as_posix(): p.stat().st_size
+                 for p in root.rglob("*") if p.is_file()}  # fmt: skip
+        assert {entry.path: entry.size for entry in foreseen.forecast.files} == files
+        assert len(graph_files(root)) > 20
+
+
+def test_a_graph_of_the_graph_engine_is_not_written_again(tree):
+    (path,) = tree.rglob("*17_Build.txt")
+    found = preview(new("tensorflow"), wb.read_ir(path))
+    assert not any("ge_proto" in name for name in found.names)
+    assert sum(f"/{NETWORK}/" in name for name in found.names) > 10
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return end.value.code, captured.out, captured.err
+
+
+def test_inspect_says_how_the_network_was_found(tree, capsys):
+    status, out, _ = run(capsys, "inspect", tree)
+    assert status == 0
+    assert f"model {NETWORK}: named by ge_proto_00000017_Build.txt" in out
+    assert "holds 'Iterator'" in out
+    assert f"graph 0: {NETWORK}, 34 operators" in out
+    assert f"timestamp folder 20231114221220 has only {INIT}" in out
+    info = wb.inspect(wb.load(tree))
+    (conv,) = [op for op in info["operators"] if op["op_name"] == CONV]
+    assert (conv["op_type"], len(conv["files"])) == ("Conv2D", 3)
+
+
+@pytest.mark.parametrize("asked", [RATE, "ExponentialDecay/Pow"])
+def test_another_model_is_inspected_by_its_name_or_an_operator(tree, capsys, asked):
+    status, out, _ = run(capsys, "inspect", tree, "--model", asked)
+    assert status == 0
+    assert f"graph 0: {RATE}, 8 operators" in out
+    dump = wb.load(tree, model=asked)
+    assert {record.key.op_type for record in dump.records} == {"RealDiv", "Pow", "Mul"}
+    assert {s.reason for s in dump.skipped} == {"other-model"}
+
+
+@pytest.mark.parametrize("arguments", [("inspect",), ("compare",), ("compare", "--golden-model")])
+def test_a_model_that_is_not_there_is_refused_with_those_that_are(tree, capsys, arguments):
+    command, *option = arguments
+    trees = [tree] * (2 if command == "compare" else 1)
+    status, _, err = run(capsys, command, *trees, *(option or ["--model"]), "resnet")
+    assert status == 2
+    assert err.startswith("error: model must be one of ")
+    assert all(name in err for name in (INIT, NETWORK, RATE, "got 'resnet'"))
+
+
+def test_models_are_compared_by_name(tree, capsys):
+    status, out, _ = run(capsys, "compare", tree, tree, "--model", INIT, "--golden-model", INIT)
+    assert status == 0
+    assert "6 tensors compared, 6 equal" in out
+    assert out.count(f"model {INIT}: ") == 2
+    assert "18 other-model" in out
+
+
+def test_a_defect_is_named_with_type_line_and_setting(tmp_path):
+    """Types and settings come from the graph engine's own graph, lines from that of the golden."""
+    graph = load_graph("alexnet")
+    fault = "wrong-attribute:*conv3*:pad_mode=pad,pad=1"
+    target = write(tmp_path / "target", graph=graph, faults=[fault])
+    golden = wb.simulate(graph, None, DumpPlan("/d"), tmp_path / "golden")
+    found = wb.compare(target, golden)
+    first, row = found.findings[0], found.first_divergence
+    assert (first.kind, first.op_type) == ("attribute", "Conv2D")
+    assert first.op_name == row.op_name == "Default/conv3-Conv2d/Conv2D-op0"
+    line = next(op for op in graph.ops if op.name == first.op_name).frame
+    assert first.source == row.source == line
+    assert "pad_mode" in found.sentence
+    assert found.coverage.skipped == {"target:other-model": 5}
+
+
+def test_the_command_takes_the_environment_of_the_run(tmp_path, capsys):
+    form, out = tmp_path / "form.json", tmp_path / "out"
+    form.write_text(new("mindspore-ge").to_text())
+    what = ("simulate", "--graph", "mlp", "--config", form, "--surface", "mindspore-ge")
+    env = ("--env", "DUMP_GE_GRAPH=2", "--env", "DUMP_GRAPH_LEVEL=PreRunBegin")
+    assert run(capsys, *what, "--out", out, *env)[0] == 0
+    assert [name.rpartition("_")[2] for name in graph_files(out)] == [
+        "PreRunBegin.txt",
+        "Build.txt",
+    ]
+    status, _, err = run(capsys, *what, "--out", tmp_path / "other", "--env", "DUMP_GE_GRAPH")
+    assert (status, err) == (2, "error: --env must be NAME=VALUE, got 'DUMP_GE_GRAPH'\n")
