@@ -76,7 +76,7 @@ def test_files_say_which_tensor_they_hold():
         ("1.5", 1.5), (" -2e-3 ", -0.002), ("nan\t", math.nan), (" inf", math.inf), ("-inf", -math.inf),
         ("Nan", math.nan), ("50.0%", 0.5), (".5", 0.5), ("7", 7.0), ("1e400", math.inf),
         ("N/A", None), ("unsupported", None), ("", None), ("shape unmatched", None), ("1_000", None),
-        ("0x10", None), ("١", None), ("%", None), ("1 2", None), ("9" * 5000, None), ("True", None),
+        ("0x10", None), ("١", None), ("%", None), ("1 2", None), ("9" * 5000, None), ("True", 1.0), ("false ", 0.0),
     ],
 )  # fmt: skip
 def test_figures_are_numbers_and_words_are_none(text, value):

@@ -120,6 +120,44 @@ def test_the_sentence_says_whose_verdict_it_is():
     assert ours.result.facts["thresholds"].startswith("CosineSimilarity ≥ 0.99, Relative")
 
 
+def test_words_and_complex_numbers_are_figures_too(tmp_path):
+    """msprobe prints the largest of a bool or complex tensor as Python does."""
+    with (RESULTS / "msprobe_statistics.csv").open(newline="") as file:
+        head, row, *_ = csv.reader(file)
+    cells = dict(zip(head, row, strict=True)) | {"NPU max": "True", "Bench max": "False"}
+    other = cells | {"NPU max": "(1.5-2j)", "Bench max": "(nan+1e-05j)", "NPU min": "-infj"}
+    path = tmp_path / "r.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([head, list(cells.values()), list(other.values())])
+    first, second = (found.metrics for found in wb.read_result(path).rows)
+    assert (first["NPU max"], first["Bench max"]) == (1.0, 0.0)
+    assert {title: second[title] for title in second if "(" in title} == pytest.approx(
+        {
+            "NPU max (real)": 1.5, "NPU max (imaginary)": -2.0,
+            "Bench max (real)": float("nan"), "Bench max (imaginary)": 1e-05,
+            "NPU min (real)": 0.0, "NPU min (imaginary)": float("-inf"),
+        },
+        nan_ok=True,
+    )  # fmt: skip
+    assert "NPU max" not in second
+    frame = wb.read_result(path).frame()
+    assert frame["NPU max (imaginary)"].tolist()[1] == -2.0
+
+
+def test_the_report_speaks_of_the_tools_verdicts_and_not_of_ours(tmp_path):
+    text = wb.read_result(RESULTS / "msprobe_tensor.csv").to_html(tmp_path / "r.html").read_text()
+    for ours in (
+        "noise floor</strong>",
+        "nothing differs",
+        "execution order <",
+        "number formats explain</",
+    ):
+        assert ours not in text
+    assert "fails by the tool's own verdict" in text.replace("&#39;", "'")
+    assert "causes are found in the dumps themselves" in text
+    assert "as msprobe defines it" in text
+
+
 def test_the_name_of_a_file_tells_rank_and_step(tmp_path):
     rows = wb.read_result(RESULTS / "compare_result_1_3_20250102030405.csv").rows
     assert {(row.rank, row.iteration) for row in rows} == {(1, 3)}

@@ -34,7 +34,9 @@ NAMES = {
 
 
 def files(root):
-    return {p.relative_to(root).as_posix(): p.stat().st_size for p in root.rglob("*") if p.is_file()}
+    return {
+        p.relative_to(root).as_posix(): p.stat().st_size for p in root.rglob("*") if p.is_file()
+    }
 
 
 def form(surface, **more):
@@ -50,7 +52,14 @@ def trees(tmp_path_factory):
     root = tmp_path_factory.mktemp("trees")
     for surface in SURFACES:
         for version in VERSIONS:
-            simulate(LENET, None, form(surface), root / surface / version, surface=surface, version=version)
+            simulate(
+                LENET,
+                None,
+                form(surface),
+                root / surface / version,
+                surface=surface,
+                version=version,
+            )
     return root
 
 
@@ -85,14 +94,20 @@ def test_a_tree_of_one_release_agrees_with_that_of_another(trees, one, other):
     found = wb.compare(trees / "mindspore-o0o1" / one, trees / "mindspore-cpu" / other)
     assert found.verdict in ("pass", "warn")
     assert {row.status for row in found.result.rows if row.match_rule} == {"equal"}
-    operators = sum(1 for r in load(trees / "mindspore-o0o1" / one).records if r.key.op_type != "Parameter")
+    operators = sum(
+        1 for r in load(trees / "mindspore-o0o1" / one).records if r.key.op_type != "Parameter"
+    )
     assert found.coverage.matched >= operators
     assert all(one.kind in ("unmatched",) for one in found.findings)
 
 
 def test_constants_are_paired_by_their_values(trees):
     found = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-cpu" / "2.0")
-    assert (found.verdict, found.coverage.unmatched_target, found.coverage.skipped) == ("pass", 0, {})
+    assert (found.verdict, found.coverage.unmatched_target, found.coverage.skipped) == (
+        "pass",
+        0,
+        {},
+    )
     assert sum(row.iteration == -1 for row in found.result.rows) == 3
     alone = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-cpu" / "2.10")
     assert (alone.coverage.unmatched_target, alone.coverage.unmatched_golden) == (3, 0)
@@ -127,10 +142,12 @@ def test_statistics_of_a_release_are_foretold_and_read_back(tmp_path, saved, hea
 
 def test_names_in_the_form_are_those_of_the_release(tmp_path):
     """Before 2.3 operators are numbered through, in the IR, in file names and in lists alike."""
-    name = next(op.name for op in load(simulate(
-        LENET, None, DumpPlan("/x"), tmp_path / "all", version="2.0")).graphs[0, 0].ops if "conv2" in op.name)  # fmt: skip
+    tree = simulate(LENET, None, DumpPlan("/x"), tmp_path / "all", version="2.0")
+    (name,) = (op.name for op in load(tree).graphs[0, 0].ops if "conv2-Conv2d/Conv2D" in op.name)
     assert name != "Default/conv2-Conv2d/Conv2D-op0"
-    asked = form("mindspore-cpu", common_dump_settings__dump_mode=1, common_dump_settings__kernels=[name])
+    asked = form(
+        "mindspore-cpu", common_dump_settings__dump_mode=1, common_dump_settings__kernels=[name]
+    )
     simulate(LENET, None, asked, tmp_path / "one", version="2.0")
     assert {r.key.op_type for r in load(tmp_path / "one").records} == {"Conv2D"}
     assert preview(asked, LENET, context=Context("2.0")).matches.operators == (name,)
@@ -168,7 +185,13 @@ def test_device_statistics_come_from_the_form(tmp_path):
         ("mindspore-cpu", "1.2", {}, FormatError, "must be 1.3 or newer"),
         ("mindspore-o0o1", "1.0.0", {}, FormatError, "older ones wrote no npy files"),
         ("mindspore-gpu", "two", {}, FormatError, "version must be like"),
-        ("mindspore-o0o1", "1.5", {"saved": "statistic"}, ConfigError, "1.6 or newer for statistics"),
+        (
+            "mindspore-o0o1",
+            "1.5",
+            {"saved": "statistic"},
+            ConfigError,
+            "1.6 or newer for statistics",
+        ),
         ("mindspore-o2", "2.2", {}, ConfigError, "2.3 or newer for an O2 dump"),
     ],
 )
@@ -176,12 +199,14 @@ def test_what_a_release_does_not_write_is_refused_before_anything_is_written(
     tmp_path, surface, version, plan, error, message
 ):
     with pytest.raises(error, match=re.escape(message)):
-        simulate(LENET, None, DumpPlan("/x", **plan), tmp_path / "out", surface=surface, version=version)
+        simulate(
+            LENET, None, DumpPlan("/x", **plan), tmp_path / "out", surface=surface, version=version
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_preview_refuses_the_same_releases():
-    with pytest.raises(FormatError, match="1.3 or newer"):
+    with pytest.raises(FormatError, match=r"1\.3 or newer"):
         preview(form("mindspore-cpu"), LENET, context=Context("1.2"))
 
 

@@ -36,6 +36,8 @@ _NOTHING = frozenset(("", "n/a", "na", "nan", "none", "null", "*"))
 _NUMBER = re.compile(
     r"[+-]?(?:(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:e[+-]?\d{1,5})?|inf|nan)(%?)", re.I | re.A
 )
+_COMPLEX = re.compile(r"\(?([-+.\dein afj]{1,80})\)?", re.I | re.A)
+_WORDS = {"true": 1.0, "false": 0.0}
 _SHAPE = re.compile(r"(?:torch\.Size)?[\[(]{0,2}([\d,\s]{0,400})[\])]{0,2}", re.A)
 _SLOT = re.compile(r"(.+):(input|output):(\d{1,9})", re.A | re.S)
 _DEVIATION = re.compile(r"\(([^;()]+);([^;()]+)\),\(([^;()]+);([^;()]+)\)")
@@ -113,9 +115,13 @@ def _shape(text: str) -> tuple[int, ...] | None:
 def figure(text: str) -> float | None:
     """Number of a cell, a percentage as a share; ``None`` if it is a word (``N/A``, ``unsupported``).
 
-    >>> figure(" inf"), figure("12.5%"), figure("unsupported"), figure("nan")
-    (inf, 0.125, None, nan)
+    The largest of a bool tensor stands there as a word of Python.
+
+    >>> figure(" inf"), figure("12.5%"), figure("unsupported"), figure("nan"), figure("True")
+    (inf, 0.125, None, nan, 1.0)
     """
+    if (word := text.strip().lower()) in _WORDS:
+        return _WORDS[word]
     found = _NUMBER.fullmatch(text.strip())
     if not found:
         return None
@@ -123,7 +129,23 @@ def figure(text: str) -> float | None:
     return value / 100 if found[1] else value
 
 
+def complex_figure(text: str) -> complex | None:
+    """Complex number of a cell as Python prints it, with both parts or the imaginary one alone.
+
+    >>> complex_figure("(1-2j)"), complex_figure("0.5j"), complex_figure("12"), complex_figure("j j")
+    ((1-2j), 0.5j, None, None)
+    """
+    found = _COMPLEX.fullmatch(text.strip())
+    if not found or not found[1].lower().endswith("j"):
+        return None
+    try:
+        return complex(found[1].replace(" ", ""))
+    except ValueError:
+        return None
+
+
 def _metrics(cells: Mapping[str, str]) -> dict[str, float]:
+    """Figures under their titles; of a complex number the two parts."""
     metrics: dict[str, float] = {}
     for title, text in cells.items():
         if title in NO_FIGURES or not title:
@@ -131,6 +153,8 @@ def _metrics(cells: Mapping[str, str]) -> dict[str, float]:
         value = figure(text)
         if value is not None:
             metrics[title] = value
+        elif (number := complex_figure(text)) is not None:
+            metrics |= {f"{title} (real)": number.real, f"{title} (imaginary)": number.imag}
         elif title == "StandardDeviation" and (four := _DEVIATION.fullmatch(text.strip())):
             sides = ("TargetMean", "TargetStd", "GoldenMean", "GoldenStd")
             read = {side: figure(piece) for side, piece in zip(sides, four.groups(), strict=True)}

@@ -142,7 +142,7 @@ def _result(table: _Table, layout: Layout) -> Result:
 
 
 def _side(table: _Table, layout: Layout, side: str, tensors: int) -> SideInfo:
-    return SideInfo(str(table.path), f"{side} of a {layout.tool} result", tensors)
+    return SideInfo(str(table.path), f"{side} of {layout.tool}'s result", tensors)
 
 
 def _facts(table: _Table, layout: Layout) -> dict[str, str]:

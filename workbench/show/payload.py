@@ -12,6 +12,7 @@ from workbench.compare.metrics import METRICS
 from workbench.show import words
 from workbench.show.columns import screen_columns, shown_status
 from workbench.show.series import positions, series
+from workbench.show.view import status_meanings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "workbench.explorer/1"
 
+_ALONE = "without a partner on the other side"
 _ERROR = "RelativeEuclideanDistance"
 
 PLAIN_LIMIT = 200_000
@@ -57,7 +59,7 @@ def explorer_data(result: Result) -> dict[str, Any]:
         "limits": [picture.low, picture.high],
         "segments": [[s.start, s.end, s.label] for s in picture.segments],
         "marks": [[m.x, m.number, m.label] for m in picture.marks],
-        "statuses": {**words.STATUSES, words.UNMATCHED: "without a partner on the other side"},
+        "statuses": status_meanings(result) | {words.UNMATCHED: _ALONE},
     }
 
 

@@ -280,10 +280,8 @@ def _draw_title(axes: Axes, text: str, rows: int) -> None:
 def _headline(picture: Series) -> str:
     if not picture.points:
         return "Nothing to draw: no tensor of the target has a partner in the golden dump"
-    return (
-        f"Relative error of {words.plural(len(picture.points), 'matched tensor')}; "
-        "shaded: what the number formats explain"
-    )
+    shade = "; shaded: what the number formats explain" if picture.floor else ""
+    return f"Relative error of {words.plural(len(picture.points), 'matched tensor')}{shade}"
 
 
 def _printable(text: str) -> str:

@@ -112,6 +112,16 @@ def status_counts(rows: Iterable[Row]) -> dict[str, int]:
     return {status: count for status, count in counts.items() if count}
 
 
+def origin(result: Result) -> str:
+    """Tool that a result was read from, ``""`` for a comparison of dumps."""
+    return result.facts.get("result of", "").partition(",")[0]
+
+
+def status_meanings(result: Result) -> dict[str, str]:
+    """Status of a row → what it means in this result, the worst first."""
+    return words.OTHERS_STATUSES if origin(result) else words.STATUSES
+
+
 class Definition(NamedTuple):
     """What a metric means, and which way is better (empty: neither)."""
 
@@ -122,10 +132,12 @@ class Definition(NamedTuple):
 
 def definitions(result: Result) -> list[tuple[str, list[Definition]]]:
     """Definitions of the metrics that the rows hold: those of the pair, then those of one side."""
-    known = {**METRICS, **ON_DEMAND}
+    tool = origin(result)
+    known = {} if tool else {**METRICS, **ON_DEMAND}
+    other = f"as {tool} defines it" if tool else "no definition known"
     groups: dict[bool, list[Definition]] = {False: [], True: []}
     for title in metric_titles(result.rows):
-        metric = known.get(title, Metric("no definition known", "neither"))
+        metric = known.get(title, Metric(other, "neither"))
         entry = Definition(title, metric.formula, _BETTER[metric.better])
         groups[title.startswith(("Target", "Golden"))].append(entry)
     return [

@@ -28,6 +28,15 @@ STATUSES: dict[str, str] = {
 }
 """Status of a row → meaning, the worst first."""
 
+OTHERS_STATUSES: dict[str, str] = {
+    "fail": "fails by the tool's own verdict, or by thresholds where it states none",
+    "warn": "the tool warns of it",
+    "uncomparable": "not judged; the reason stands beside it",
+    "pass": "passes by the tool's own verdict, or by thresholds where it states none",
+    "equal": STATUSES["equal"],
+}
+"""The same in the result of another tool."""
+
 UNMATCHED = "unmatched"
 """What the screen calls a tensor without a partner, to tell it from an uncomparable pair."""
 
