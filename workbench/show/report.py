@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import WorkbenchError
-from workbench.show import payload, view, words
+from workbench.show import payload, view
 from workbench.show.columns import worst_first
 from workbench.show.html import TOP_ROWS, environment, read_asset
 from workbench.show.plots import divergence_svg
