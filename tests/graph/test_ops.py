@@ -6,7 +6,6 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value
 from workbench.graph.ops import OPS, bind, infer_outputs, op_def
-from workbench.graph.traits import ARGUMENTS
 
 
 def spec(*shape, dtype="float32"):
@@ -64,13 +63,35 @@ def test_every_row_is_consistent():
     for name, row in OPS.items():
         assert len(row.arguments) == len(set(row.arguments)), name
         assert row.tensors == -1 or 1 <= row.tensors <= len(row.arguments), name
-        assert set(row.settings) - {"shape", "dims", "axis", "dtype"} <= set(row.defaults), name
+        assert set(row.settings) - set(row.defaults) == NEEDED.get(name, set()), name
+        assert row.tensors == -1 or len(row.positions) == row.tensors, name
 
 
-def test_argument_names_agree_with_those_that_comparisons_show():
-    for name, row in OPS.items():
-        assert ARGUMENTS.get(name, " ".join(row.arguments)).split() == list(row.arguments)
-
+NEEDED = {
+    "Conv2DTranspose": {"input_size"},
+    "Conv2DBackpropInput": {"input_size"},
+    "Threshold": {"threshold", "value"},
+    "Cast": {"dtype"},
+    "TopK": {"k"},
+    "CumSum": {"axis"},
+    "CumProd": {"axis"},
+    "GroupNorm": {"num_groups"},
+    "ResizeNearestNeighborV2": {"size"},
+    "ResizeBilinearV2": {"size"},
+    "Reshape": {"shape"},
+    "ExpandDims": {"axis"},
+    "Transpose": {"dims"},
+    "Split": {"output_num"},
+    "Slice": {"begin", "size"},
+    "StridedSlice": {"begin", "end", "strides"},
+    "PadV3": {"paddings"},
+    "Tile": {"dims"},
+    "BroadcastTo": {"shape"},
+    "ReverseV2": {"axis"},
+    "GatherD": {"dim"},
+    "OneHot": {"depth"},
+}
+"""Settings that have no default, by operator type."""
 
 X, IMAGE = spec(2, 3, 4), spec(2, 4, 8, 8)
 REFUSED = [
@@ -104,8 +125,87 @@ REFUSED = [
     ("MaskedFill", (X, X, spec()), {}, "dtype of mask must be bool, got 'float32'"),
     ("MaskedFill", (X, spec(5, dtype="bool"), spec()), {}, "shape of mask must be broadcastable"),
     ("ExpandDims", (X,), {"axis": 4}, "axis must be an integer in [-4, 4), got 4"),
+    ("Conv2D", (IMAGE, spec(3, 4, 3, 3)), {"stride": 0}, "stride of a window must be at least 1"),
+    ("Conv2D", (IMAGE, spec(3, 4, 3, 3)), {"group": 0}, "group must be a positive integer"),
+    ("Conv2DTranspose", (IMAGE, spec(4, 2, 3, 3)), {"input_size": (2, 2, 9)}, "must be four sizes"),
+    ("Conv2DTranspose", (IMAGE, spec(4, 2, 3, 3)), {"input_size": (2, 2, 9, 10)},
+     "input_size (whose convolution gives (2, 4, 7, 8)) must be one that gives (2, 4, 8, 8)"),
+    ("LogicalAnd", (X, X), {}, "dtypes of the inputs must be bool"),
+    ("LeftShift", (X, X), {}, "dtype of input 0 must be an integer type"),
+    ("AddN", (X, spec(3, 4)), {}, "shapes of the inputs must be equal"),
+    ("PReLU", (X, spec(4)), {}, "shape of weight must be (1,) or (3,)"),
+    ("Select", (X, X, X), {}, "dtype of condition must be bool"),
+    ("Select", (spec(1, dtype="bool"), X, spec(1, dtype="int8")), {}, "must be equal"),
+    ("ReduceAll", (X,), {}, "dtype of the input must be bool"),
+    ("Argmax", (X,), {"output_type": 43}, "output_type must be int32 or int64, got 'float32'"),
+    ("Argmax", (spec(2, 0),), {}, "size of the reduced axis must be at least 1"),
+    ("TopK", (X,), {"k": 5}, "k must be an integer in [0, 4], got 5"),
+    ("CumSum", (X,), {"axis": 3}, "axis must be an integer in [-3, 3)"),
+    ("RmsNorm", (X, spec(3)), {}, "shape of gamma must be the last axes of (2, 3, 4)"),
+    ("GroupNorm", (IMAGE, spec(4), spec(4)), {"num_groups": 3}, "must be a divisor of 4 channels"),
+    ("GroupNorm", (IMAGE, spec(4), spec(3)), {"num_groups": 2}, "shape of bias must be (4,)"),
+    ("LRN", (X,), {}, "shape of the input must be of rank 4"),
+    ("LRN", (IMAGE,), {"norm_region": "WITHIN"}, "norm_region must be 'ACROSS_CHANNELS'"),
+    ("LRN", (IMAGE,), {"depth_radius": -1}, "depth_radius must be an integer not below 0"),
+    ("MaxPoolV3", (X,), {}, "shape of the input must be of rank 4"),
+    ("MaxPoolV3", (IMAGE,), {"pads": (0, 0, -1, 0)}, "padding of a window must be at least 0"),
+    ("MaxPoolV3", (IMAGE,), {"ksize": ()}, "sizes of a window must be one or two integers"),
+    ("ResizeBilinearV2", (IMAGE,), {"size": (0, 3)}, "size must be two positive sizes"),
+    ("ResizeBilinearV2", (IMAGE,), {"size": (2, 3), "align_corners": True,
+                                    "half_pixel_centers": True}, "at most one of them true"),
+    ("Squeeze", (X,), {"axis": (0,)}, "size of axis 0 of (2, 3, 4) must be 1, got 2"),
+    ("Stack", (X, spec(2, 3)), {}, "shapes of the inputs must be equal"),
+    ("Split", (X,), {"axis": 1, "output_num": 2}, "output_num must be a divisor of axis 1"),
+    ("SplitV", (X,), {"size_splits": (1, 2)}, "size_splits must be sizes whose sum is 2"),
+    ("SplitV", (X,), {"size_splits": (3, -1)}, "size_splits must be sizes whose sum is 2"),
+    ("Slice", (X,), {"begin": (0, 0, 3), "size": (1, 1, 2)}, "must be inside (2, 3, 4)"),
+    ("Slice", (X,), {"begin": (0,), "size": (1,)}, "begin and size must be as long as"),
+    ("StridedSlice", (X,), {"begin": (0,), "end": (1, 1), "strides": (1,)}, "of one length"),
+    ("StridedSlice", (X,), {"begin": (0,), "end": (1,), "strides": (0,)}, "that are not 0"),
+    ("StridedSlice", (X,), {"begin": (2,), "end": (3,), "strides": (1,), "shrink_axis_mask": 1},
+     "begin of a dropped axis must be in [-2, 2), got 2"),
+    ("PadV3", (X,), {"paddings": (1,)}, "paddings must be pairs of sizes, at most 3"),
+    ("PadV3", (X,), {"paddings": (1, -1)}, "paddings must be pairs of sizes"),
+    ("PadV3", (X,), {"paddings": (4, 0), "mode": "reflect"}, "(reflect) must be smaller"),
+    ("PadV3", (X,), {"paddings": (1, 0), "mode": "mirror"}, "mode must be constant, reflect"),
+    ("Tile", (X,), {"dims": (1, -1)}, "dims must be not negative"),
+    ("BroadcastTo", (X,), {"shape": (2, 3, 5)}, "one that (2, 3, 4) can be broadcast to"),
+    ("BroadcastTo", (X,), {"shape": (4,)}, "shape must be of rank 3 at least"),
+    ("ReverseV2", (X,), {"axis": (3,)}, "axis must be an integer in [-3, 3)"),
+    ("ReverseSequence", (X, spec(3, dtype="int32")), {}, "shape of seq_lengths must be (2,)"),
+    ("DepthToSpace", (IMAGE,), {"block_size": 3}, "channels of the input must be a multiple of 9"),
+    ("DepthToSpace", (IMAGE,), {"block_size": 0}, "block_size must be a positive integer"),
+    ("SpaceToDepth", (IMAGE,), {"block_size": 3}, "height and width of the input must be multip"),
+    ("SpaceToDepth", (X,), {}, "shape of the input must be of rank 4"),
+    ("GatherD", (X, spec(2, 4, 4, dtype="int64")), {"dim": 2}, "shape of index must be inside"),
+    ("GatherNd", (X, spec(5, 4, dtype="int64")), {}, "last size of the indices must be in [1, 3]"),
+    ("TensorScatterUpdate", (X, spec(5, 2, dtype="int64"), spec(5, 3)), {},
+     "shape of updates must be (5, 4), got (5, 3)"),
+    ("TensorScatterAdd", (X, spec(5, 2, dtype="int64"), spec(5, 4, dtype="int8")), {},
+     "dtype of updates must be float32"),
+    ("TensorScatterElements", (X, spec(1, 1, dtype="int64"), spec(1, 1)), {}, "equal and inside"),
+    ("TensorScatterElements", (X, spec(1, 1, 1, dtype="int64"), spec(1, 1, 1)),
+     {"reduce": "mul"}, "reduce must be one of"),
+    ("OneHot", (spec(2, dtype="int64"), spec(), spec(dtype="int8")), {"depth": 2}, "equal"),
+    ("OneHot", (spec(2, dtype="int64"), spec(), spec()), {"depth": -2}, "depth must be an integer"),
+    ("DynamicRNN", (X, spec(9, 20), spec(20), spec(1, 3, 5), spec(1, 3, 4)), {},
+     "shape of init_c must be (1, 3, 5), got (1, 3, 4)"),
+    ("DynamicRNN", (spec(3, 4), *[spec(1)] * 4), {}, "of rank 3 (time, batch, features)"),
+    ("DynamicRNN", (X, *[spec(1)] * 4), {"use_peephole": True}, "use_peephole must be False"),
+    ("DynamicGRUV2", (X, *[spec(1)] * 4, spec(3, 5)), {}, "shape of weight_input must be (4, 15)"),
+    ("DynamicGRUV2", (X, *[spec(1)] * 5), {"gate_order": "hrz"}, "gate_order must be 'rzh' or"),
+    ("LSTM", (X, *[spec(1, 3, 5)] * 2, spec(180, 1, 1)), {"hidden_size": 5},
+     "shape of w must be (200, 1, 1)"),
+    ("AscendQuant", (spec(2, dtype="int8"),), {}, "dtype of the input must be a float"),
+    ("AscendQuant", (X,), {"round_mode": "Hybrid"}, "round_mode must be one of"),
+    ("AscendQuant", (X,), {"scale": float("nan")}, "scale must be a finite number"),
+    ("AscendQuant", (X,), {"dst_type": 3}, "dst_type must be int8 or int4, got 'int32'"),
+    ("AscendDequant", (X, spec(1)), {}, "dtype of the input must be int32"),
+    ("AscendDequant", (spec(2, 3, dtype="int32"), spec(2)), {}, "deq_scale must be (1,) or (3,)"),
+    ("AscendDequant", (spec(2, dtype="int32"), spec(1)), {"dtype": 99}, "dtype must be one of"),
+    ("AscendAntiQuant", (X,), {}, "dtype of the input must be int8 or int4"),
     ("ReLU", (TensorSpec("float32", None),), {}, "shape of input 0 must be known, got None"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("op_type", "tensors", "settings", "words"), REFUSED)

@@ -1,4 +1,4 @@
-"""Oracles of every operator: loops over indices and closed forms, in plain Python.
+"""Oracle of every operator: loops over indices and closed forms, in plain Python.
 
 `CASES` maps an operator to (oracle, list of (inputs, settings)). No oracle uses NumPy to compute.
 """
@@ -10,40 +10,23 @@ import math
 import statistics
 
 import numpy as np
-
-
-def numbers(*shape, low=-2.0, high=2.0, seed=7):
-    return np.random.default_rng(seed).uniform(low, high, shape)
-
-
-def each(function):
-    """Oracle of an elementwise function of one number."""
-
-    def oracle(inputs, settings):
-        return [
-            np.array([function(v) for v in inputs[0].ravel().tolist()]).reshape(inputs[0].shape)
-        ]
-
-    return oracle
-
-
-def pairs(function):
-    """Oracle of an elementwise function of two numbers, broadcasting by modulo of indices."""
-
-    def oracle(inputs, settings):
-        shape = np.broadcast_shapes(inputs[0].shape, inputs[1].shape)
-        out = np.empty(shape)
-        for index in np.ndindex(shape):
-            picked = []
-            for array in inputs:
-                own = index[len(index) - array.ndim :]
-                picked.append(
-                    float(array[tuple(i % n for i, n in zip(own, array.shape, strict=True))])
-                )
-            out[index] = function(*picked)
-        return [out]
-
-    return oracle
+from run import oracles_elementwise, oracles_layers, oracles_moving
+from run.oracles_basic import (
+    IMAGE,
+    ONE,
+    POSITIVE,
+    ROW,
+    TWO,
+    X,
+    Y,
+    each,
+    lines,
+    numbers,
+    pairs,
+    two,
+    whole,
+)
+from run.oracles_layers import reduction
 
 
 def matmul(inputs, settings):
@@ -56,14 +39,18 @@ def matmul(inputs, settings):
     out = np.empty((*stack, left.shape[-2], right.shape[-1]))
     for index in np.ndindex(out.shape):
         lead, i, j = index[:-2], index[-2], index[-1]
-        a = left[tuple(k % n for k, n in zip(lead, left.shape[:-2], strict=True))]
-        b = right[tuple(k % n for k, n in zip(lead, right.shape[:-2], strict=True))]
+        a = left[
+            tuple(
+                k % n for k, n in zip(lead[len(lead) - left.ndim + 2 :], left.shape, strict=False)
+            )
+        ]
+        b = right[
+            tuple(
+                k % n for k, n in zip(lead[len(lead) - right.ndim + 2 :], right.shape, strict=False)
+            )
+        ]
         out[index] = math.fsum(float(a[i, k]) * float(b[k, j]) for k in range(left.shape[-1]))
     return [out]
-
-
-def _two(value):
-    return (value, value) if isinstance(value, int) else tuple(value)[-2:]
 
 
 def _pads(settings, size, kernel, stride, dilation):
@@ -86,7 +73,7 @@ def _pads(settings, size, kernel, stride, dilation):
 
 def windows(size, settings, kernel, stride):
     """For every output position, the list of input positions and window elements inside."""
-    kernel, stride, dilation = _two(kernel), _two(stride), _two(settings.get("dilation", 1))
+    kernel, stride, dilation = two(kernel), two(stride), two(settings.get("dilation", 1))
     (top, bottom), (left, right) = _pads(settings, size, kernel, stride, dilation)
     high = range(-top, size[0] + bottom - (kernel[0] - 1) * dilation[0], stride[0])
     wide = range(-left, size[1] + right - (kernel[1] - 1) * dilation[1], stride[1])
@@ -114,6 +101,21 @@ def conv2d(inputs, settings):
             for p, q, i, j in table[r, c]
             for k in range(per_in)
         )
+    return [out]
+
+
+def conv2d_transpose(inputs, settings):
+    """Every output of the convolution, spread over what it came from."""
+    x, w = inputs
+    group, size = settings.get("group", 1), settings["input_size"]
+    table, _ = windows(size[2:], settings, w.shape[2:], settings["stride"])
+    out = np.zeros(size)
+    per_out = w.shape[0] // group
+    for n, o, r, c in np.ndindex(x.shape):
+        first = o // per_out * w.shape[1]
+        for p, q, i, j in table[r, c]:
+            for k in range(w.shape[1]):
+                out[n, first + k, p, q] += float(x[n, o, r, c]) * float(w[o, k, i, j])
     return [out]
 
 
@@ -147,13 +149,6 @@ def masked_fill(inputs, settings):
     return [np.array(flat).reshape(x.shape)]
 
 
-def lines(array, axis):
-    """Index tuples of every line of an array along an axis."""
-    axis %= array.ndim
-    others = [range(n) if i != axis else [slice(None)] for i, n in enumerate(array.shape)]
-    return itertools.product(*others)
-
-
 def softmax(logarithm):
     def oracle(inputs, settings):
         x = inputs[0]
@@ -164,25 +159,6 @@ def softmax(logarithm):
             total = math.fsum(powers)
             out[line] = [math.log(p / total) if logarithm else p / total for p in powers]
         return [out]
-
-    return oracle
-
-
-def reduction(combine):
-    def oracle(inputs, settings):
-        x = inputs[0]
-        axis = settings["axis"]
-        axes = range(x.ndim) if axis == () else (axis,) if isinstance(axis, int) else axis
-        axes = {a % x.ndim for a in axes}
-        cells = {}
-        for index in np.ndindex(x.shape):
-            key = tuple(0 if i in axes else k for i, k in enumerate(index))
-            cells.setdefault(key, []).append(float(x[index]))
-        out = np.empty([1 if i in axes else n for i, n in enumerate(x.shape)])
-        for key, values in cells.items():
-            out[key] = combine(values)
-        kept = [n for i, n in enumerate(x.shape) if i not in axes]
-        return [out if settings["keep_dims"] else out.reshape(kept)]
 
     return oracle
 
@@ -275,19 +251,24 @@ def _gelu(v):
     return v / (1 + math.exp(-2 * z))
 
 
-X = numbers(2, 3, 4)
-POSITIVE = numbers(2, 3, 4, low=0.1, high=3.0)
-Y, ROW = numbers(2, 3, 4, seed=8), numbers(4, seed=9)
-IMAGE = numbers(2, 4, 7, 6)
-TWO = [([X, Y], {}), ([X, ROW], {}), ([np.asarray(1.5), X], {})]
-ONE = [([X], {})]
-
-
 def _conv(out, group, kernel, **settings):
     weight = numbers(out, 4 // group, *kernel, seed=3)
     return ([IMAGE, weight], {"group": group, "stride": 1, "pad_mode": "valid"} | settings)
 
 
+def _transposed(size, x, group, kernel, **settings):
+    weight = numbers(x[1], size[1] // group, *kernel, seed=3)
+    shared = {"group": group, "stride": 1, "pad_mode": "valid", "input_size": size}
+    return ([numbers(*x), weight], shared | settings)
+
+
+TRANSPOSED = [
+    _transposed((2, 4, 7, 6), (2, 3, 5, 4), 1, (3, 3)),
+    _transposed((1, 4, 7, 6), (1, 6, 4, 3), 2, (3, 2), pad_mode="same", stride=2),
+    _transposed((1, 4, 8, 6), (1, 20, 4, 3), 1, (3, 3), pad_mode="pad", pad=(1, 1, 0, 2), stride=2),
+    _transposed((1, 2, 9, 9), (1, 3, 5, 5), 1, (3, 3), dilation=2),
+]
+EIGHT = {"dtype": np.int8, "low": -128, "high": 128}
 CASES = {
     "Conv2D": (
         conv2d,
@@ -301,14 +282,21 @@ CASES = {
             _conv(8, 4, (2, 2), pad_mode="pad", pad=1),
             _conv(2, 1, (3, 3), dilation=(1, 1, 2, 1), pad_mode="SAME", stride=(1, 1, 2, 2)),
             _conv(2, 1, (2, 2), dilation=3),
+            (
+                [whole(1, 2, 4, 4, **EIGHT), whole(3, 2, 3, 3, **EIGHT)],
+                {"stride": 1, "pad_mode": "same"},
+            ),
         ],
     ),
+    "Conv2DTranspose": (conv2d_transpose, TRANSPOSED),
+    "Conv2DBackpropInput": (conv2d_transpose, TRANSPOSED[:1]),
     "MatMul": (
         matmul,
         [
             ([numbers(3, 5), numbers(5, 4)], {"transpose_a": False, "transpose_b": False}),
             ([numbers(5, 3), numbers(4, 5)], {"transpose_a": True, "transpose_b": True}),
             ([numbers(1, 40), numbers(2, 40)], {"transpose_a": False, "transpose_b": True}),
+            ([whole(2, 9, **EIGHT), whole(9, 3, **EIGHT)], {}),
         ],
     ),
     "BatchMatMul": (
@@ -319,6 +307,7 @@ CASES = {
                 [numbers(2, 2, 4, 3), numbers(2, 1, 5, 4)],
                 {"transpose_a": True, "transpose_b": True},
             ),
+            ([numbers(2, 3, 4), numbers(4, 2)], {}),
         ],
     ),
     "Add": (pairs(lambda a, b: a + b), TWO),
@@ -412,4 +401,7 @@ CASES = {
             ([X, np.array([[1, 9], [0, 1]])], {"axis": 0, "batch_dims": 0}),
         ],
     ),
+    **oracles_elementwise.CASES,
+    **oracles_moving.CASES,
+    **oracles_layers.CASES,
 }

@@ -32,7 +32,7 @@ def test_blocks_give_the_result_of_the_loops(name, number):
     oracle, cases = CASES[name]
     inputs, settings = cases[number]
     single = [x.astype(np.float32) for x in inputs]
-    got = CUBE[name](single, {**OPS[name].defaults, **settings}, None)
+    got = CUBE[name](single, {**OPS[name].defaults, **settings}, None)[0]
     want = oracle(single, settings)[0]
     assert got.dtype == np.float32
     assert got.shape == want.shape
@@ -59,7 +59,7 @@ PLAIN = {"transpose_a": False, "transpose_b": False}
 def test_blocked_accumulation_stays_within_its_bound(inner):
     """Exact products; 15 additions inside a block and one for each block."""
     left, right, exact = products(inner)
-    error = np.abs(CUBE["MatMul"]([left, right], PLAIN, None) - exact) / exact
+    error = np.abs(CUBE["MatMul"]([left, right], PLAIN, None)[0] - exact) / exact
     blocks = -(-inner // BLOCK)
     assert error.max() <= gamma(min(inner, BLOCK) + blocks)
 
@@ -67,7 +67,7 @@ def test_blocked_accumulation_stays_within_its_bound(inner):
 @pytest.mark.parametrize("inner", [256, 2048])
 def test_half_accumulation_leaves_that_bound_and_keeps_its_own(inner):
     left, right, exact = products(inner)
-    error = np.abs(CUBE["MatMul"]([left, right], PLAIN, round_float16) - exact) / exact
+    error = np.abs(CUBE["MatMul"]([left, right], PLAIN, round_float16)[0] - exact) / exact
     blocks = -(-inner // BLOCK)
     assert error.max() > 10 * gamma(BLOCK + blocks)
     assert error.max() <= gamma(blocks, 2.0**-11) + gamma(BLOCK + blocks)
@@ -79,7 +79,7 @@ def test_a_sum_that_float32_cannot_hold_shows_the_order_of_accumulation():
     right = np.ones((32, 1), np.float32)
     left[0, 0], right[0, 0] = 4096, 4096
     left[0, 1:16] = 0
-    assert CUBE["MatMul"]([left, right], PLAIN, None)[0, 0] == 2**24 + 16
+    assert CUBE["MatMul"]([left, right], PLAIN, None)[0][0, 0] == 2**24 + 16
 
 
 def test_wide_results_are_computed_in_tiles_with_the_same_numbers():
@@ -87,17 +87,17 @@ def test_wide_results_are_computed_in_tiles_with_the_same_numbers():
     rng = np.random.default_rng(1)
     left = round_float16(rng.uniform(0, 1, (70, 40)).astype(np.float32))
     right = round_float16(rng.uniform(0, 1, (40, 3000)).astype(np.float32))
-    whole = CUBE["MatMul"]([left, right], PLAIN, None)
+    whole = CUBE["MatMul"]([left, right], PLAIN, None)[0]
     for start in (0, 900, 1000, 2950):
         piece = np.ascontiguousarray(right[:, start : start + 50])
-        narrow = CUBE["MatMul"]([left, piece], PLAIN, None)
+        narrow = CUBE["MatMul"]([left, piece], PLAIN, None)[0]
         np.testing.assert_allclose(whole[:, start : start + 50], narrow, rtol=2 * gamma(19))
 
 
 def test_a_block_holds_sixteen_products():
     """Sums of 16 ones reach 32768 in float16; there its spacing is 32, and 16 more are lost."""
     ones = np.ones((1, 40000), np.float32)
-    assert CUBE["MatMul"]([ones, ones.T], PLAIN, round_float16)[0, 0] == 32768
+    assert CUBE["MatMul"]([ones, ones.T], PLAIN, round_float16)[0][0, 0] == 32768
 
 
 @pytest.mark.parametrize(("channels", "want"), [(1, 2052), (5, 2048)])
@@ -108,7 +108,7 @@ def test_a_block_holds_four_kernel_elements_of_few_channels_and_one_of_many(chan
     w = np.zeros((1, channels, 1, 8), np.float32)
     w[0, 0, 0] = [2048, 0, 0, 0, 1, 1, 1, 1]
     settings = {"group": 1, "stride": 1, "dilation": 1, "pad_mode": "valid"}
-    assert CUBE["Conv2D"]([x, w], settings, round_float16).item() == want
+    assert CUBE["Conv2D"]([x, w], settings, round_float16)[0].item() == want
 
 
 @pytest.mark.parametrize("stride", [1, 2])
@@ -117,7 +117,7 @@ def test_tall_images_are_convolved_in_strips_with_the_same_result(stride):
     x = rng.standard_normal((1, 3, 90 * stride, 40)).astype(np.float32)
     w = rng.standard_normal((64, 3, 3, 3)).astype(np.float32)
     settings = {"group": 1, "stride": (stride, 1), "dilation": 1, "pad_mode": "pad", "pad": 1}
-    got = CUBE["Conv2D"]([x, w], settings, None)
+    got = CUBE["Conv2D"]([x, w], settings, None)[0]
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
     for row in (0, 24, 25, 26, 51, 89):
         part = padded[0, :, row * stride : row * stride + 3, 7:10]
@@ -128,5 +128,5 @@ def test_tall_images_are_convolved_in_strips_with_the_same_result(stride):
 def test_the_rounding_of_the_accumulator_can_saturate():
     left = np.full((1, 64), 200, np.float32)
     clip = partial(np.clip, a_min=-65504, a_max=65504)
-    total = CUBE["MatMul"]([left, left.T], PLAIN, lambda x: clip(round_float16(x)))
+    total = CUBE["MatMul"]([left, left.T], PLAIN, lambda x: clip(round_float16(x)))[0]
     assert total.tolist() == [[65504.0]]

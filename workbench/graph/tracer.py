@@ -119,34 +119,42 @@ class Trace:
 
     def _op(self, name: str, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]) -> Op:
         row = op_def(op_type)
-        count = 1 if row.tensors < 0 else row.tensors
-        pairs = [self._tensor(item, operands) for item in operands[:count]]
-        specs = [one for _, spec in pairs for one in ([spec] if spec else [])]
-        if row.tensors < 0:
-            specs = [
-                spec for _, spec in (self._tensor(o, operands[0]) for o in operands[0]) if spec
-            ]
-        settings = dict(zip(row.settings, operands[count:], strict=False))
-        call = Call(op_type, tuple(specs), dict(row.defaults) | attrs | settings)
-        outputs = infer_outputs(op_type, specs, call.settings)
-        constants = [_constant(value) for value in operands[count:]]
+        tensors = [operands[place] for place in row.positions]
+        others = [item for place, item in enumerate(operands) if place not in row.positions]
+        read = {place: self._argument(operands[place], tensors) for place in row.positions}
+        specs = tuple(spec for _, found in read.values() for spec in found)
+        call = Call(op_type, specs, dict(row.defaults) | attrs | row.named(others))
+        constants = iter([_constant(item) for item in others])
+        inputs: list[tuple[Operand, TensorSpec | None]] = []
+        for place in range(len(operands)):
+            if place in read:
+                operand, found = read[place]
+                inputs.append((operand, found[0] if row.tensors >= 0 else None))
+            else:
+                constant = next(constants)
+                inputs.append((constant, _constant_spec(constant)))
         return Op(
             name=name,
             op_type=op_type,
-            inputs=(*(operand for operand, _ in pairs), *constants),
+            inputs=tuple(operand for operand, _ in inputs),
             attrs=attrs | dict(row.derived(call)),
-            outputs=outputs,
-            input_specs=(*(spec for _, spec in pairs), *(_constant_spec(c) for c in constants)),
+            outputs=infer_outputs(op_type, specs, call.settings),
+            input_specs=tuple(spec for _, spec in inputs),
         )
 
-    def _tensor(self, item: Any, others: Sequence[Any]) -> tuple[Operand, TensorSpec | None]:
-        """Operand and spec of a tensor argument; a tuple of tensors has no spec of its own."""
+    def _argument(self, item: Any, others: Sequence[Any]) -> tuple[Operand, tuple[TensorSpec, ...]]:
+        """Operand and specs of a tensor argument, or of one that is a tuple of tensors."""
+        if not isinstance(item, list | tuple):
+            operand, spec = self._tensor(item, others)
+            return operand, (spec,)
+        pairs = [self._tensor(one, item) for one in item]
+        return Bundle(tuple(operand for operand, _ in pairs)), tuple(spec for _, spec in pairs)
+
+    def _tensor(self, item: Any, others: Sequence[Any]) -> tuple[Operand, TensorSpec]:
         if isinstance(item, Tensor):
             return item.value, item.spec
         if isinstance(item, Parameter):
             return self._weight(item, item.name or f"parameter{len(self.parameters)}"), item.spec
-        if isinstance(item, list | tuple):
-            return Bundle(tuple(self._tensor(one, item)[0] for one in item)), None
         if isinstance(item, bool | int | float | np.generic | np.ndarray):
             return self._array(np.asarray(item, _common_dtype(item, others)))
         message = f"input must be a tensor, an array or a number, got {type(item).__name__}"
@@ -170,6 +178,8 @@ def _common_dtype(item: Any, others: Sequence[Any]) -> str | None:
 
 def _constant(value: Any) -> Const:
     """Return a setting as a constant operand."""
+    if value is None:
+        return Const(None, "None")
     if isinstance(value, bool | np.bool_):
         return Const(bool(value), "bool", ())
     if isinstance(value, int | np.integer):

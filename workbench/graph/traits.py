@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.nodes import Bundle, Const
+from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,172 +18,81 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op
 
 ARGUMENTS: dict[str, str] = {
-    "Abs": "input",
+    **{name: row.names for name, row in OPS.items()},
     "Adam": "var m v beta1_power beta2_power learning_rate beta1 beta2 epsilon gradient",
     "AdamWeightDecay": "var m v learning_rate beta1 beta2 epsilon decay gradient",
-    "Add": "input other",
     "AddExt": "input other alpha",
-    "AddN": "x",
     "ApplyAdagrad": "var accum learning_rate gradient",
     "ApplyMomentum": "variable accumulation learning_rate gradient momentum",
     "ApplyRMSProp": "var mean_square moment learning_rate gradient decay momentum epsilon",
     "ArgMaxExt": "input dim keepdim",
-    "ArgMaxWithValue": "input axis keep_dims",
-    "Argmax": "input_x axis output_type",
     "Assign": "variable value",
     "AssignAdd": "variable value",
     "AssignSub": "variable value",
-    "AvgPool": "x kernel_size strides pad_mode data_format",
     "AvgPool2D": "input kernel_size stride padding ceil_mode count_include_pad divisor_override",
     "AvgPoolGrad": "x out dout kernel_size strides pad_mode data_format",
     "BCEWithLogitsLoss": "input target weight posWeight reduction",
-    "BatchMatMul": "x y transpose_a transpose_b",
-    "BatchNorm": "input_x scale bias mean variance is_training epsilon momentum data_format",
     "BatchNormExt": "input weight bias running_mean running_var training momentum epsilon",
     "BatchNormGrad": (
         "dout x scale saved_mean saved_variance reserve is_training epsilon data_format"
     ),
-    "BiasAdd": "input_x bias data_format",
     "BiasAddGrad": "dout data_format",
     "BinaryCrossEntropy": "input target weight reduction",
-    "BroadcastTo": "input shape",
-    "Cast": "input_x dtype",
-    "CeLU": "x alpha",
-    "ClampScalar": "input min max",
     "ClampTensor": "input min max",
-    "Concat": "tensors axis",
-    "Conv2D": "x weight",
     "Conv2DBackpropFilter": "dout x filter_size",
-    "Conv2DBackpropInput": "dout weight input_size",
     "Conv3D": "x weight",
     "Convolution": "input weight bias stride padding dilation transposed output_padding groups",
     "ConvolutionGrad": (
         "dout input weight bias stride "
         "padding dilation transposed output_padding groups output_mask"
     ),
-    "Cos": "input",
-    "CumSum": "input axis exclusive reverse",
     "Dense": "input weight bias",
-    "Div": "input other",
     "Dropout": "x keep_prob Seed0 Seed1",
-    "Elu": "input_x alpha",
     "Embedding": "input weight padding_idx max_norm norm_type scale_grad_by_freq",
-    "Equal": "input other",
-    "Erf": "input",
-    "Exp": "input",
-    "ExpandDims": "input_x axis",
     "FlashAttentionScore": (
         "query key value real_shift drop_mask padding_mask "
         "attn_mask prefix actual_seq_qlen actual_seq_kvlen head_num keep_prob "
         "scale_value pre_tokens next_tokens inner_precise input_layout sparse_mode"
     ),
-    "Flatten": "input_x",
-    "Floor": "input",
-    "FloorDiv": "input other",
-    "FloorMod": "x y",
-    "Gather": "input_params input_indices axis batch_dims",
-    "GatherD": "x dim index",
-    "GatherNd": "input_x indices",
-    "GeLU": "input",
     "GeLUGrad": "dy x y",
-    "Greater": "input other",
-    "GreaterEqual": "input other",
-    "GroupNorm": "input num_groups weight bias eps",
-    "HSigmoid": "input",
-    "HSwish": "input",
     "InplaceAddExt": "input other alpha",
     "L1LossExt": "input target reduction",
-    "LSTM": "x h c w",
-    "LayerNorm": "input_x gamma beta begin_norm_axis begin_params_axis epsilon",
     "LayerNormGrad": "x dy variance mean gamma begin_norm_axis begin_params_axis",
-    "Less": "input other",
-    "LessEqual": "input other",
     "LinSpace": "start stop num",
-    "Log": "input",
-    "LogSoftmax": "logits axis",
     "LogSoftmaxGrad": "logits grad axis",
-    "LogicalAnd": "x y",
-    "LogicalNot": "input",
-    "LogicalOr": "x y",
     "MSELossExt": "input target reduction",
-    "MaskedFill": "input_x mask value",
-    "MatMul": "input mat2 transpose_a transpose_b",
     "MatMulBiasAddFusion": "x y bias",
     "MatMulBiasAddReluFusion": "x y bias",
     "MatMulExt": "input other",
-    "MaxPool": "x kernel_size strides pad_mode data_format",
     "MaxPoolGrad": "x out dout kernel_size strides pad_mode data_format",
     "MaxPoolWithMask": "x kernel_size strides pads dilation ceil_mode argmax_type",
-    "Maximum": "input other",
     "MeanExt": "input dim keepdim dtype",
-    "Minimum": "input other",
-    "Mul": "input other",
     "NLLLoss": "logits labels weight reduction ignore_index",
-    "Neg": "input",
-    "NotEqual": "input other",
-    "OneHot": "indices depth on_value off_value axis",
-    "OnesLike": "x",
     "Pad": "x paddings",
-    "Pow": "input exponent",
     "PromptFlashAttention": (
         "query key value attn_mask actual_seq_lengths actual_seq_lengths_kv "
         "pse_shift deq_scale1 quant_scale1 deq_scale2 quant_scale2 quant_offset2 "
         "num_heads scale_value pre_tokens next_tokens input_layout num_key_value_heads sparse_mode inner_precise"
     ),
     "Range": "start end step maxlen",
-    "ReLU": "input",
-    "ReLU6": "x",
-    "RealDiv": "x y",
-    "Reciprocal": "input",
-    "ReduceAll": "input axis keep_dims",
-    "ReduceMax": "x axis keep_dims",
-    "ReduceMean": "x axis keep_dims",
-    "ReduceMin": "x axis keep_dims",
-    "ReduceProd": "x axis keep_dims",
-    "ReduceSum": "x axis keep_dims skip_mode",
     "ReluGrad": "y_backprop x",
-    "Reshape": "input shape",
-    "RmsNorm": "x gamma epsilon",
     "RmsNormGrad": "dy x rstd gamma",
-    "Round": "input decimals",
-    "Rsqrt": "input",
     "RsqrtGrad": "y_backprop x",
     "SGD": "parameters gradient learning_rate accum momentum stat",
     "ScatterNd": "indices updates shape",
-    "Select": "condition input other",
-    "SiLU": "input",
     "SiLUGrad": "dout x",
-    "Sigmoid": "input",
     "SigmoidGrad": "y dy",
-    "Sign": "input",
-    "Sin": "input",
-    "Slice": "input begin size",
     "SmoothL1Loss": "prediction target beta reduction",
-    "Softmax": "input axis",
     "SoftmaxCrossEntropyWithLogits": "features labels",
     "SoftplusExt": "input beta threshold",
     "SparseSoftmaxCrossEntropyWithLogits": "features labels",
-    "Split": "input_x axis output_num",
-    "Sqrt": "x",
     "SqrtGrad": "dy y",
-    "Square": "input",
-    "Squeeze": "input axis",
-    "Stack": "input_x axis",
-    "StridedSlice": (
-        "input_x begin end strides begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask"
-    ),
-    "Sub": "input other",
     "SubExt": "input other alpha",
     "SumExt": "input dim keepdim dtype",
-    "Tanh": "input",
     "TanhGrad": "y dy",
-    "Tile": "input dims",
-    "TopK": "input_x k",
-    "Transpose": "input dims",
     "Triu": "input diagonal",
     "UnsortedSegmentSum": "input_x segment_ids num_segments",
     "UpsampleNearest2D": "x output_size scales",
-    "ZerosLike": "x",
 }
 """Operator type → names of its arguments in order, blank-separated."""
 
@@ -221,31 +131,49 @@ IDENTITY = frozenset(("Cast", "TransData", "Identity", "TensorMove", "Load", "De
 
 MOVEMENT = IDENTITY | frozenset(
     ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "BroadcastTo", "View", "ReshapeExt",
-     "Concat", "Stack", "Split", "StridedSlice", "Slice", "Tile")
+     "Concat", "Stack", "Split", "SplitV", "StridedSlice", "Slice", "Tile", "ReverseV2", "ReverseSequence",
+     "DepthToSpace", "SpaceToDepth")
 )  # fmt: skip
 """Types that move elements without computing: they cannot be where a value first goes wrong."""
 
 CONTRACTIONS = frozenset(
-    ("MatMul", "BatchMatMul", "Conv2D", "Conv3D", "Conv2DBackpropInput", "Conv2DBackpropFilter", "Dense",
-     "MatMulExt", "MatMulBiasAddFusion", "MatMulBiasAddReluFusion", "Convolution", "ConvolutionGrad", "LSTM",
-     "LSTMGrad", "FlashAttentionScore")
+    ("MatMul", "BatchMatMul", "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter",
+     "Dense", "MatMulExt", "MatMulBiasAddFusion", "MatMulBiasAddReluFusion", "Convolution", "ConvolutionGrad", "LSTM",
+     "LSTMGrad", "DynamicRNN", "DynamicGRUV2", "FlashAttentionScore")
 )  # fmt: skip
 """Types that sum products; they run on the cube unit."""
 
 COMMUTATIVE = frozenset(
-    ("Add", "Mul", "Maximum", "Minimum", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "AddN")
+    (
+        "Add",
+        "Mul",
+        "Maximum",
+        "Minimum",
+        "Equal",
+        "NotEqual",
+        "LogicalAnd",
+        "LogicalOr",
+        "LogicalXor",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+        "AddN",
+    )
 )
 """Types whose inputs may stand in any order."""
 
 APPROXIMATED = frozenset(
     ("Exp", "Log", "Tanh", "Sigmoid", "GeLU", "Softmax", "LogSoftmax", "Erf", "Pow", "Sin", "Cos", "SiLU", "Softplus",
-     "LSTM", "TanhGrad", "GeLUGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Rsqrt")
+     "Expm1", "Log1p", "Tan", "Asin", "ACos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "Elu", "CeLU", "SeLU",
+     "Mish", "LRN", "LSTM", "DynamicRNN", "DynamicGRUV2", "TanhGrad", "GeLUGrad",
+     "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Rsqrt")
 )  # fmt: skip
 """Types that libraries compute by approximations good to about ten units in the last place."""
 
 STEPS = frozenset(
     ("Argmax", "ArgMaxWithValue", "ArgMaxExt", "ArgMinWithValue", "Equal", "NotEqual", "Greater", "GreaterEqual",
-     "Less", "LessEqual", "Sign", "Floor", "Ceil", "Round", "FloorDiv", "FloorMod", "OneHot", "TopK", "Sort",
+     "Less", "LessEqual", "IsNan", "IsInf", "IsFinite", "Argmin", "Threshold", "HShrink", "TruncateDiv", "TruncateMod",
+     "Sign", "Floor", "Ceil", "Round", "FloorDiv", "FloorMod", "OneHot", "TopK", "Sort",
      "MaxPoolGrad", "ReluGrad", "ReLU6Grad", "Switch", "Select", "Rint", "Trunc", "AscendQuant")
 )  # fmt: skip
 """Types that jump: a small difference of an input may change an output element altogether."""

@@ -27,6 +27,17 @@ class Window:
     dilation: tuple[int, int]
     pads: tuple[int, int, int, int]
 
+    def __post_init__(self) -> None:
+        for name, sizes, lowest in (
+            ("kernel", self.kernel, 1),
+            ("stride", self.stride, 1),
+            ("dilation", self.dilation, 1),
+            ("padding", self.pads, 0),
+        ):
+            if min(sizes) < lowest:
+                message = f"{name} of a window must be at least {lowest}, got {sizes!r}"
+                raise GraphError(message)
+
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Output size; raises GraphError if the window does not fit even once."""
         top, bottom, left, right = self.pads
@@ -50,6 +61,9 @@ def pair(value: Any) -> tuple[int, int]:
     if isinstance(value, int):
         return value, value
     items = tuple(int(item) for item in value)
+    if not items:
+        message = f"sizes of a window must be one or two integers, got {value!r}"
+        raise GraphError(message)
     return (items[-2], items[-1]) if len(items) >= 2 else (items[0], items[0])
 
 
@@ -94,3 +108,32 @@ def window(settings: Mapping[str, Any], size: Sequence[int], kernel: Any, stride
     else:
         pads = _four(settings.get("pad", 0)) if mode == "pad" else (0, 0, 0, 0)
     return Window((high, wide), (down, right), gap, pads)
+
+
+def padded_window(settings: Mapping[str, Any], size: Sequence[int]) -> Window:
+    """Window of GE's `MaxPoolV3` and `AvgPoolV2` over an input of ``size``.
+
+    With ``ceil_mode`` a last, incomplete window counts too unless it starts behind the input and
+    the padding before it; the padding behind grows by what that window needs.
+    """
+    if settings["global_pooling"]:
+        return Window(pair(size), (1, 1), (1, 1), (0, 0, 0, 0))
+    kernel, stride = pair(settings["ksize"]), pair(settings["strides"])
+    mode = str(settings["padding_mode"])
+    if mode != "CALCULATED":
+        return window({"pad_mode": mode}, size, kernel, stride)
+    plain = Window(kernel, stride, (1, 1), _four(settings["pads"]))
+    if not settings["ceil_mode"]:
+        return plain
+    top, bottom, left, right = plain.pads
+    bottom = _ceil_end(size[0], kernel[0], stride[0], top, bottom)
+    right = _ceil_end(size[1], kernel[1], stride[1], left, right)
+    return Window(kernel, stride, (1, 1), (top, bottom, left, right))
+
+
+def _ceil_end(size: int, kernel: int, stride: int, before: int, after: int) -> int:
+    """Padding behind that makes the rounded-up number of windows fit exactly."""
+    count = -(-(size + before + after - kernel) // stride) + 1
+    behind = (count - 1) * stride >= size + before
+    needed = (count - 1 - behind) * stride + kernel - size - before
+    return max(needed, 0) if behind else max(needed, after)

@@ -4,7 +4,8 @@ Inputs arrive rounded to a format whose products are exact in float32 (float16, 
 Each block of 16 products is summed in float32 and added to the accumulator in float32; the order
 inside a block is not documented and follows the host's BLAS. A convolution walks its inner
 dimension as the device format lays it out: 16 channels at a time, and for each of these the rows
-and columns of the kernel. Nothing here is shared with the reference's matrix products.
+and columns of the kernel. Nothing here is shared with the reference's matrix products; recurrent
+layers share the arithmetic between their products.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.windows import Window, window
+from workbench.run.kernels import recurrent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     F32 = NDArray[np.float32]
     Rounding = Callable[[F32], F32]
+    Unit = Callable[[Sequence[F32], Mapping[str, Any], Rounding | None], list[F32]]
 
 BLOCK = 16
 _FEW = 4  # up to this many channels the C04 formats put four elements of the kernel into a block
@@ -116,9 +119,68 @@ def _positions(tap: int, count: int, stride: int, dilation: int) -> slice:
     return slice(tap * dilation, tap * dilation + (count - 1) * stride + 1, stride)
 
 
-CUBE: dict[str, Callable[[Sequence[F32], Mapping[str, Any], Rounding | None], F32]] = {
-    "Conv2D": conv2d,
-    "MatMul": matmul,
-    "BatchMatMul": matmul,
+def conv2d_transpose(
+    inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None
+) -> F32:
+    """Return what the input of a convolution is given, 16 of its output channels at a time."""
+    x, weight = inputs
+    group, size = int(settings["group"]), tuple(settings["input_size"])
+    view = window(settings, size[2:], weight.shape[2:], settings["stride"])
+    top, bottom, left, right = view.pads
+    factors = weight.reshape(group, -1, *weight.shape[1:])
+    out = np.empty(size, np.float32)
+    padded = (group, size[1] // group, size[2] + top + bottom, size[3] + left + right)
+    for image, target in zip(x, out, strict=True):
+        total = np.zeros(padded, np.float32)
+        blocks = image.reshape(group, -1, *image.shape[1:])
+        for channel in range(0, blocks.shape[1], BLOCK):
+            block = blocks[:, channel : channel + BLOCK]
+            part = factors[:, channel : channel + BLOCK]
+            total = _spread(total, block, part, view, rounding)
+        whole = total.reshape(size[1], *padded[2:])
+        target[:] = whole[:, top : top + size[2], left : left + size[3]]
+    return out
+
+
+def _spread(total: F32, block: F32, part: F32, view: Window, rounding: Rounding | None) -> F32:
+    """Add what 16 channels give to every input position that each element of the kernel meets."""
+    rows, columns = block.shape[2:]
+    flat = block.reshape(*block.shape[:2], -1)
+    for i, j in np.ndindex(view.kernel):
+        down = _positions(i, rows, view.stride[0], view.dilation[0])
+        along = _positions(j, columns, view.stride[1], view.dilation[1])
+        piece = np.matmul(part[..., i, j].swapaxes(1, 2), flat)
+        total[..., down, along] += piece.reshape(*piece.shape[:2], rows, columns)
+        if rounding is not None:
+            total = rounding(total)
+    return total
+
+
+def _single(function: Callable[..., F32]) -> Unit:
+    """Return the unit of an operator with one output."""
+    return lambda inputs, settings, rounding: [function(inputs, settings, rounding)]
+
+
+def _recurrent(kernel: Callable[..., list[F32]]) -> Unit:
+    """Return the unit of a recurrent layer: its products are those of the cube, the rest float32."""
+
+    def unit(
+        inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None
+    ) -> list[F32]:
+        plain = {"transpose_a": False, "transpose_b": False}
+        return kernel(inputs, settings, lambda a, b: matmul((a, b), plain, rounding))
+
+    return unit
+
+
+CUBE: dict[str, Unit] = {
+    "Conv2D": _single(conv2d),
+    "Conv2DTranspose": _single(conv2d_transpose),
+    "Conv2DBackpropInput": _single(conv2d_transpose),
+    "MatMul": _single(matmul),
+    "BatchMatMul": _single(matmul),
+    "DynamicRNN": _recurrent(recurrent.dynamic_rnn),
+    "DynamicGRUV2": _recurrent(recurrent.dynamic_gru),
+    "LSTM": _recurrent(recurrent.lstm),
 }
 """What the cube unit computes, by operator type."""

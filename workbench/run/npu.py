@@ -168,7 +168,7 @@ class Device:
             rounding = None
             if accumulator != "float32":
                 rounding = partial(self._sum, name=accumulator, status=status)
-            return [CUBE[op.op_type](inputs, settings, rounding)]
+            return CUBE[op.op_type](inputs, settings, rounding)
         if op.op_type not in KERNELS:
             message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
             raise GraphError(message)

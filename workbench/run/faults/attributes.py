@@ -32,7 +32,7 @@ def _with_setting(op: Op, name: str, value: Any) -> Op:
     """Return the operator with another attribute or constant argument."""
     row = op_def(op.op_type)
     if name in row.settings:
-        position = (1 if row.tensors < 0 else row.tensors) + row.settings.index(name)
+        position = row.arguments.index(name)
         if position < len(op.inputs):
             inputs = list(op.inputs)
             old = inputs[position]
@@ -82,10 +82,12 @@ def _derived(op: Op, altered: set[str]) -> Op:
 
 def _tensor_specs(op: Op) -> tuple[TensorSpec, ...]:
     """Specs of the operator's tensor inputs, as the graph states them."""
+    row = op_def(op.op_type)
     specs: list[TensorSpec] = []
-    for operand, spec in zip(op.inputs, op.input_specs, strict=False):
+    for place, (operand, spec) in enumerate(zip(op.inputs, op.input_specs, strict=False)):
+        if row.tensors >= 0 and place not in row.positions:
+            continue
         items: tuple[Operand, ...] = operand.items if isinstance(operand, Bundle) else (operand,)
         if spec is not None and (isinstance(operand, Value | Param) or len(items) == 1):
             specs.append(spec)
-    count = op_def(op.op_type).tensors
-    return tuple(specs[:count] if count >= 0 else specs)
+    return tuple(specs)

@@ -52,21 +52,6 @@ def sigmoid(x: Array) -> Array:
     return np.asarray(np.divide(np.exp(np.minimum(x, x.dtype.type(0))), out, out=out))
 
 
-def gelu(x: Array) -> Array:
-    """x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the formula of MindSpore's `GeLU`."""
-    kind = x.dtype.type
-    inner = x * x
-    inner *= kind(0.044715)
-    inner += kind(1)
-    inner *= x
-    inner *= kind(math.sqrt(2 / math.pi))
-    np.tanh(inner, out=inner)
-    inner += kind(1)
-    inner *= x
-    inner *= kind(0.5)
-    return inner
-
-
 _STEP = 1 / 32  # distance of the nodes of `erf`; eight terms then reach float64's last bit
 _END = 6.0  # erf is 1 in float64 from here on
 
@@ -104,6 +89,11 @@ def erf(x: Array) -> Array:
     return _chunked(x, step)
 
 
+def reciprocal(x: Array) -> Array:
+    """1 / x."""
+    return np.asarray(x.dtype.type(1) / x)
+
+
 def rsqrt(x: Array) -> Array:
     """1 / √x."""
     return np.asarray(x.dtype.type(1) / np.sqrt(x))
@@ -124,3 +114,40 @@ def masked_fill(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[A
 def cast(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Return the values unchanged: storing them in the output's dtype is the whole operation."""
     return [inputs[0]]
+
+
+def truncated_division(x: Array, y: Array) -> Array:
+    """Quotient without its fraction; for integers without a detour over floats."""
+    if x.dtype.kind == "f":
+        return np.asarray(np.trunc(x / y))
+    floor = np.floor_divide(x, y)
+    return np.asarray(floor + ((floor < 0) & (np.remainder(x, y) != 0)))
+
+
+def add_n(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
+    """Sum of any number of arrays, from the left."""
+    total = inputs[0].copy()
+    for other in inputs[1:]:
+        total += other
+    return [total]
+
+
+def select(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
+    """Return the first value where the condition is true, else the second."""
+    return [np.where(*inputs)]
+
+
+def clamp(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """min(max(x, min), max); a bound that is ``None`` does not bind."""
+    x = inputs[0]
+    low, high = settings["min"], settings["max"]
+    if low is not None:
+        x = np.maximum(x, x.dtype.type(low))
+    if high is not None:
+        x = np.minimum(x, x.dtype.type(high))
+    return [x if x is not inputs[0] else x.copy()]
+
+
+def round_to(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Nearest multiple of 10^-decimals, ties to even."""
+    return [np.asarray(np.round(inputs[0], int(settings["decimals"])))]

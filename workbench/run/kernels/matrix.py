@@ -13,7 +13,24 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.run.kernels.elementwise import Kernel
+
     Array = NDArray[Any]
+
+
+def exact_integers(kernel: Kernel) -> Kernel:
+    """Return the kernel of a product that sums int8 as the cube unit does: exactly, in int32.
+
+    NumPy multiplies integers without BLAS; float64 holds every sum of fewer than 2^38 products.
+    """
+
+    def wrapped(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        if inputs[0].dtype != np.int8:
+            return kernel(inputs, settings)
+        sums = kernel([array.astype(np.float64) for array in inputs], settings)
+        return [array.astype(np.int64).astype(np.int32) for array in sums]
+
+    return wrapped
 
 
 def matmul(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -23,6 +40,9 @@ def matmul(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
         left = left.swapaxes(-1, -2)
     if settings["transpose_b"]:
         right = right.swapaxes(-1, -2)
+    if right.ndim == 2 < left.ndim:  # one product of joined rows, not one for each matrix
+        flat = np.matmul(left.reshape(-1, left.shape[-1]), right)
+        return [flat.reshape(*left.shape[:-1], right.shape[-1])]
     return [np.matmul(left, right)]
 
 
@@ -94,4 +114,36 @@ def _depthwise(padded: Array, weight: Array, view: Window, out: Array) -> Array:
             factor = weight[:, 0, i, j].reshape(1, -1, 1, 1)
             np.multiply(padded[:, :, down, along], factor, out=product)
             out += product
+    return out
+
+
+def conv2d_transpose(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Return what a convolution's input must be given: every output spread by the weight, summed.
+
+    Input (N, O, h, w), weight (O, C / group, kh, kw), output ``input_size``.
+    """
+    x, weight = inputs
+    group, size = int(settings["group"]), tuple(settings["input_size"])
+    view = window(settings, size[2:], weight.shape[2:], settings["stride"])
+    rows, columns = x.shape[2:]
+    top, bottom, left, right = view.pads
+    padded = (size[1], size[2] + top + bottom, size[3] + left + right)
+    flat = weight.reshape(group, weight.shape[0] // group, -1).swapaxes(1, 2)
+    out = np.empty(size, x.dtype)
+    for image, target in zip(x, out, strict=True):
+        spread = np.matmul(flat, image.reshape(group, -1, rows * columns))
+        whole = _overlay(spread.reshape(size[1], *view.kernel, rows, columns), view, padded)
+        target[:] = whole[:, top : top + size[2], left : left + size[3]]
+    return [out]
+
+
+def _overlay(pieces: Array, view: Window, shape: tuple[int, ...]) -> Array:
+    """Sum of windows (C, kh, kw, rows, columns) where they lie: the reverse of `_columns`."""
+    out = np.zeros(shape, pieces.dtype)
+    rows, columns = pieces.shape[3:]
+    for i in range(view.kernel[0]):
+        down = taps(rows, view.stride[0], view.dilation[0], i)
+        for j in range(view.kernel[1]):
+            along = taps(columns, view.stride[1], view.dilation[1], j)
+            out[:, down, along] += pieces[:, i, j]
     return out

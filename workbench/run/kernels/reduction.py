@@ -1,4 +1,4 @@
-"""Kernels that combine elements: sums, softmax, normalizations, pooling."""
+"""Kernels that combine elements along axes: sums, extremes, softmax."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.infer import reduced_axes
-from workbench.graph.windows import Window, window
-from workbench.run.kernels.matrix import pad, taps
+from workbench.graph.infer import cast_target, reduced_axes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from workbench.run.kernels.elementwise import Kernel
 
     Array = NDArray[Any]
 
@@ -39,76 +39,69 @@ def log_softmax(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Ar
     return [scaled - np.log(np.sum(np.exp(scaled), axis=axis, keepdims=True))]
 
 
-def reduce_mean(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Mean over the axes."""
+def reduction(function: Callable[..., Any]) -> Kernel:
+    """Return the kernel of a NumPy reduction over the axes of the settings."""
+
+    def kernel(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        x = inputs[0]
+        if settings.get("skip_mode") and settings["axis"] == ():
+            return [x]
+        axes = reduced_axes(settings["axis"], x.ndim)
+        out = np.asarray(function(x, axis=axes, keepdims=bool(settings["keep_dims"])))
+        return [out.astype(x.dtype, copy=False)]
+
+    return kernel
+
+
+def place_of(function: Callable[..., Any]) -> Kernel:
+    """Return the kernel of the place of an extreme value; the first one wins."""
+
+    def kernel(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        kind = cast_target(settings["output_type"])
+        return [np.asarray(function(inputs[0], axis=int(settings["axis"]))).astype(kind)]
+
+    return kernel
+
+
+def place_and_value(function: Callable[..., Any]) -> Kernel:
+    """Return the kernel of an extreme value and its place."""
+
+    def kernel(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        x, axis = inputs[0], int(settings["axis"])
+        place = np.expand_dims(function(x, axis=axis), axis)
+        value = np.take_along_axis(x, place, axis)
+        if not settings["keep_dims"]:
+            place, value = place.squeeze(axis), value.squeeze(axis)
+        return [place.astype(np.int32), value]
+
+    return kernel
+
+
+def top_k(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Return the k largest values of the last axis, largest first, and their places.
+
+    Of equal values the first one comes first, and NaN is larger than all numbers.
+    """
     x = inputs[0]
-    axes = reduced_axes(settings["axis"], x.ndim)
-    return [np.asarray(np.mean(x, axis=axes, keepdims=bool(settings["keep_dims"])))]
+    order = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    place = x.shape[-1] - 1 - order[..., : int(settings["k"])]
+    return [np.take_along_axis(x, place, -1), place.astype(np.int32)]
 
 
-def reduce_sum(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Sum over the axes."""
-    x = inputs[0]
-    axes = reduced_axes(settings["axis"], x.ndim)
-    if settings.get("skip_mode") and settings["axis"] == ():
-        return [x]
-    return [np.asarray(np.sum(x, axis=axes, keepdims=bool(settings["keep_dims"])))]
+def cumulative(function: Callable[..., Any], neutral: int) -> Kernel:
+    """Return the kernel of sums or products of all elements up to each, along an axis.
 
+    ``reverse`` counts from the end; ``exclusive`` leaves out the element itself.
+    """
 
-def layer_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Return (x - mean) / √(variance + epsilon) · gamma + beta, mean and variance."""
-    x, gamma, beta = inputs
-    begin = int(settings["begin_norm_axis"]) % x.ndim
-    axes = tuple(range(begin, x.ndim))
-    mean = np.mean(x, axis=axes, keepdims=True)
-    centered = x - mean
-    variance = np.mean(centered * centered, axis=axes, keepdims=True)
-    centered /= np.sqrt(variance + x.dtype.type(settings["epsilon"]))
-    return [centered * gamma + beta, mean, variance]
+    def kernel(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        axis = int(settings["axis"]) % inputs[0].ndim
+        x = np.flip(inputs[0], axis) if settings["reverse"] else inputs[0]
+        out = np.asarray(function(x, axis=axis)).astype(x.dtype, copy=False)
+        if settings["exclusive"]:
+            before = (slice(None),) * axis
+            out = np.roll(out, 1, axis)
+            out[(*before, slice(0, 1))] = neutral
+        return [np.ascontiguousarray(np.flip(out, axis) if settings["reverse"] else out)]
 
-
-def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Normalize with the given moments; these come back twice, MindSpore has five outputs."""
-    x = inputs[0]
-    view = (1, -1, *(1,) * (x.ndim - 2))
-    scale, bias, mean, variance = (one.reshape(view) for one in inputs[1:5])
-    factor = scale / np.sqrt(variance + variance.dtype.type(settings["epsilon"]))
-    out = (x - mean) * factor + bias
-    return [out, inputs[3], inputs[4], inputs[3], inputs[4]]
-
-
-def _slide(
-    padded: Array, view: Window, out: tuple[int, int], combine: Callable[..., Array]
-) -> Array:
-    """Combine the elements of each window, first along the height, then along the width."""
-    for axis in (0, 1):
-        size, count = view.kernel[axis], out[axis]
-        pieces = []
-        for tap in range(size):
-            along = taps(count, view.stride[axis], view.dilation[axis], tap)
-            pieces.append(padded[:, :, along] if axis == 0 else padded[..., along])
-        total = pieces[0].copy()
-        for piece in pieces[1:]:
-            combine(total, piece, out=total)
-        padded = total
-    return padded
-
-
-def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Largest value of each window; NaN wins."""
-    x = inputs[0]
-    view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
-    return [_slide(pad(x, view, -np.inf), view, view.output(*x.shape[2:]), np.maximum)]
-
-
-def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Mean of each window; padding does not count."""
-    x = inputs[0]
-    view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
-    out = view.output(*x.shape[2:])
-    total = _slide(pad(x, view, 0), view, out, np.add)
-    if any(view.pads):
-        inside = pad(np.ones((1, 1, *x.shape[2:]), x.dtype), view, 0)
-        return [total / _slide(inside, view, out, np.add)]
-    total /= x.dtype.type(view.kernel[0] * view.kernel[1])
-    return [total]
+    return kernel

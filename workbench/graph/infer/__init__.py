@@ -1,0 +1,119 @@
+"""Shape and dtype rules, one small function per family of operators, one module per kind.
+
+A rule takes a `Call` and returns the specs of the outputs. It raises GraphError in the form
+``<subject> must be <expected>, got <value>``; whoever calls it adds operator and source line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from workbench.core.dtypes import DTYPES, dtype_name
+from workbench.core.errors import GraphError
+from workbench.core.tensors import TensorSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TYPE_IDS = {
+    30: "bool",
+    32: "int8",
+    33: "int16",
+    34: "int32",
+    35: "int64",
+    37: "uint8",
+    38: "uint16",
+    39: "uint32",
+    40: "uint64",
+    42: "float16",
+    43: "float32",
+    44: "float64",
+    45: "bfloat16",
+}
+"""MindSpore's numbers of dtypes, as `Cast` carries them in ``dst_type``."""
+
+_TYPE_WORDS = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator about to be added: specs of its tensor arguments, and its settings."""
+
+    op_type: str
+    tensors: tuple[TensorSpec, ...]
+    settings: Mapping[str, Any]
+
+    def shape(self, index: int = 0) -> tuple[int, ...]:
+        """Shape of a tensor argument; raises GraphError if it is unknown."""
+        shape = self.tensors[index].shape
+        if shape is None:
+            refuse(f"shape of input {index}", "known", shape)
+        return shape
+
+    def sizes(self, name: str) -> tuple[int, ...]:
+        """Setting that is a tuple of integers; a single integer is a tuple of one."""
+        value = self.settings.get(name)
+        items = (value,) if isinstance(value, int) else value
+        if not isinstance(items, tuple | list) or not all(isinstance(i, int) for i in items):
+            refuse(name, "integers that are known before the run", value)
+        return tuple(items)
+
+
+def refuse(subject: str, expected: str, got: object) -> NoReturn:
+    """Raise the GraphError of a broken rule."""
+    message = f"{subject} must be {expected}, got {got!r}"
+    raise GraphError(message)
+
+
+def cast_target(value: Any, what: str = "dst_type") -> str:
+    """Dtype name of a ``dst_type``: a number of MindSpore, its word, or a plain name."""
+    name = TYPE_IDS.get(value, "") if isinstance(value, int) else ""
+    name = name or _TYPE_WORDS.get(str(value), "") or dtype_name(str(value))
+    if not name:
+        refuse(what, f"one of {sorted(DTYPES)}", value)
+    return name
+
+
+def one_dtype(call: Call) -> None:
+    """Refuse inputs of different dtypes."""
+    dtypes = {spec.dtype for spec in call.tensors}
+    if len(dtypes) > 1:
+        got = tuple(spec.dtype for spec in call.tensors)
+        message = f"dtypes of the inputs must be equal, got {got!r}; convert with astype"
+        raise GraphError(message)
+
+
+def integers(call: Call, index: int, what: str) -> None:
+    """Refuse a tensor argument that is not of an integer type."""
+    if not call.tensors[index].dtype.startswith(("int", "uint")):
+        refuse(f"dtype of {what}", "an integer type", call.tensors[index].dtype)
+
+
+def like(call: Call, shape: Sequence[int], index: int = 0) -> tuple[TensorSpec, ...]:
+    """One output of the dtype of a tensor argument."""
+    return (TensorSpec(call.tensors[index].dtype, tuple(shape)),)
+
+
+def one_axis(axis: Any, rank: int, what: str = "axis") -> int:
+    """Axis counted from the front."""
+    if not isinstance(axis, int) or not -rank <= axis < max(rank, 1):
+        refuse(what, f"an integer in [{-rank}, {rank})", axis)
+    return axis % max(rank, 1)
+
+
+def reduced_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Axes of a reduction: an integer, a tuple of them, or nothing for all."""
+    if axis is None or axis == ():
+        return tuple(range(rank))
+    return tuple(one_axis(one, rank) for one in ((axis,) if isinstance(axis, int) else axis))
+
+
+def nothing(call: Call) -> Mapping[str, Any]:
+    """Return no derived attributes."""
+    return {}
+
+
+def same(call: Call) -> tuple[TensorSpec, ...]:
+    """Output like the first input."""
+    return like(call, call.shape())

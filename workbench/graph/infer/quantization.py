@@ -1,0 +1,68 @@
+"""Rules of quantization (CANN's operator definitions)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from workbench.core.tensors import TensorSpec
+from workbench.graph.infer import Call, cast_target, refuse
+
+GE_TYPES = {0: "float32", 1: "float16", 2: "int8", 3: "int32", 27: "bfloat16", 29: "int4"}
+"""GE's numbers of the dtypes that these operators name in ``dst_type`` and ``dtype``."""
+
+ROUND_MODES = ("Round", "Floor", "Ceil", "Ceiling", "Trunc", "Truncate")
+
+
+def ge_type(value: Any, what: str) -> str:
+    """Dtype by GE's number, or by name."""
+    if isinstance(value, int):
+        name = GE_TYPES.get(value, "")
+        return name or refuse(what, f"one of {sorted(GE_TYPES)}", value)
+    return cast_target(value, what)
+
+
+def _number(call: Call, name: str) -> None:
+    value = call.settings[name]
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        refuse(name, "a finite number", value)
+
+
+def quant(call: Call) -> tuple[TensorSpec, ...]:
+    """A float becomes int8 or int4."""
+    if not call.tensors[0].dtype.startswith(("float", "bfloat")):
+        refuse("dtype of the input", "a float", call.tensors[0].dtype)
+    if call.settings["round_mode"] not in ROUND_MODES:
+        refuse("round_mode", f"one of {ROUND_MODES}", call.settings["round_mode"])
+    _number(call, "scale")
+    _number(call, "offset")
+    target = ge_type(call.settings["dst_type"], "dst_type")
+    if target not in ("int8", "int4"):
+        refuse("dst_type", "int8 or int4", target)
+    return (TensorSpec(target, call.shape()),)
+
+
+def dequant(call: Call) -> tuple[TensorSpec, ...]:
+    """The int32 sums of a quantized product become floats; one scale, or one for each channel.
+
+    The channels are axis 1 of (N, C, H, W) and the last axis of everything else. Scales of uint64
+    carry float32 bits in their low half.
+    """
+    shape, scales = call.shape(), call.shape(1)
+    if call.tensors[0].dtype != "int32":
+        refuse("dtype of the input", "int32", call.tensors[0].dtype)
+    if not call.tensors[1].dtype.startswith(("float", "bfloat", "uint64")):
+        refuse("dtype of deq_scale", "a float or uint64", call.tensors[1].dtype)
+    channels = shape[1 if len(shape) == 4 else -1] if shape else 1
+    if scales not in ((), (1,), (channels,)):
+        refuse("shape of deq_scale", f"(1,) or {(channels,)}", scales)
+    return (TensorSpec(ge_type(call.settings["dtype"], "dtype"), shape),)
+
+
+def anti_quant(call: Call) -> tuple[TensorSpec, ...]:
+    """An int8 becomes a float again."""
+    if call.tensors[0].dtype not in ("int8", "int4"):
+        refuse("dtype of the input", "int8 or int4", call.tensors[0].dtype)
+    _number(call, "scale")
+    _number(call, "offset")
+    return (TensorSpec(ge_type(call.settings["dtype"], "dtype"), call.shape()),)

@@ -1,0 +1,132 @@
+"""Rules of operators that combine the elements along axes."""
+
+from __future__ import annotations
+
+from workbench.core.tensors import TensorSpec
+from workbench.graph.infer import Call, cast_target, like, one_axis, one_dtype, reduced_axes, refuse
+
+
+def reduce(call: Call) -> tuple[TensorSpec, ...]:
+    """Given axes (none: all) become 1 or disappear."""
+    shape = call.shape()
+    axes = reduced_axes(call.settings["axis"], len(shape))
+    if call.settings["keep_dims"]:
+        return like(call, tuple(1 if i in axes else dim for i, dim in enumerate(shape)))
+    return like(call, tuple(dim for i, dim in enumerate(shape) if i not in axes))
+
+
+def reduce_bool(call: Call) -> tuple[TensorSpec, ...]:
+    """As `reduce`, of bools."""
+    if call.tensors[0].dtype != "bool":
+        refuse("dtype of the input", "bool", call.tensors[0].dtype)
+    return reduce(call)
+
+
+def _without(call: Call, axis: int, keep: bool) -> tuple[int, ...]:
+    shape = call.shape()
+    if not shape or not shape[axis]:
+        refuse("size of the reduced axis", "at least 1", shape)
+    return (*shape[:axis], *((1,) if keep else ()), *shape[axis + 1 :])
+
+
+def place_of(call: Call) -> tuple[TensorSpec, ...]:
+    """Index of an extreme value along one axis, which disappears."""
+    axis = one_axis(call.settings["axis"], len(call.shape()))
+    kind = cast_target(call.settings["output_type"], "output_type")
+    if kind not in ("int32", "int64"):
+        refuse("output_type", "int32 or int64", kind)
+    return (TensorSpec(kind, _without(call, axis, False)),)
+
+
+def place_and_value(call: Call) -> tuple[TensorSpec, ...]:
+    """Index and value of an extreme value along one axis."""
+    axis = one_axis(call.settings["axis"], len(call.shape()))
+    shape = _without(call, axis, bool(call.settings["keep_dims"]))
+    return (TensorSpec("int32", shape), *like(call, shape))
+
+
+def top_k(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the ``k`` largest values along the last axis, and their indices."""
+    shape, k = call.shape(), call.settings["k"]
+    last = shape[-1] if shape else 0
+    if not isinstance(k, int) or not 0 <= k <= last:
+        refuse("k", f"an integer in [0, {last}]", k)
+    return (*like(call, (*shape[:-1], k)), TensorSpec("int32", (*shape[:-1], k)))
+
+
+def cumulative(call: Call) -> tuple[TensorSpec, ...]:
+    """Output as the input; one axis."""
+    one_axis(call.settings["axis"], len(call.shape()))
+    return like(call, call.shape())
+
+
+def softmax(call: Call) -> tuple[TensorSpec, ...]:
+    """Output as the input; the axis exists."""
+    axis = call.settings["axis"]
+    for one in (axis,) if isinstance(axis, int) else axis:
+        one_axis(one, len(call.shape()))
+    return like(call, call.shape())
+
+
+def layer_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the normalized input, then mean and variance with the normalized axes kept as 1."""
+    one_dtype(call)
+    shape = call.shape()
+    begin = one_axis(call.settings["begin_norm_axis"], len(shape), "begin_norm_axis")
+    first = one_axis(call.settings["begin_params_axis"], len(shape), "begin_params_axis")
+    for index, name in ((1, "gamma"), (2, "beta")):
+        if call.shape(index) != shape[first:]:
+            refuse(f"shape of {name}", f"{shape[first:]} (axes of {shape})", call.shape(index))
+    moments = TensorSpec(call.tensors[0].dtype, (*shape[:begin], *(1 for _ in shape[begin:])))
+    return (*like(call, shape), moments, moments)
+
+
+def rms_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the normalized input, then 1 / root mean square with the normalized axes kept as 1."""
+    one_dtype(call)
+    shape, gamma = call.shape(), call.shape(1)
+    begin = len(shape) - len(gamma)
+    if not gamma or begin < 0 or shape[begin:] != gamma:
+        refuse("shape of gamma", f"the last axes of {shape}", gamma)
+    return (*like(call, shape), TensorSpec("float32", (*shape[:begin], *(1 for _ in gamma))))
+
+
+def group_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the normalized input (N, C, …), then mean and 1 / deviation of every group."""
+    one_dtype(call)
+    shape, groups = call.shape(), call.settings["num_groups"]
+    if len(shape) < 2:
+        refuse("rank of the input", "at least 2", shape)
+    if not isinstance(groups, int) or groups < 1 or shape[1] % groups:
+        refuse("num_groups", f"a divisor of {shape[1]} channels", groups)
+    for index, name in ((1, "weight"), (2, "bias")):
+        if call.shape(index) != (shape[1],):
+            refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
+    moments = TensorSpec(call.tensors[0].dtype, (shape[0], groups))
+    return (*like(call, shape), moments, moments)
+
+
+def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the normalized input, then mean, variance and two reserved copies of them."""
+    shape = call.shape()
+    if len(shape) < 2:
+        refuse("rank of the input", "at least 2", shape)
+    for index, name in enumerate(("scale", "bias", "mean", "variance"), 1):
+        if call.shape(index) != (shape[1],):
+            refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
+    if call.settings["is_training"]:
+        refuse("is_training", "False (inference)", call.settings["is_training"])
+    moments = TensorSpec(call.tensors[1].dtype, (shape[1],))
+    return (*like(call, shape), moments, moments, moments, moments)
+
+
+def lrn(call: Call) -> tuple[TensorSpec, ...]:
+    """Input (N, C, H, W)."""
+    shape, radius = call.shape(), call.settings["depth_radius"]
+    if len(shape) != 4:
+        refuse("shape of the input", "of rank 4 (NCHW)", shape)
+    if not isinstance(radius, int) or radius < 0:
+        refuse("depth_radius", "an integer not below 0", radius)
+    if call.settings["norm_region"] != "ACROSS_CHANNELS":
+        refuse("norm_region", "'ACROSS_CHANNELS'", call.settings["norm_region"])
+    return like(call, shape)
