@@ -79,10 +79,16 @@ MODES_V2: dict[str, str] = {
 """Names of ``precision_mode_v2``, and the modes they are."""
 
 SHADES: dict[str, Shade] = {
-    **dict.fromkeys(("Conv2D", "MatMul", "BatchMatMul"), "white"),
+    **dict.fromkeys(
+        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "MatMul", "BatchMatMul", "DynamicRNN",
+         "DynamicGRUV2", "LSTM"),
+        "white",
+    ),
     **dict.fromkeys(
         ("Softmax", "LogSoftmax", "LayerNorm", "BatchNorm", "ReduceMean", "ReduceSum", "Exp", "Log",
-         "Pow", "Sqrt", "Rsqrt", "RealDiv", "Div", "Erf"),
+         "Pow", "Sqrt", "Rsqrt", "RealDiv", "Div", "Erf", "Expm1", "Log1p", "Softplus", "Tan", "Sinh",
+         "Cosh", "Asinh", "Acosh", "Atanh", "Reciprocal", "ReduceProd", "CumSum", "CumProd", "GroupNorm",
+         "RmsNorm", "LRN"),
         "black",
     ),
 }  # fmt: skip
