@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,6 +8,8 @@ from workbench.config.mindspore.kernel_list import (
     kernel_text,
     read_kernel,
     read_kernels,
+    told_acl,
+    write_for_acl,
     write_kernel,
 )
 from workbench.core.plan import Selector
@@ -121,3 +125,59 @@ def test_what_is_written_means_what_was_meant_or_is_an_expression_for_it(text, k
 )
 def test_selectors_are_written_as_entries(selector, entry):
     assert write_kernel(selector) == entry
+
+
+NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "fc1", "Add", "a|b", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["fc1", "fc[12]", "^fc1$", ".*fc1.*", "^Default", "fc1|Add", "^fc1|Add$", "^(?:fc1|Add)$",
+     ".*(?:fc1|Add).*", ".*(?:fc1)|(?:Add).*", "^(?:fc1)|(?:Add)$", r"op\d$", r".*\.*", ""],
+)  # fmt: skip
+def test_expressions_are_searched_for_until_msprobe_matches_whole_names(text):
+    (found,) = told_acl([Selector("regex", text)], anywhere=True)
+    (whole,) = told_acl([Selector("regex", text)], anywhere=False)
+    for name in NAMES:
+        assert found.matches(name, "") == bool(re.search(text, name)), (found, name)
+        assert whole.matches(name, "") == bool(re.fullmatch(text, name)), (whole, name)
+
+
+def test_a_type_is_the_name_of_an_operator_for_acl():
+    (told,) = told_acl([Selector("type", "Add")], anywhere=True)
+    assert told.matches("Add", "Mul")
+    assert not told.matches("Default/Add-op1", "Add")
+
+
+@given(
+    st.text(st.sampled_from("ab.*^$|()[]\\?:+/"), max_size=9),
+    st.sampled_from(("name", "type", "regex")),
+    st.booleans(),
+)
+def test_what_is_written_for_acl_means_the_same_whoever_reads_it(text, kind, anywhere):
+    selector = Selector(kind, text)
+    entry = write_for_acl(selector)
+    assert entry is None or kind != "type"
+    if entry is None:
+        return
+    (again,) = told_acl(read_kernels([entry]), anywhere=anywhere)
+    if again != selector:
+        assert (kind, again.kind) == ("name", "regex")
+        assert again.matches(text, "")
+        assert not again.matches(text + "x", "")
+
+
+@pytest.mark.parametrize(
+    ("selector", "entry"),
+    [
+        (Selector("name", "fc1.weight"), "fc1.weight"),
+        (Selector("name", "name-regex(a)"), "name-regex(^name-regex[(]a[)]$)"),
+        (Selector("name", ""), None),
+        (Selector("type", "Conv2D"), None),
+        (Selector("regex", "Default/fc.+"), "name-regex(^Default/fc.+$)"),
+        (Selector("regex", "a|b"), "name-regex(^(?:a|b)$)"),
+        (Selector("regex", ".*fc.*"), "name-regex(.*fc.*)"),
+    ],
+)
+def test_selectors_are_written_as_entries_for_acl(selector, entry):
+    assert write_for_acl(selector) == entry

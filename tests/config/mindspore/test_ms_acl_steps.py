@@ -1,5 +1,7 @@
 """``acl_dump_{device}.json`` byte by byte, from the writers' sources."""
 
+import json
+
 import pytest
 
 import workbench as wb
@@ -113,9 +115,28 @@ def test_msprobe_lets_the_device_compute_statistics_unless_md5_is_wanted():
     assert "dump_stats" not in text
 
 
-def test_msprobe_names_real_operators_only():
-    change = {"dump_mode": 1, "kernels": ["name-regex(.*fc1.*)", "Default/none-op9"]}
-    (text,) = files(change, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
-    assert '"dump_list":[{"layer":["Default/fc1/MatMul-op0"]}]' in text
+@pytest.mark.parametrize(
+    ("kernels", "layer"),
+    [
+        (["name-regex(.*fc1.*)", "Default/none-op9"], ["Default/none-op9", NAMES[0]]),
+        (["Conv2D", "Default/Add-op2"], ["Conv2D", "Default/Add-op2"]),
+        (["name-regex(.*Mat.*)", "name-regex(.*fc1.*)"], [NAMES[0], NAMES[1], NAMES[0]]),
+        (["name-regex(fc1)"], [""]),
+    ],
+)
+def test_msprobe_names_what_is_no_expression_and_what_expressions_match(kernels, layer):
+    (text,) = files({"dump_mode": 1, "kernels": kernels}, [0], MSPROBE, stamp="1")[
+        "acl_dump_0.json"
+    ]
+    assert json.loads(text)["dump"]["dump_list"] == [{"layer": layer}]
+
+
+def test_msprobe_looks_for_overflow_of_every_operator():
     (text,) = files({"op_debug_mode": 3}, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
     assert text == '{"dump":{"dump_debug":"on","dump_path":"/p/rank_0/1/step_0"}}'
+
+
+def test_msprobe_names_its_file_after_the_rank():
+    ranked = Context("2.7", {"RANK_ID": "5"}, device=3)
+    assert "acl_dump_5.json" in files({}, [0], ranked, stamp="1")
+    assert "acl_dump_3.json" in files({}, [0], Context("2.7", device=3), stamp="1")

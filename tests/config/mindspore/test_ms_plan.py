@@ -64,6 +64,17 @@ def test_a_plain_form_dumps_every_tensor():
                 )
             },
         ),
+        (
+            "o2",
+            {"dump_mode": 1, "kernels": ["Conv2D", "Default/Add-op1", "name-regex(fc[12])"]},
+            {
+                "select": (
+                    Selector("regex", ".*(?:fc[12]).*"),
+                    Selector("name", "Default/Add-op1"),
+                    Selector("name", "Conv2D"),
+                )
+            },
+        ),
         ("o0o1", {"e2e_trans_flag": False}, {"host_format": False}),
         ("cpu", {"e2e_trans_flag": False}, {"host_format": True}),
         ("o0o1", {"e2e_sample_num": 9}, {"sample": None}),

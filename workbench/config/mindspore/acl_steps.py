@@ -81,7 +81,10 @@ def acl_dump_files(
         place = (stamp, step) if by_msprobe else step
         write = _msprobe if by_msprobe else _mindspore
         texts.append(_compact(write(form, context, layer, place, wanted)))
-    files = {f"acl_dump_{own_device(context)}.json": tuple(texts)}
+    number: int | str = own_device(context)
+    if by_msprobe:
+        number = context.variable("RANK_ID") or number
+    files = {f"acl_dump_{number}.json": tuple(texts)}
     return files | ({"aclinit.json": ('{"err_msg_mode":"1"}',)} if by_msprobe else {})
 
 
@@ -109,11 +112,15 @@ def _finds(text: str, name: str) -> bool:
 
 
 def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
-    """Operators that msprobe names: real ones only."""
+    """Entries that are no expressions as they are, then what expressions match; nothing is ``""``."""
     if dump_mode(form) != 1:
         return list(operators) if dump_mode(form) == 2 else []
-    selectors = [s for entry in form.common_dump_settings.kernels if (s := read_kernel(entry))]
-    return [name for name in operators if any(s.matches(name, name) for s in selectors)]
+    kernels = form.common_dump_settings.kernels
+    selectors = [found for entry in kernels if (found := read_kernel(entry))]
+    listed = [found.text for found in selectors if found.kind != "regex"]
+    matched = (found for found in selectors if found.kind == "regex")
+    listed += [name for found in matched for name in operators if found.matches(name, "")]
+    return listed or [""] if selectors else []
 
 
 def _mindspore(

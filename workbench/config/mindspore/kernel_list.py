@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,84 @@ def read_kernels(entries: Iterable[Any]) -> tuple[Selector, ...]:
     order = ("regex", "name", "type")
     found = [selector for entry in entries if (selector := read_kernel(entry))]
     return tuple(sorted(dict.fromkeys(found), key=lambda selector: order.index(selector.kind)))
+
+
+def told_acl(selectors: Iterable[Selector], *, anywhere: bool) -> tuple[Selector, ...]:
+    """Return what entries mean to AscendCL, which O2 hands them on to.
+
+    AscendCL knows no types: it looks for an operator of that name. ``anywhere``: whether expressions
+    are searched for in names, as MindSpore does up to 2.6, or match whole ones, as msprobe has it.
+
+    >>> [found.text for found in told_acl([Selector("regex", "fc[12]")], anywhere=True)]
+    ['.*(?:fc[12]).*']
+    """
+    return tuple(_told(selector, anywhere) for selector in selectors)
+
+
+def _told(selector: Selector, anywhere: bool) -> Selector:
+    text = selector.text
+    if selector.kind == "type":
+        return replace(selector, kind="name")
+    if selector.kind != "regex":
+        return selector
+    whole = _between_anchors(text)
+    if whole is not None:
+        return replace(selector, text=whole)
+    searched = anywhere and not _begins_and_ends_freely(text)
+    return replace(selector, text=f".*(?:{text}).*") if searched else selector
+
+
+def write_for_acl(selector: Selector) -> str | None:
+    """Entry by which AscendCL is told of a selector, whatever the release; ``None`` if none does.
+
+    >>> [write_for_acl(Selector(kind, "MatMul")) for kind in ("name", "regex", "type")]
+    ['MatMul', 'name-regex(^MatMul$)', None]
+    """
+    if selector.kind == "name":
+        plain = selector.text and not is_regex(selector.text)
+        spelled = (entry for entry in _spellings(selector) if kernel_text(entry) == selector.text)
+        entry = next(spelled, None) if plain else None
+        return entry or _anchored(write_kernel(selector))
+    if selector.kind != "regex" or _begins_and_ends_freely(selector.text):
+        return None if selector.kind == "type" else write_kernel(selector)
+    text = selector.text
+    return write_kernel(replace(selector, text=f"^(?:{text})$" if "|" in text else f"^{text}$"))
+
+
+def _anchored(entry: str | None) -> str | None:
+    """Return the expression for a name so that it matches the whole of it."""
+    found = read_kernel(entry) if entry else None
+    return write_for_acl(found) if found and found.kind == "regex" else None
+
+
+def _between_anchors(text: str) -> str | None:
+    """What stands between ``^`` and ``$``, if both hold for all of it."""
+    if "|" in text:
+        inner = text[4:-2]
+        return inner if text == f"^(?:{inner})$" and _compiles(inner) else None
+    inner = text[1:-1]
+    return inner if text == f"^{inner}$" and not _escapes(inner) else None
+
+
+def _begins_and_ends_freely(text: str) -> bool:
+    """Whether an expression that matches part of a name matches all of it."""
+    if "|" in text:
+        inner = text[5:-3]
+        return text == f".*(?:{inner}).*" and _compiles(inner)
+    return text.startswith(".*") and text.endswith(".*") and not _escapes(text[:-2])
+
+
+def _compiles(text: str) -> bool:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _escapes(text: str) -> bool:
+    """Whether a text ends in a backslash that belongs to what follows."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 def write_kernel(selector: Selector) -> str | None:

@@ -6,7 +6,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.config.mindspore.kernel_list import read_kernels, write_kernel
+from workbench.config.mindspore.kernel_list import (
+    read_kernels,
+    told_acl,
+    write_for_acl,
+    write_kernel,
+)
 from workbench.config.mindspore.reading import (
     DEVICE_CATEGORIES,
     asks_e2e,
@@ -38,6 +43,7 @@ _IO: dict[int, frozenset[Io]] = {0: BOTH, 1: frozenset(("input",)), 2: frozenset
 _KINDS: dict[int, Kind] = {0: "data", 3: "overflow", 4: "exception"}
 _DEFAULT = DumpPlan("")
 _WHOLE_GRAPH = ("o2", "ge")
+_BY_MSPROBE = (2, 7)
 
 
 def plan(form: MindSporeForm, context: Context) -> DumpPlan:
@@ -53,7 +59,7 @@ def plan(form: MindSporeForm, context: Context) -> DumpPlan:
         kind=_kind(form),
         iterations=Iterations(None) if debug_mode(form) == 4 else iterations(section.iteration),
         io=_io(form),
-        select=_select(form),
+        select=_select(form, context),
         initial_iteration=first_iteration(form, context),
         limit=_limit(form),
         detail=_detail(form),
@@ -82,11 +88,14 @@ def _io(form: MindSporeForm) -> frozenset[Io]:
     return BOTH if forced else _IO[form.common_dump_settings.input_output]
 
 
-def _select(form: MindSporeForm) -> tuple[Selector, ...]:
+def _select(form: MindSporeForm, context: Context) -> tuple[Selector, ...]:
     mode = dump_mode(form)
     if mode == 2:
         return (Selector("marked"),)
-    return read_kernels(form.common_dump_settings.kernels) if mode == 1 else ()
+    selectors = read_kernels(form.common_dump_settings.kernels) if mode == 1 else ()
+    if form.target in _WHOLE_GRAPH:
+        return told_acl(selectors, anywhere=context.release() < _BY_MSPROBE)
+    return selectors
 
 
 def _limit(form: MindSporeForm) -> int:
@@ -157,7 +166,8 @@ def _kernels(target: Target, wanted: DumpPlan, mode: int) -> tuple[dict[str, Any
         return {}, ()
     if all(entry.kind == "marked" for entry in select) and target not in ("cpu", "gpu"):
         return {"dump_mode": 2}, ()
-    entries = [(entry, write_kernel(entry)) for entry in select]
+    write = write_for_acl if target in _WHOLE_GRAPH else write_kernel
+    entries = [(entry, write(entry)) for entry in select]
     kept = [text for _, text in entries if text]
     lost = [entry for entry, text in entries if not text]
     losses = [f"{selector_words(entry)} cannot be named there" for entry in lost]
