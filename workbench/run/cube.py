@@ -1,11 +1,18 @@
 """The cube unit: matrix products of 16×16×16 blocks with a float32 accumulator.
 
-Inputs arrive rounded to a format whose products are exact in float32 (float16, bfloat16, HF32).
-Each block of 16 products is summed in float32 and added to the accumulator in float32; the order
-inside a block is not documented and follows the host's BLAS. A convolution walks its inner
-dimension as the device format lays it out: 16 channels at a time, and for each of these the rows
-and columns of the kernel. Nothing here is shared with the reference's matrix products; recurrent
-layers share the arithmetic between their products.
+Inputs arrive rounded to a format whose products are exact in float32 (float16, bfloat16, HF32,
+float8, hifloat8). Each block of 16 products is summed in float32 and added to the accumulator in
+float32; the order inside a block is not documented and follows the host's BLAS. A convolution walks
+its inner dimension as the device format lays it out: 16 channels at a time, and for each of these the
+rows and columns of the kernel. Nothing here is shared with the reference's matrix products;
+recurrent layers share the arithmetic between their products.
+
+**Error.** With u = 2^-24 and γ(n) = nu / (1 - nu), every computed element of a product over K differs
+from the exact one by at most γ(15 + K/16) Σ|aᵢbᵢ|: a product passes through at most 15 additions in
+its block, whatever their order, and through one for each block (Higham, *Accuracy and Stability of
+Numerical Algorithms*, §3.1 and §4.2). One long sum would have γ(K - 1). An accumulator of unit
+roundoff v adds γᵥ(K/16). 8-bit integers are summed exactly, as in int32: K up to 131,071 cannot
+overflow it; what does saturates.
 """
 
 from __future__ import annotations
@@ -22,20 +29,24 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Array = NDArray[Any]
     F32 = NDArray[np.float32]
     Rounding = Callable[[F32], F32]
-    Unit = Callable[[Sequence[F32], Mapping[str, Any], Rounding | None], list[F32]]
+    Unit = Callable[[Sequence[Array], Mapping[str, Any], Rounding | None], list[Array]]
 
 BLOCK = 16
 _FEW = 4  # up to this many channels the C04 formats put four elements of the kernel into a block
-_TILE = 65536  # elements of the accumulator that are worked on at a time
+_SIDE = 256  # rows and columns of the accumulator that are worked on at a time, in the cache
+_TILE = _SIDE * _SIDE
 
 
 class Accumulator:
-    """Sums of blocks in float32; ``rounding``, if any, follows every block."""
+    """Sums of blocks in float32 or float64; ``rounding``, if any, follows every block."""
 
-    def __init__(self, shape: tuple[int, ...], rounding: Rounding | None = None) -> None:
-        self.total: F32 = np.zeros(shape, np.float32)
+    def __init__(
+        self, shape: tuple[int, ...], kind: type[np.floating[Any]], rounding: Rounding | None
+    ) -> None:
+        self.total: Array = np.zeros(shape, kind)
         self._space: F32 = np.empty(shape, np.float32)
         self._round = rounding
 
@@ -47,29 +58,63 @@ class Accumulator:
             self.total = self._round(self.total)
 
 
-def matmul(inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None) -> F32:
+def _read(inputs: Sequence[Array]) -> tuple[F32, F32, type[np.floating[Any]]]:
+    """Return both inputs as float32, and what their sums are kept in.
+
+    Integers of 8 bits and sums of 16 of their products are exact in float32, all sums in float64.
+    """
+    left, right = (array.astype(np.float32, copy=False) for array in inputs)
+    return left, right, np.float32 if inputs[0].dtype.kind == "f" else np.float64
+
+
+def _written(sums: Array) -> Array:
+    """Return sums as the unit writes them: float32, or int32."""
+    if sums.dtype == np.float32:
+        return sums
+    limits = np.iinfo(np.int32)
+    return np.clip(sums, limits.min, limits.max).astype(np.int32)
+
+
+def matmul(
+    inputs: Sequence[Array], settings: Mapping[str, Any], rounding: Rounding | None
+) -> Array:
     """Product of two (stacks of) matrices, block by block along the inner dimension."""
-    left, right = inputs
+    left, right, kind = _read(inputs)
     if settings["transpose_a"]:
         left = left.swapaxes(-1, -2)
     if settings["transpose_b"]:
         right = right.swapaxes(-1, -2)
     stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     rows, inner, columns = left.shape[-2], left.shape[-1], right.shape[-1]
-    out = np.empty((*stack, rows, columns), np.float32)
-    width = max(_TILE // max(out.size // max(columns, 1), 1), BLOCK)
-    for start in range(0, columns, width):
-        piece = right[..., start : start + width]
-        sums = Accumulator((*stack, rows, piece.shape[-1]), rounding)
-        for k in range(0, inner, BLOCK):
-            sums.add(left[..., k : k + BLOCK], piece[..., k : k + BLOCK, :])
-        out[..., start : start + width] = sums.total
-    return out
+    left = np.broadcast_to(left, (*stack, rows, inner)).reshape(-1, rows, inner)
+    right = np.broadcast_to(right, (*stack, inner, columns)).reshape(-1, inner, columns)
+    out = np.empty((left.shape[0], rows, columns), kind)
+    count = max(_TILE // max(rows * columns, 1), 1)  # small matrices are worked on together
+    for start in range(0, left.shape[0], count):
+        some = slice(start, start + count)
+        _product(left[some], right[some], out[some], rounding)
+    return _written(out.reshape(*stack, rows, columns))
 
 
-def conv2d(inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None) -> F32:
+def _product(left: F32, right: F32, out: Array, rounding: Rounding | None) -> None:
+    """Write the products of a stack of matrices, tile by tile."""
+    count, rows, columns = out.shape
+    for j in range(0, columns, _SIDE):
+        piece = right[..., j : j + _SIDE]
+        for i in range(0, rows, _SIDE):
+            part = left[:, i : i + _SIDE]
+            shape = (count, part.shape[1], piece.shape[2])
+            sums = Accumulator(shape, out.dtype.type, rounding)
+            for k in range(0, left.shape[2], BLOCK):
+                sums.add(part[..., k : k + BLOCK], piece[:, k : k + BLOCK])
+            out[:, i : i + _SIDE, j : j + _SIDE] = sums.total
+
+
+def conv2d(
+    inputs: Sequence[Array], settings: Mapping[str, Any], rounding: Rounding | None
+) -> Array:
     """Convolve (N, C, H, W) with (O, C / group, kh, kw), block by block."""
-    x, weight = inputs
+    x, weight, kind = _read(inputs)
     group = int(settings["group"])
     view = window(settings, x.shape[2:], weight.shape[2:], settings["stride"])
     rows, columns = view.output(*x.shape[2:])
@@ -79,23 +124,24 @@ def conv2d(inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Roundin
     # (group, O / group, kh · kw, C / group)
     factors = weight.reshape(group, -1, *weight.shape[1:]).transpose(0, 1, 3, 4, 2)
     factors = factors.reshape(*factors.shape[:2], -1, factors.shape[-1])
-    out = np.empty((x.shape[0], weight.shape[0], rows, columns), np.float32)
+    out = np.empty((x.shape[0], weight.shape[0], rows, columns), kind)
     height = max(_TILE // max(weight.shape[0] * columns, 1), 1)
     for image, target in zip(padded, out, strict=True):
         for start in range(0, rows, height):
             count = min(height, rows - start)
             strip = image[..., start * view.stride[0] :, :]
-            sums = _strip(strip, factors, view, (count, columns), rounding)
-            target[:, start : start + count] = sums.reshape(-1, count, columns)
-    return out
+            shape = (group, factors.shape[1], count * columns)
+            sums = Accumulator(shape, kind, rounding)
+            _strip(sums, strip, factors, view, (count, columns))
+            target[:, start : start + count] = sums.total.reshape(-1, count, columns)
+    return _written(out)
 
 
 def _strip(
-    image: F32, factors: F32, view: Window, size: tuple[int, int], rounding: Rounding | None
-) -> F32:
+    sums: Accumulator, image: F32, factors: F32, view: Window, size: tuple[int, int]
+) -> None:
     """Convolve some output rows of one image: (group, O / group, rows · columns)."""
     group, channels = image.shape[:2]
-    sums = Accumulator((group, factors.shape[1], size[0] * size[1]), rounding)
     taps = list(np.ndindex(view.kernel))
     together = BLOCK // _FEW if channels <= _FEW else 1
     for channel in range(0, channels, BLOCK):
@@ -111,7 +157,6 @@ def _strip(
             part = factors[:, :, first : first + len(chosen), channel : channel + BLOCK]
             used = space[:, : len(chosen) * depth]
             sums.add(part.reshape(*part.shape[:2], -1), used.reshape(*used.shape[:2], -1))
-    return sums.total
 
 
 def _positions(tap: int, count: int, stride: int, dilation: int) -> slice:
@@ -156,7 +201,7 @@ def _spread(total: F32, block: F32, part: F32, view: Window, rounding: Rounding 
     return total
 
 
-def _single(function: Callable[..., F32]) -> Unit:
+def _single(function: Callable[..., Array]) -> Unit:
     """Return the unit of an operator with one output."""
     return lambda inputs, settings, rounding: [function(inputs, settings, rounding)]
 
@@ -183,4 +228,7 @@ CUBE: dict[str, Unit] = {
     "DynamicGRUV2": _recurrent(recurrent.dynamic_gru),
     "LSTM": _recurrent(recurrent.lstm),
 }
-"""What the cube unit computes, by operator type."""
+"""What the cube unit computes from float32, by operator type."""
+
+INTEGERS = frozenset(("Conv2D", "MatMul", "BatchMatMul"))
+"""What it also computes from integers of 8 bits."""

@@ -36,6 +36,10 @@ class Formats:
     output: str = ""
 
 
+UNTOUCHED = Formats()
+"""The graph's own dtypes and nothing else."""
+
+
 @dataclass(frozen=True, slots=True)
 class NumericModel:
     """How a device computes what was compiled with a `Precision`."""

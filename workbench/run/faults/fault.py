@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.run.numeric import UNTOUCHED
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph.nodes import Op
+    from workbench.run.numeric import Formats
 
     Array = NDArray[Any]
 
-Step = Literal["compile", "store"]
-"""When a fault strikes: while the operator is compiled, or when its results are in memory."""
+Step = Literal["compile", "load", "store"]
+"""When a fault strikes: while the operator is compiled, when its inputs are in the unit, or when its
+results are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,16 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One operator on the device: as it is compiled, then with its ``outputs``; or it ``fails``."""
+    """One operator on the device: as it is compiled, then with its ``inputs``, then its ``outputs``.
+
+    ``formats``, ``implementation`` (``""``: what the compiler was asked for) and ``accumulator`` say
+    how it is computed; or it ``fails``.
+    """
 
     op: Op
+    formats: Formats = UNTOUCHED
+    implementation: str = ""
     accumulator: str = "float32"
     fails: bool = False
+    inputs: tuple[Array, ...] = ()
     outputs: tuple[Array, ...] = ()

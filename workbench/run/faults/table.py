@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.nodes import Graph
     from workbench.run.faults.fault import Fault, Step
+    from workbench.run.numeric import Formats
 
 
 class Kind(NamedTuple):
@@ -49,15 +50,18 @@ def apply_faults(faults: Sequence[Fault], site: Site, step: Step) -> Site:
     return site
 
 
-def compiled_sites(graph: Graph, faults: Sequence[Fault]) -> list[Site]:
-    """Return every operator as the faulty device compiled it.
+def compiled_sites(
+    graph: Graph, faults: Sequence[Fault], formats: Sequence[Formats] = ()
+) -> list[Site]:
+    """Return every operator as the faulty device compiled it, to be computed in ``formats``.
 
     Raises GraphError for a fault of unknown kind, one that meets no operator, or one that cannot
     work there.
     """
     for fault in faults:
         _check(fault, graph)
-    return [apply_faults(faults, Site(op), "compile") for op in graph.ops]
+    sites = map(Site, graph.ops, formats) if formats else map(Site, graph.ops)
+    return [apply_faults(faults, site, "compile") for site in sites]
 
 
 def faulty_graph(graph: Graph, faults: Sequence[Fault]) -> Graph:

@@ -1,0 +1,174 @@
+"""The units of a simulated device: how one operator is loaded, computed and stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.dtypes import dtype
+from workbench.core.errors import GraphError
+from workbench.core.events import DeviceEvent
+from workbench.graph.nodes import Value
+from workbench.graph.ops import bind, op_def
+from workbench.graph.traits import MOVEMENT
+from workbench.run.approximations import APPROXIMATIONS
+from workbench.run.cube import CUBE, INTEGERS
+from workbench.run.faults import apply_faults
+from workbench.run.kernels import KERNELS
+from workbench.run.status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Op
+    from workbench.run.faults import Fault, Site
+    from workbench.run.numeric import NumericModel
+
+    Array = NDArray[Any]
+
+_CHOOSING = MOVEMENT | {"ReLU", "Maximum", "Minimum", "MaxPool", "Abs", "Neg"}
+"""Operators whose results are numbers of their inputs, up to sign, or zero: nothing to round."""
+
+
+class Device:
+    """The units of a device, set up for one graph; ``events`` are those of operators by name."""
+
+    def __init__(
+        self, model: NumericModel, graph: Graph, sites: Sequence[Site], faults: Sequence[Fault]
+    ) -> None:
+        self._model = model
+        self._faults = tuple(faults)
+        self._sites = {op.name: site for op, site in zip(graph.ops, sites, strict=True)}
+        self._settled = _settled(graph, sites, faults)
+        self.events: dict[str, DeviceEvent] = {}
+
+    def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+        """Return the outputs of one operator as the device stores them."""
+        for tensor in tensors:
+            self._check(op, tensor)
+        site = self._sites[op.name]
+        status = Status(op, "cube" if op_def(op.op_type).engine == "cube" else "vector")
+        if site.fails:
+            self.events[op.name] = DeviceEvent(op.name, "failure", status.unit)
+            return [_unwritten(spec) for spec in op.outputs]
+        with np.errstate(all="ignore"):
+            settled = self._settled[op.name]
+            inputs = tuple(
+                self._load(tensor, site, status, settled=slot in settled)
+                for slot, tensor in enumerate(tensors)
+            )
+            site = apply_faults(self._faults, replace(site, inputs=inputs), "load")
+            results = self._results(site, settings, status)
+            status.computed(site.inputs, settings, results)
+            exact = op.op_type in _CHOOSING and len(settled) == len(tensors)
+            outputs = tuple(
+                self._store(result, slot, site, status, exact=exact)
+                for slot, result in enumerate(results)
+            )
+            site = apply_faults(self._faults, replace(site, outputs=outputs), "store")
+        if status.causes:
+            self.events[op.name] = DeviceEvent(op.name, "overflow", status.unit, status.causes)
+        return list(site.outputs)
+
+    def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
+        op, inputs = site.op, site.inputs
+        if _for_cube(op, inputs):
+            rounding = None
+            if site.accumulator != "float32":
+                rounding = partial(self._sum, name=site.accumulator, status=status)
+            return CUBE[op.op_type](inputs, settings, rounding)
+        if op.op_type not in KERNELS:
+            message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
+            raise GraphError(message)
+        fast = APPROXIMATIONS.get(self._implementation(site), {}).get(op.op_type)
+        if fast is not None and all(array.dtype.kind == "f" for array in inputs):
+            results = [fast.compute(*inputs)]
+        else:
+            results = KERNELS[op.op_type](inputs, settings)
+        return [self._flushed(result, site) for result in results]
+
+    def _implementation(self, site: Site) -> str:
+        return site.implementation or self._model.implementation(site.op, site.formats)
+
+    def _check(self, op: Op, tensor: Array) -> None:
+        if tensor.dtype.name == "bfloat16" and "bfloat16" not in self._model.profile.vector:
+            title = self._model.profile.title
+            message = f"dtypes of {op.name} must be known to {title}, got 'bfloat16'"
+            raise GraphError(message)
+
+    def _load(self, array: Array, site: Site, status: Status, *, settled: bool) -> Array:
+        """Return an input as its unit reads it: float32, rounded to the input format."""
+        if array.dtype.kind in "biu" or array.dtype == np.float64:
+            return array
+        wide = array.astype(np.float32, copy=False)
+        if not settled:
+            status.loaded(wide, site.formats.inputs)
+            wide = self._model.round(wide, site.formats.inputs)
+        return self._flushed(wide, site)
+
+    def _flushed(self, array: Array, site: Site) -> Array:
+        """Subnormal numbers as zeros, where the instruction of the operator takes them for zero."""
+        if site.op.op_type not in self._model.profile.flushes or array.dtype.kind != "f":
+            return array
+        name = site.formats.output or (site.op.outputs[0].dtype if site.op.outputs else "")
+        least = 2.0**-14 if name == "float16" else 2.0**-126
+        return np.where(np.abs(array) < least, np.copysign(array.dtype.type(0), array), array)
+
+    def _sum(self, sums: Array, name: str, status: Status) -> Array:
+        status.summed(sums, name)
+        return self._model.round(sums, name)
+
+    def _store(self, array: Array, slot: int, site: Site, status: Status, *, exact: bool) -> Array:
+        if slot >= len(site.op.outputs):
+            return array
+        name = site.op.outputs[slot].dtype
+        if exact and array.dtype.name == name:
+            return array
+        status.stored(array, site.formats.output or name)
+        if array.dtype == np.float32:
+            array = self._model.round(array, site.formats.output)
+        return self._model.store(array, name)
+
+
+def _for_cube(op: Op, inputs: Sequence[Array]) -> bool:
+    """Whether the cube unit multiplies these: float32, or integers of 8 bits."""
+    kinds = {array.dtype for array in inputs}
+    if kinds == {np.dtype(np.float32)}:
+        return op.op_type in CUBE
+    return op.op_type in INTEGERS and all(k.kind in "iu" and k.itemsize == 1 for k in kinds)
+
+
+def _settled(
+    graph: Graph, sites: Sequence[Site], faults: Sequence[Fault]
+) -> dict[str, frozenset[int]]:
+    """For every operator, the tensor inputs that arrive rounded to the format it reads.
+
+    Rounding them again would change nothing: their producer has written float32 in this format,
+    and no fault has touched it since.
+    """
+    touched = {op.name for op in graph.ops if any(fault.meets(op) for fault in faults)}
+    written: dict[Value, str] = {}
+    found: dict[str, frozenset[int]] = {}
+    for number, (op, site) in enumerate(zip(graph.ops, sites, strict=True)):
+        wanted = site.formats.inputs or "float32"
+        found[op.name] = frozenset(
+            place
+            for place, operand in enumerate(bind(op).tensors)
+            if isinstance(operand, Value) and written.get(operand) == wanted
+        )
+        if op.name not in touched:
+            for slot, spec in enumerate(op.outputs):
+                if spec.dtype == "float32":
+                    written[Value(number, slot)] = site.formats.output or "float32"
+    return found
+
+
+def _unwritten(spec: TensorSpec) -> Array:
+    """Memory of a tensor that nobody has written."""
+    return np.zeros(spec.shape or (), dtype(spec.dtype).storage)
