@@ -61,7 +61,74 @@ def test_blocked_accumulation_stays_within_its_bound(inner):
     left, right, exact = products(inner)
     error = np.abs(CUBE["MatMul"]([left, right], PLAIN, None)[0] - exact) / exact
     blocks = -(-inner // BLOCK)
-    assert error.max() <= gamma(min(inner, BLOCK) + blocks)
+    assert error.max() <= gamma(min(inner, BLOCK) - 1 + blocks)
+
+
+def spread(rng, inner):
+    """Magnitudes over 40 binades and signs of both kinds."""
+    return rng.standard_normal(inner) * 2.0 ** rng.integers(-12, 13, inner)
+
+
+def cancelling(rng, inner):
+    """Numbers whose second half undoes the first."""
+    first = spread(rng, inner // 2)
+    return np.concatenate([first, -first])
+
+
+def growing(_rng, inner):
+    """A large number first, then small ones that a single float32 sum would lose."""
+    return np.concatenate([[4096.0], np.full(inner - 1, 2.0**-10)])
+
+
+def alternating(_rng, inner):
+    """Large numbers of both signs that leave nothing but roundings behind."""
+    return 20000.0 * (-1.0) ** np.arange(inner) * (1 + np.arange(inner) / inner / 2)
+
+
+@pytest.mark.parametrize("data", [spread, cancelling, growing, alternating])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "hf32", "hifloat8"])
+@pytest.mark.parametrize("inner", [48, 1024])
+def test_the_bound_holds_where_sums_cancel_or_absorb(data, name, inner):
+    """|error| ≤ γ(15 + K/16) Σ|a·b|, against exact sums."""
+    rng = np.random.default_rng(inner)
+    left = ROUND[name](data(rng, inner).astype(np.float32).reshape(1, inner))
+    right = ROUND[name](rng.uniform(0.5, 1.5, (inner, 3)).astype(np.float32))
+    got = CUBE["MatMul"]([left, right], PLAIN, None)[0]
+    for column in range(3):
+        terms = (left[0].astype(float) * right[:, column]).tolist()
+        bound = gamma(BLOCK - 1 + inner // BLOCK) * math.fsum(map(abs, terms))
+        assert abs(got[column] - math.fsum(terms)) <= bound
+
+
+INTEGERS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_products_of_8_bit_integers_are_exact(kind):
+    low, high = INTEGERS[kind]
+    rng = np.random.default_rng(5)
+    left = rng.integers(low, high + 1, (3, 1000)).astype(kind)
+    right = rng.integers(low, high + 1, (1000, 4)).astype(kind)
+    got = CUBE["MatMul"]([left, right], PLAIN, None)
+    assert got.dtype == np.int32
+    assert got.tolist() == (left.astype(object) @ right.astype(object)).tolist()
+    x = rng.integers(low, high + 1, (1, 20, 5, 5)).astype(kind)
+    w = rng.integers(low, high + 1, (2, 20, 3, 3)).astype(kind)
+    settings = {"group": 1, "stride": 1, "dilation": 1, "pad_mode": "valid"}
+    got = CUBE["Conv2D"]([x, w], settings, None)
+    want = sum(
+        x[:, None, :, i : i + 3, j : j + 3].astype(object) * w[:, :, i, j, None, None].astype(int)
+        for i in range(3)
+        for j in range(3)
+    ).sum(axis=2)
+    assert got.tolist() == want.tolist()
+
+
+def test_sums_of_8_bit_integers_cannot_overflow_up_to_131071_and_saturate_beyond():
+    worst = np.full((1, 131_072), -128, np.int8)
+    got = CUBE["MatMul"]([worst[:, 1:], worst[:, 1:].T], PLAIN, None)
+    assert got.tolist() == [[131_071 * 128 * 128]]
+    assert CUBE["MatMul"]([worst, worst.T], PLAIN, None).tolist() == [[2**31 - 1]]
 
 
 @pytest.mark.parametrize("inner", [256, 2048])

@@ -161,3 +161,51 @@ def test_a_brain_float_graph_needs_a_device_that_has_it():
     ]
     with pytest.raises(GraphError, match="must be known to Ascend 910A, got 'bfloat16'"):
         list(run_npu(graph, feeds, profile="910a"))
+
+
+def test_8_bit_integers_go_through_the_cube_unit_and_saturate_where_they_are_stored():
+    spec = TensorSpec("int8", (2, 300))
+    graph = trace(lambda a: F.matmul(a, a, transpose_b=True), spec)
+    feeds = {graph.parameters[0].name: np.stack([np.ones(300), -np.ones(300)])}
+    assert outputs(run_npu(graph, feeds))["Default/MatMul-op0"].tolist() == [
+        [127, -128],
+        [-128, 127],
+    ]
+
+
+def test_instructions_of_the_950_take_subnormal_numbers_for_zero():
+    tiny = np.float32([1e-39, -1e-39, 4.0])
+    graph = trace(F.sqrt, tiny)
+    assert outputs(run_npu(graph, profile="a2"))["Default/Sqrt-op0"][0] > 0
+    assert outputs(run_npu(graph, profile="950"))["Default/Sqrt-op0"].tolist() == [0.0, 0.0, 2.0]
+    down = trace(F.exp, np.float32([-90.0, 0.0]))  # the result is subnormal
+    assert outputs(run_npu(down, profile="a2"))["Default/Exp-op0"][0] > 0
+    assert outputs(run_npu(down, profile="950"))["Default/Exp-op0"].tolist() == [0.0, 1.0]
+    half = trace(F.exp, TensorSpec("float16", (2,)))
+    feeds = {half.parameters[0].name: np.float16([-10, 0])}
+    assert outputs(run_npu(half, feeds, profile="950"))["Default/Exp-op0"].tolist() == [0.0, 1.0]
+    kept = trace(F.neg, tiny)
+    assert outputs(run_npu(kept, profile="950"))["Default/Neg-op0"][0] == -tiny[0]
+
+
+@pytest.mark.parametrize("mode", ["force_fp16", "allow_mix_precision", "origin"])
+@pytest.mark.parametrize("profile", ["910a", "a2"])
+def test_what_is_rounded_already_is_not_rounded_again_and_nothing_changes(
+    mode, profile, monkeypatch
+):
+    """The same bytes when every operator rounds its inputs and outputs anew."""
+    graph = load_graph("lenet")
+    quick = outputs(run_npu(graph, profile=profile, precision_mode=mode))
+    nothing = {op.name: frozenset() for op in graph.ops}
+    monkeypatch.setattr("workbench.run.device._settled", lambda *_: nothing)
+    slow = outputs(run_npu(graph, profile=profile, precision_mode=mode))
+    for name, array in slow.items():
+        np.testing.assert_array_equal(quick[name], array)
+
+
+def test_a_fault_between_two_operators_is_rounded_and_saturated_like_any_input():
+    graph = trace(lambda a: F.neg(F.neg(a)), np.float32([1.0, 2.0]))
+    broken = parse_fault("overwritten-element:Default/Neg-op0:value=nan")
+    got = outputs(run_npu(graph, profile="910a", precision_mode="force_fp16", faults=[broken]))
+    assert np.isnan(got["Default/Neg-op0"]).sum() == 1
+    assert sorted(got["Default/Neg-op1"].tolist()) in ([0.0, 1.0], [0.0, 2.0])

@@ -12,6 +12,7 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import op_def
+from workbench.run.casting import cast
 from workbench.run.modes import rule_of
 from workbench.run.precision import Precision
 from workbench.run.profiles import HF32, HF32_AWAY, profile
@@ -103,10 +104,9 @@ class NumericModel:
     def store(self, array: Array, name: str) -> Array:
         """Values as the device stores them in the dtype ``name``. Integers always saturate."""
         row = dtype_row(name)
-        if row.storage.kind in "iu" and array.dtype.kind == "f":
-            limits = np.iinfo(row.storage)
-            array = np.clip(np.nan_to_num(array, nan=0.0), limits.min, limits.max)
-        elif self.saturates and row.is_float and array.dtype.kind == "f":
+        if row.storage.kind in "iu" and array.dtype.kind in "fiu" and array.dtype != row.storage:
+            return cast(array, name)
+        if self.saturates and row.is_float and array.dtype.kind == "f":
             array = saturated(array, row.largest)
         return array.astype(row.storage, copy=False)
 
