@@ -165,12 +165,11 @@ def test_a_brain_float_graph_needs_a_device_that_has_it():
 
 def test_8_bit_integers_go_through_the_cube_unit_and_saturate_where_they_are_stored():
     spec = TensorSpec("int8", (2, 300))
-    graph = trace(lambda a: F.matmul(a, a, transpose_b=True), spec)
+    graph = trace(lambda a: F.matmul(a, a, transpose_b=True).astype(np.int8), spec)
     feeds = {graph.parameters[0].name: np.stack([np.ones(300), -np.ones(300)])}
-    assert outputs(run_npu(graph, feeds))["Default/MatMul-op0"].tolist() == [
-        [127, -128],
-        [-128, 127],
-    ]
+    got = outputs(run_npu(graph, feeds))
+    assert got["Default/MatMul-op0"].tolist() == [[300, -300], [-300, 300]]
+    assert got["Default/Cast-op0"].tolist() == [[127, -128], [-128, 127]]
 
 
 def test_instructions_of_the_950_take_subnormal_numbers_for_zero():
