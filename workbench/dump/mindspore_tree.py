@@ -33,8 +33,16 @@ from workbench.dump.names import NameParts, format_name
 from workbench.dump.npy import npy_header
 from workbench.dump.statistic import categories_of, format_header, format_row, name_in_table
 from workbench.dump.tree_leaf import TreeLeaf
-from workbench.dump.versions import CONSTANTS_APART, RENAMED, Device, release, writes
-from workbench.ir.ms_pb_writer import pb_and_constants
+from workbench.dump.versions import (
+    CONSTANTS_APART,
+    FULL_NAMES,
+    RENAMED,
+    Device,
+    release,
+    writes,
+)
+from workbench.ir.ms_pb_writer import OLD_SCOPE, SCOPE, pb_and_constants
+from workbench.ir.ms_spelling import respelled
 from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
@@ -231,10 +239,11 @@ class Tree:
     def _graph(self, stem: str, graph: Graph) -> None:
         """Write a graph as text and as protobuf, which has no place for values of other graphs."""
         text = write_ms_text(graph)
-        self._sink.text(f"{stem}.ir", text)
+        self._sink.text(f"{stem}.ir", respelled(text, self._release))
         constants: Sequence[str] = ()
         with suppress(GraphError):
-            data, constants = pb_and_constants(text, graph.graph_id)
+            scope = SCOPE if self._release >= FULL_NAMES else OLD_SCOPE
+            data, constants = pb_and_constants(text, graph.graph_id, scope)
             self._sink.data(f"{stem}.pb", data)
         self._constants[graph.graph_id] = list(self._constant_records(graph, constants))
 

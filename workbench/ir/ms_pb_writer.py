@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from workbench.ir.literals import HostType
     from workbench.ir.resolve import Node
 
-SCOPE = "Default_"
-"""What stands before the name of a constant."""
+SCOPE, OLD_SCOPE = "Default_", "Default--"
+"""What stands before the name of a constant, from 2.3 on and before."""
 
 _IR_VERSION = 1
 _STRING, _TENSOR, _TUPLE, _LIST, _NONE, _TYPE = 13, 14, 31, 32, 34, 39
