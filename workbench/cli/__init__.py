@@ -271,6 +271,7 @@ def simulate(
         precision_mode=precision_mode or None,
         version=target_version,
         env=variables(env),
+        say=lambda text: typer.echo(text, err=True),
     )
     typer.echo(str(tree))
     return AGREE

@@ -128,7 +128,7 @@ class GeRun:
             self._model(graph, tree)
         self._files(self._graph, self.network)
         self.network.take(records, done)
-        for graph, tree in self._after:
+        for graph, tree in self._after if not self.network.has_failed else ():
             self._model(graph, tree)
 
     def _other(

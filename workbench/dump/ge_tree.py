@@ -22,6 +22,7 @@ from workbench.dump.choice import Choice
 from workbench.dump.device_layout import converted, lie_of
 from workbench.dump.ge_names import GeName, format_ge_name
 from workbench.dump.ge_pieces import Memory, Piece, container_of, piece_of
+from workbench.dump.ge_reports import STREAM, Reports
 from workbench.dump.ge_statistic import format_ge_statistics
 from workbench.dump.mindspore_tree import (
     CONTROL,
@@ -34,6 +35,7 @@ from workbench.dump.mindspore_tree import (
     is_stored,
 )
 from workbench.dump.names import NameParts, dtype_word, sanitize
+from workbench.dump.reported import by_operator, has_failed
 from workbench.dump.statistic import StatisticRow, categories_of, format_header, format_row
 from workbench.dump.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Value
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io, TensorKey
     from workbench.dump.container_blocks import Container
     from workbench.dump.ge_graphs import GraphFiles
+    from workbench.dump.ge_reports import Layout
     from workbench.dump.mindspore_tree import Clock
     from workbench.graph.nodes import Graph
 
@@ -80,7 +83,6 @@ DEVICE_CATEGORIES = frozenset(
 """Statistics in the device's own table; for any other choice the host prints one."""
 
 _FEEDS = frozenset(("Data", "RefData", "AippData"))
-_STREAM = 1
 
 
 class GeTarget(NamedTuple):
@@ -91,6 +93,8 @@ class GeTarget(NamedTuple):
     ``graphs`` are the graph files that every model leaves, ``beside`` says that the program runs other
     models than its network, too (`workbench.dump.ge_graphs`). ``session`` is the timestamp folder if an
     earlier model opened it, ``model_id`` the number of the model if it is not that of its graph.
+    ``overflow_layout`` is that of the device's overflow records, empty if it writes none; ``chip`` is
+    the driver's number of its kind.
     """
 
     surface: str
@@ -103,6 +107,8 @@ class GeTarget(NamedTuple):
     beside: bool = False
     session: str = ""
     model_id: int = 0
+    overflow_layout: Layout = "classic"
+    chip: int = 0
 
 
 class GeSink(Sink, Protocol):
@@ -134,7 +140,8 @@ class _Unwritten(NamedTuple):
 class GeTree:
     """A tree while it grows; ``choice`` tells which operators the plan means.
 
-    ``fed`` are data operators that are dumped because they feed a chosen one (torchair).
+    ``fed`` are data operators that are dumped because they feed a chosen one (torchair). `has_failed` says
+    that the device failed at an operator, and nothing came after it.
     """
 
     def __init__(
@@ -156,6 +163,8 @@ class GeTree:
         self._time = time_folder(clock.now)
         self._leaves: dict[int, TreeLeaf] = {}
         self._watched: dict[str, list[TensorRecord]] = {}
+        self._reports = Reports(plan, target, self._tasks, self._model_id, clock, sink)
+        self.has_failed = False
 
     def take(
         self, records: Iterable[TensorRecord], done: Callable[[TensorKey], None] | None = None
@@ -167,7 +176,7 @@ class GeTree:
         """
         step = -1
         try:
-            for group in _operators(records):
+            for group in by_operator(records):
                 iteration = group[0].key.iteration
                 if iteration - self._plan.initial_iteration != step:
                     step = iteration - self._plan.initial_iteration
@@ -177,9 +186,18 @@ class GeTree:
                     if done is not None:
                         for record in wanted:
                             done(record.key)
+                if has_failed(group):
+                    self.has_failed = True
+                    if self._plan.kind == "exception":
+                        pieces = [self._piece(record, on_device=True) for record in group]
+                        self._reports.failure(group, pieces)
             self._form(self._target.steps - 1)
         finally:
             self._finish()
+
+    @property
+    def _model_id(self) -> int:
+        return self._target.model_id or self._graph.graph_id + 1
 
     @property
     def model(self) -> str:
@@ -214,12 +232,19 @@ class GeTree:
         key = group[0].key
         if key.op_type == PARAMETER or self.silence(key.op_name):
             return
+        if self._plan.kind == "exception" or has_failed(group):
+            return
         own = [record for record in group if self.wants(record.key)]
         watched = self._plan.watched if self._plan.kind == "watch" else ()
         if key.op_name in watched:
             self._watched[key.op_name] = own
         chosen = key.op_name in self.fed or self.choice.selects(key.op_name, key.op_type)
         if key.iteration not in self._plan.iterations:
+            return
+        if self._plan.kind == "overflow":
+            if chosen and self._reports.counts(group):
+                yield own
+                self._reports.overflow(group, self._leaf(key.iteration).path, decoded=self._npy)
             return
         if key.op_name in watched or (chosen and self._plan.kind != "watch"):
             yield own
@@ -261,21 +286,22 @@ class GeTree:
         path = f"{leaf.path}/{self._fitting(leaf, base)}"
         self._sink.container(path, container, payload)
 
-    def _piece(self, record: TensorRecord) -> Piece | None:
+    def _piece(self, record: TensorRecord, *, on_device: bool = False) -> Piece | None:
+        """Say how a tensor lies in its file; ``on_device``: as the device has it, whatever the plan."""
         content = self._sink.content(record)
         if content is None:
             return None
         op = self._ops.get(record.key.op_name)
-        host_format = self._plan.host_format and not self._npy
+        host_format = self._plan.host_format and not (self._npy or on_device)
         lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
-        if self._npy:
+        if self._npy and not on_device:
             lie = converted(lie, content.spec.shape)
         return piece_of(record, content, lie, self._memory)
 
     def _name(self, record: TensorRecord, stamp: int) -> GeName:
         key = record.key
         task = record.task_id or self._tasks.get(key.op_name, 0)
-        stream = record.stream_id or _STREAM
+        stream = record.stream_id or STREAM
         name = GeName("tensors", key.op_type, key.op_name, stamp, task, stream)
         if "\0" in key.op_type + key.op_name:
             message = f"type and name of an operator must fit a file name, got {key.op_name!r}"
@@ -350,7 +376,7 @@ class GeTree:
             device=target.device,
             world=target.world,
             model=sanitize(self.model),
-            model_id=target.model_id or graph.graph_id + 1,
+            model_id=self._model_id,
             step=iteration - self._plan.initial_iteration,
             iteration=iteration,
         )
@@ -380,23 +406,6 @@ def _is_torchair(target: GeTarget) -> bool:
 def time_folder(now: int) -> str:
     """Name of a folder: year to second of a time in microseconds."""
     return f"{datetime.fromtimestamp(now // 1_000_000, UTC):%Y%m%d%H%M%S}"
-
-
-def _operators(records: Iterable[TensorRecord]) -> Iterator[list[TensorRecord]]:
-    """Part records by operator: inputs, then outputs, slots rising."""
-    group: list[TensorRecord] = []
-    for record in records:
-        if group and not _continues(group[-1].key, record.key):
-            yield group
-            group = []
-        group.append(record)
-    if group:
-        yield group
-
-
-def _continues(last: TensorKey, key: TensorKey) -> bool:
-    same = (last.op_name, last.op_type, last.iteration) == (key.op_name, key.op_type, key.iteration)
-    return same and (last.io, last.slot) < (key.io, key.slot)
 
 
 def _fed(blocks: Iterable[Graph], choice: Choice) -> set[str]:

@@ -23,6 +23,7 @@ from workbench.dump.ge_statistic import ge_statistics_of
 from workbench.dump.mindspore_tree import VERSION, Clock, Content, Target, Tree
 from workbench.dump.new_folder import WORK, check_empty
 from workbench.dump.npy import write_npy
+from workbench.dump.reported import chosen_by_mindspore
 from workbench.dump.statistic import statistics_of
 from workbench.run.outline import Outlined
 from workbench.run.reference import run_reference
@@ -89,7 +90,7 @@ def write(
     _check(root)
     target, disk = Target(device, version, config_text), _Disk(root)
     tree = Tree(plan, (graph,), target, clock or Clock(), disk)
-    _take(tree, records, disk, progress)
+    _take(tree, chosen_by_mindspore(records, plan, device), disk, progress)
     return root
 
 

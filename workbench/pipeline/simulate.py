@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,16 @@ from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.dump.choice import dumped_iterations
+from workbench.dump.exception_file import CHIPS
+from workbench.dump.ge_reports import LAYOUTS
 from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
 from workbench.dump.numbering import numbered
 from workbench.dump.writer import write, write_ge
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
-from workbench.run.faults import Fault, faulty_graph, parse_fault
+from workbench.pipeline.reports import Reports
+from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
 from workbench.run.profiles import PROFILES
 from workbench.run.reference import run_reference
@@ -41,8 +43,17 @@ REFERENCE = "reference"
 SIMULATED = (*PLATFORMS, *TREES)
 """Surfaces whose trees can be written; those of `TREES` the graph engine writes."""
 
-KINDS = {"acl": ("data", "watch")}
-"""Kinds of dump that are written, where there are more than ``data``."""
+_REPORTED = ("data", "overflow", "exception")
+KINDS = {
+    "mindspore-o0o1": _REPORTED,
+    "mindspore-o2": _REPORTED,
+    "mindspore-ge": ("data", "overflow"),
+    "tensorflow": _REPORTED,
+    "acl": (*_REPORTED, "watch"),
+    "mindspore-cpu": ("data", "exception"),
+    "mindspore-gpu": ("data", "exception"),
+}
+"""Kinds of dump that are written, where there are more than ``data``. A CPU or GPU knows no exceptions."""
 
 
 def simulate(
@@ -60,8 +71,11 @@ def simulate(
     version: str = "",
     env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Path:
     """Run a graph and write one dump tree; return ``out``.
+
+    A run that an ``aicore-exception`` fault ends is no error: the tree holds what was dumped until then.
 
     Parameters
     ----------
@@ -97,11 +111,14 @@ def simulate(
         what the form itself sets counts first.
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
+    say : callable, optional
+        Told in a sentence each what the device reported: the operator at which it failed, and those that
+        overflowed if the form asks for them.
 
     Raises
     ------
     ConfigError
-        The form breaks a rule of its surface.
+        The form breaks a rule of its surface, or asks for what the device does not dump.
     GraphError
         Device, fault, mode or feed are unknown or do not fit.
     FormatError
@@ -110,24 +127,27 @@ def simulate(
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     _check(device, planted, precision_mode, iterations)
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
-    plan, form = _lower(config, surface, out, version)
+    plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
     if surface in PLATFORMS:
         (graph,) = numbered((graph,), written_by)
     wanted = dumped_iterations(plan, iterations)
     if plan.ranks is not None and 0 not in plan.ranks:
         wanted = []
+    if wanted and ends_run(planted):
+        wanted = list(range(plan.initial_iteration, wanted[-1] + 1))
     run: Run = partial(run_reference, graph, feeds)
     if device != REFERENCE:
         run = partial(run_npu, graph, feeds, profile=device, seed=seed)
         run = partial(run, precision_mode=precision_mode, faults=planted)
-    records = chain.from_iterable(run(iteration=iteration) for iteration in wanted)
+    reports = Reports()
+    records = reports.pass_on(run, wanted)
     compiled = faulty_graph(graph, planted)  # what the device compiled is what its IR shows
     if surface in PLATFORMS:
         text = None
         if form is not None:
             text = form.decoded.text if form.decoded else form.to_text()
-        return write(
+        tree = write(
             records,
             plan,
             out,
@@ -138,12 +158,18 @@ def simulate(
             progress=progress,
             clock=Clock(seed),
         )
-    context = Context(version=version, env=env or {})
-    target = ge_target(surface, form or plan, plan, compiled, iterations, context)
-    target = target._replace(version=written_by)
-    return write_ge(
-        records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
-    )
+    else:
+        context = Context(version=version, env=env or {})
+        target = ge_target(surface, form or plan, plan, compiled, iterations, context, device)
+        target = target._replace(version=written_by)
+        tree = write_ge(
+            records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
+        )
+    if say is not None:
+        unseen = surface in PLATFORMS and device != REFERENCE and PROFILES[device].saturate
+        for sentence in reports.sentences(about_overflow=plan.kind == "overflow", unseen=unseen):
+            say(sentence)
+    return tree
 
 
 def _check(
@@ -163,7 +189,11 @@ def _check(
 
 
 def _lower(
-    config: DumpPlan | Config | str | Path, surface: str, out: str | Path, version: str
+    config: DumpPlan | Config | str | Path,
+    surface: str,
+    out: str | Path,
+    version: str,
+    device: str,
 ) -> tuple[DumpPlan, Config | None]:
     """Return the plan and the form, if there is one; raises ConfigError for what is not simulated."""
     if surface not in SIMULATED:
@@ -181,18 +211,27 @@ def _lower(
             raise ConfigError([Problem("surface", "error", "", message, fix)])
         form = replace(loaded, surface=get(surface))
         plan = form.plan(Context(version=version), out=str(out))
-    problem = unsimulated(plan, surface) or too_old(plan, surface, tree_version(surface, version))
+    problem = unsimulated(plan, surface, device)
+    problem = problem or too_old(plan, surface, tree_version(surface, version))
     if problem is not None:
         raise ConfigError([problem])
     return plan, form
 
 
-def unsimulated(plan: DumpPlan, surface: str) -> Problem | None:
-    """Say what of a plan the simulated device does not write; ``None`` if it writes it."""
-    if plan.kind not in KINDS.get(surface, ("data",)):
-        message = f"kind of dump must be 'data' for the simulated device, got {plan.kind!r}"
-        fix = "overflow and exception dumps are not written yet; ask for the data of operators"
-        return Problem("kind", "error", "", message, fix)
+def unsimulated(plan: DumpPlan, surface: str, device: str) -> Problem | None:
+    """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
+    kinds = KINDS.get(surface, ("data",))
+    if plan.kind not in kinds:
+        message = f"kind of dump must be one of {list(kinds)} for {surface}, got {plan.kind!r}"
+        return Problem("kind", "error", "", message)
+    if plan.kind == "overflow" and device == REFERENCE:
+        message = f"device must be one of {list(PROFILES)} to look for overflow, got {device!r}"
+        return Problem("device", "error", "", message, "the reference knows none")
+    if plan.kind == "exception" and plan.detail == "detail" and device not in CHIPS:
+        message = (
+            f"device must be one of {list(CHIPS)} for a detailed exception dump, got {device!r}"
+        )
+        return Problem("device", "error", "", message, "ask for aic_err_norm_dump")
     if plan.files == "pt":
         message = "mode must be 'max-autotune' for the simulated device, got one that captures"
         fix = "operators that are captured one by one are named by the framework's own run"
@@ -207,11 +246,13 @@ def ge_target(
     graph: Graph,
     iterations: int,
     context: Context | None = None,
+    profile: str = "",
 ) -> GeTarget:
     """Say whose tree the graph engine writes.
 
-    ``config`` is what `plan` was made from. MindSpore O2's files for AscendCL name the folder of the
-    form and not the one that takes its place, so that trees are the same wherever they are written.
+    ``config`` is what `plan` was made from, ``profile`` the kind of device. MindSpore O2's files for
+    AscendCL name the folder of the form and not the one that takes its place, so that trees are the
+    same wherever they are written.
     """
     from workbench.config import Config, get  # pydantic
 
@@ -221,7 +262,13 @@ def ge_target(
     context = config.context(context)
     device = context.device
     world = context.variable("WORLD_SIZE") or str(context.rank + 1 if context.rank else 1)
-    target = GeTarget(surface, device, f"worldsize{world}_global_rank{context.rank}")
+    target = GeTarget(
+        surface,
+        device,
+        f"worldsize{world}_global_rank{context.rank}",
+        overflow_layout=LAYOUTS.get(profile, "classic"),
+        chip=CHIPS.get(profile, 0),
+    )
     if plan.devices is not None and device not in plan.devices:
         return target
     if plan.ranks is None or context.rank in plan.ranks:

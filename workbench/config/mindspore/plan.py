@@ -57,7 +57,7 @@ def plan(form: MindSporeForm, context: Context) -> DumpPlan:
         path=folder(form, context),
         net_name=section.net_name,
         kind=_kind(form),
-        iterations=Iterations(None) if debug_mode(form) == 4 else iterations(section.iteration),
+        iterations=_iterations(form),
         io=_io(form),
         select=_select(form, context),
         initial_iteration=first_iteration(form, context),
@@ -66,6 +66,14 @@ def plan(form: MindSporeForm, context: Context) -> DumpPlan:
         devices=None if form.target == "cpu" else devices(form),
         **_saving(form, context),
     )
+
+
+def _iterations(form: MindSporeForm) -> Iterations:
+    """Which iterations; AscendCL is told nothing of them where it looks for overflow or exceptions."""
+    mode = debug_mode(form)
+    if mode == 4 or (mode == 3 and form.target in _WHOLE_GRAPH):
+        return Iterations(None)
+    return iterations(form.common_dump_settings.iteration)
 
 
 def _kind(form: MindSporeForm) -> Kind:

@@ -5,7 +5,14 @@ its seed. `FAULTS` has a row for every kind.
 """
 
 from workbench.run.faults.fault import Fault, Site, Step
-from workbench.run.faults.table import FAULTS, Kind, apply_faults, compiled_sites, faulty_graph
+from workbench.run.faults.table import (
+    FAULTS,
+    Kind,
+    apply_faults,
+    compiled_sites,
+    ends_run,
+    faulty_graph,
+)
 from workbench.run.faults.text import parse_fault
 
 __all__ = [
@@ -16,6 +23,7 @@ __all__ = [
     "Step",
     "apply_faults",
     "compiled_sites",
+    "ends_run",
     "faulty_graph",
     "parse_fault",
 ]

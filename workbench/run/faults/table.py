@@ -13,7 +13,7 @@ from workbench.run.faults.outputs import overwritten_element, scaled_output
 from workbench.run.faults.units import aicore_exception, half_accumulation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from workbench.graph.nodes import Graph
     from workbench.run.faults.fault import Fault, Step
@@ -21,18 +21,22 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """A kind of fault: when it strikes, what it does, what its strength and its value mean."""
+    """A kind of fault: when it strikes, what it does, what its strength and its value mean.
+
+    ``ends_run`` says that nothing is computed after it.
+    """
 
     step: Step
     apply: Callable[[Fault, Site], Site]
     strength: str = ""
     value: str = ""
+    ends_run: bool = False
 
 
 FAULTS: dict[str, Kind] = {
     "wrong-attribute": Kind("compile", wrong_attribute, value="attributes by name"),
     "half-accumulation": Kind("compile", half_accumulation),
-    "aicore-exception": Kind("compile", aicore_exception),
+    "aicore-exception": Kind("compile", aicore_exception, ends_run=True),
     "scaled-output": Kind("store", scaled_output, "factor (1.01)"),
     "overwritten-element": Kind(
         "store", overwritten_element, "elements (1)", "what is written (10 times the largest)"
@@ -48,6 +52,11 @@ def apply_faults(faults: Sequence[Fault], site: Site, step: Step) -> Site:
         if kind.step == step and fault.meets(site.op):
             site = kind.apply(fault, site)
     return site
+
+
+def ends_run(faults: Iterable[Fault]) -> bool:
+    """Whether a run with these faults does not reach its end."""
+    return any(fault.kind in FAULTS and FAULTS[fault.kind].ends_run for fault in faults)
 
 
 def compiled_sites(

@@ -1,0 +1,78 @@
+"""Operators as the device reports them: records part by part, and what MindSpore makes of reports.
+
+With ``op_debug_mode`` 3 MindSpore O0/O1 has an operator of its own look for Inf and NaN in what each operator
+wrote (``CheckOverFlow`` in ``debugger_utils.cc``): it dumps who hands them on as well, and nothing
+where the device saturates. With 4 it dumps the inputs of the operator after which the device no
+longer answers; a CPU or GPU knows neither (``debug_actor.cc``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.core.events import DeviceEvent
+    from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.mindspore_tree import Device
+
+CHECKED = frozenset(("float16", "float32", "bfloat16"))
+"""Number formats in which MindSpore looks for Inf and NaN."""
+
+
+def by_operator(records: Iterable[TensorRecord]) -> Iterator[list[TensorRecord]]:
+    """Part records by operator: inputs, then outputs, slots rising."""
+    group: list[TensorRecord] = []
+    for record in records:
+        if group and not _continues(group[-1].key, record.key):
+            yield group
+            group = []
+        group.append(record)
+    if group:
+        yield group
+
+
+def _continues(last: TensorKey, key: TensorKey) -> bool:
+    same = (last.op_name, last.op_type, last.iteration) == (key.op_name, key.op_type, key.iteration)
+    return same and (last.io, last.slot) < (key.io, key.slot)
+
+
+def event_of(group: Sequence[TensorRecord]) -> DeviceEvent | None:
+    """What the device reported of an operator."""
+    return next((record.event for record in group if record.event is not None), None)
+
+
+def has_failed(group: Sequence[TensorRecord]) -> bool:
+    """Whether an operator did not finish."""
+    event = event_of(group)
+    return event is not None and event.kind == "failure"
+
+
+def chosen_by_mindspore(
+    records: Iterable[TensorRecord], plan: DumpPlan, device: Device
+) -> Iterator[TensorRecord]:
+    """Yield the records that MindSpore O0/O1, a CPU or a GPU looks at for a plan's kind of dump."""
+    count = 0
+    for group in by_operator(records):
+        if plan.kind == "exception":
+            if device == "Ascend" and has_failed(group):
+                yield from (record for record in group if record.key.io == "input")
+        elif has_failed(group):
+            continue
+        elif plan.kind != "overflow":
+            yield from group
+        elif group[0].key.iteration in plan.iterations and any(map(_overflows, group)):
+            count += 1
+            if not plan.limit or count <= plan.limit:
+                yield from group
+
+
+def _overflows(record: TensorRecord) -> bool:
+    if record.key.io != "output" or record.source is None:
+        return False
+    array = record.source.array()
+    return array.dtype.name in CHECKED and not np.isfinite(array).all()
