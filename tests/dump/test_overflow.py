@@ -275,7 +275,15 @@ def test_a_status_is_told_in_words():
     assert words("AI Core", 0x1) == ("status 0x1",)
     assert words("DHA Atomic Add", 0xD) == ("source and destination are NaN",)
     assert words("L2 Atomic Add", 7) == ("status 0x7",)
-    assert words("L2 Atomic Add", 0) == words("AIV", 32) == ()
+    assert words("L2 Atomic Add", 0) == words("AICPU", 32) == ()
+    assert words("AIV", 32) == ("floating-point or integer overflow",)
+    assert words("AIC", 1 << 8 | 1 << 10 | 1 << 20) == (
+        "result of the cube unit overflowed on its way out",
+        "accumulator of the cube unit overflowed",
+        "status 0x100000",
+    )
+    assert words("AIV", (32, 0, 0, 0)) == ("floating-point or integer overflow",)
+    assert words("AIV", (32, 1, 0, 0)) == ()
 
 
 def test_the_first_accelerator_with_a_status_is_the_one():

@@ -270,8 +270,6 @@ def test_marked_operators_are_unknown_before_the_run():
 @pytest.mark.parametrize(
     ("plan", "surface", "reason"),
     [
-        (DumpPlan("/d", kind="overflow"), "mindspore-o0o1", "which operators overflow"),
-        (DumpPlan("/d", kind="exception"), "acl", "which operator fails"),
         (DumpPlan("/d", files="pt"), "torchair", "captured one by one"),
         (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no watch mode"),
     ],

@@ -177,10 +177,11 @@ def test_a_surface_can_be_chosen(tmp_path):
     assert not (tmp_path / "cpu").exists()
 
 
-@pytest.mark.parametrize("mode", [1, 3, 4])
-def test_dumps_of_another_kind_are_refused_for_now(tmp_path, mode):
-    with pytest.raises(ConfigError, match="kind of dump must be 'data' for the simulated device"):
-        simulate(GRAPH, None, form(op_debug_mode=mode), tmp_path / "out", device="a2")
+@pytest.mark.parametrize("surface", ["torchair", "mindspore-cpu", "mindspore-gpu"])
+def test_what_a_surface_never_writes_is_refused(tmp_path, surface):
+    plan = DumpPlan("/d", kind="overflow")
+    with pytest.raises(ConfigError, match=r"kind of dump must be one of .* got 'overflow'"):
+        simulate(GRAPH, None, plan, tmp_path / "out", surface=surface, device="a2")
     assert not (tmp_path / "out").exists()
 
 

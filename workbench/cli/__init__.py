@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.compare import Comparison
 
 AGREE, DIVERGE, TROUBLE = 0, 1, 2
+_SHOWN = 10
 
 app = typer.Typer(
     add_completion=False,
@@ -153,6 +154,8 @@ def _summary(comparison: Comparison) -> str:
     ]
     if comparison.anomalies:
         lines.append(f"{len(comparison.anomalies)} anomalies: {_kinds(comparison)}")
+    reported = [one for one in comparison.anomalies if one.kind in ("overflow", "exception")]
+    lines += [f"  {one.side} {one.op_name}: {one.detail}" for one in reported[:_SHOWN]]
     return "\n".join([*lines, f"{comparison.verdict}: {comparison.sentence}"])
 
 
@@ -201,34 +204,10 @@ def inspect(
 
         typer.echo(dumps(info, indent=1, ensure_ascii=False))
     else:
-        typer.echo(_inspection(info))
+        from workbench.cli.inspection import text_of
+
+        typer.echo(text_of(info))
     return AGREE
-
-
-def _inspection(info: dict[str, Any]) -> str:
-    lines = [f"{info['path']}: {info['layout']}, {info['tensors']} tensors"]
-    lines.append(f"ranks {info['ranks']}, iterations {info['iterations']}")
-    for graph in info["graphs"]:
-        unknown = (
-            f", {graph['unknown_lines']} lines not understood" if graph["unknown_lines"] else ""
-        )
-        lines.append(
-            f"graph {graph['graph_id']}: {graph['name']}, {graph['operators']} operators, "
-            f"{graph['parameters']} parameters{unknown}"
-        )
-    counts: dict[str, int] = {}
-    for anomaly in info["anomalies"]:
-        if anomaly["kind"] == "model":
-            lines.append(f"model {anomaly['op_name']}: {anomaly['detail']}")
-        counts[anomaly["kind"]] = counts.get(anomaly["kind"], 0) + 1
-    lines += [f"{count} {kind}" for kind, count in {**info["skipped"], **counts}.items()]
-    if "at" in info:
-        found = info["at"]["operators"]
-        lines.append(f"{info['at']['file']}:{info['at']['line']}: {len(found)} operators")
-        for op in found:
-            lines.append(f"  {op['op_name']}  {op['code']}")
-            lines += [f"    {file}" for file in op["files"]]
-    return "\n".join(lines)
 
 
 @app.command()

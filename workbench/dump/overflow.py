@@ -80,6 +80,22 @@ _CORE_STATUS = {
     0x100: "conversion to float16 overflowed",
     0x400: "accumulator of the cube unit overflowed",
 }
+_NEWER_STATUS = {
+    1 << 5: "floating-point or integer overflow",
+    1 << 6: "floating-point underflow",
+    1 << 7: "negative number converted to unsigned",
+    1 << 8: "result of the cube unit overflowed on its way out",
+    1 << 9: "result of the cube unit underflowed on its way out",
+    1 << 10: "accumulator of the cube unit overflowed",
+    1 << 11: "accumulator of the cube unit underflowed",
+    1 << 13: "the scalar unit read NaN or Inf",
+    1 << 14: "the vector unit read NaN or Inf",
+    1 << 15: "the cube unit read NaN or Inf",
+    1 << 61: "NaN or Inf was moved",
+}
+"""Bits that ``asc_get_status`` documents; version 1 has three words more, which nothing documents."""
+
+_BITS = {"AI Core": _CORE_STATUS, "AIC": _NEWER_STATUS, "AIV": _NEWER_STATUS}
 _ATOMIC_STATUS = {
     "DHA Atomic Add": {
         9: "overflow", 10: "underflow", 11: "source is NaN", 12: "destination is NaN",
@@ -120,15 +136,16 @@ class Accelerator:
 
     @property
     def meaning(self) -> tuple[str, ...]:
-        """What the status says in words, as far as the classic layout defines it."""
+        """What the status says in words, as far as its bits are documented."""
         (status, *rest) = self.statuses
         if self.title in _ATOMIC_STATUS and not rest:
             words = _ATOMIC_STATUS[self.title]
             return (words.get(status, f"status {status:#x}"),) if status else ()
-        if self.title != "AI Core":
+        bits = _BITS.get(self.title)
+        if bits is None or any(rest):
             return ()
-        found = [text for bit, text in _CORE_STATUS.items() if status & bit]
-        unknown = status & ~sum(_CORE_STATUS)
+        found = [text for bit, text in bits.items() if status & bit]
+        unknown = status & ~sum(bits)
         return (*found, *([f"status {unknown:#x}"] if unknown else []))
 
 

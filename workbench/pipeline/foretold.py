@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump.preview import Forecast
 
@@ -39,6 +39,13 @@ class Disk:
         return self.needed <= self.free
 
 
+class Bound(NamedTuple):
+    """Most files and bytes that a dump comes to; ``nbytes`` is ``None`` if no bound is known."""
+
+    files: int
+    nbytes: int | None
+
+
 @dataclass(frozen=True)
 class Foretold:
     """What a configuration will write of a graph.
@@ -56,7 +63,10 @@ class Foretold:
     iterations : tuple of int
         Iterations that run and dump, 0-based.
     forecast : Forecast
-        Every file; `files`, `bytes` and `folders` sum it up.
+        Every file; `files`, `bytes` and `folders` sum it up. Where the run alone knows which operators
+        are dumped, those that are written whatever happens.
+    bound : Bound, optional
+        What such a dump comes to at most.
     slow_down : SlowDown
         A rough class.
     disk : Disk, optional
@@ -77,6 +87,7 @@ class Foretold:
     notes: tuple[str, ...] = ()
     disk: Disk | None = None
     forecast: Forecast = field(default_factory=Forecast, repr=False)
+    bound: Bound | None = None
 
     @property
     def exact(self) -> bool:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compare.bind import bind
 from workbench.core.errors import WorkbenchError
+from workbench.dump.exception import role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.compare.binding import Binding
-    from workbench.dump.tree import Dump
+    from workbench.dump.tree import Dump, Failure, Overflow
     from workbench.graph.nodes import Op, SourceFrame
 
 SCHEMA = "workbench.inspection/1"
@@ -42,10 +43,46 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
             for n in (*dump.notes, *binding.notes)
         ],
     }
+    info["overflows"] = [_overflow(found) for found in dump.overflows]
+    info["failures"] = [_failure(found) for found in dump.failures]
     info["operators"] = list(_operators(binding))
     if place is not None:
         info["at"] = {"file": place[0], "line": place[1], "operators": list(_at(binding, *place))}
     return info
+
+
+def _overflow(found: Overflow) -> dict[str, Any]:
+    """An overflow: the operator, which unit reported it, and its status in numbers and in words."""
+    one = found.record.first
+    return {
+        "op_name": found.op_name,
+        "rank": found.rank,
+        "iteration": found.iteration,
+        "unit": one.title if one is not None else "",
+        "status": list(one.statuses) if one is not None else [],
+        "meaning": list(one.meaning) if one is not None else [],
+        "path": found.path,
+    }
+
+
+def _failure(found: Failure) -> dict[str, Any]:
+    """A failed operator and what each of its arguments was; types are known in the norm scene alone."""
+    return {
+        "op_name": found.op_name,
+        "scene": found.scene,
+        "rank": found.rank,
+        "arguments": [
+            {
+                "role": role(block),
+                "dtype": block.row.name if block.row is not None and block.data_type else "",
+                "shape": None if block.shape is None else list(block.shape),
+                "bytes": block.size,
+            }
+            for block in found.container.blocks
+        ],
+        "log": found.container.dfx_message.strip(),
+        "path": found.path,
+    }
 
 
 def parse_place(text: str) -> tuple[str, int]:

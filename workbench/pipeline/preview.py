@@ -22,12 +22,14 @@ from workbench.dump.mindspore_tree import Clock, Target
 from workbench.dump.numbering import numbered
 from workbench.dump.preview import Forecast, predict_tree
 from workbench.dump.writer import check_net_name
+from workbench.pipeline.bounds import at_most
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
 from workbench.pipeline.graph_files import BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.simulate import SIMULATED, ge_target
+from workbench.show.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +44,11 @@ WITHOUT_FORECAST = {
     "exception": "which operator fails is known only when it has failed",
 }
 """Kinds of dump that no graph foretells."""
+
+_BY_RESULT = (
+    "MindSpore looks for Inf and NaN in results: operators that hand them on are dumped as well, and "
+    "none on a device that saturates"
+)
 
 
 class Preview(Foretold):
@@ -138,16 +145,19 @@ def preview_plan(
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
     closed = _no_forecast(plan, surface)
-    told = [] if closed else numbers
-    if surface in PLATFORMS:
-        check_net_name(plan.net_name)
-        forecast = predict_tree(graphs, plan, told, target=target, clock=Clock(seed))
-    else:
-        given = config or plan
-        engine = ge_target(surface, given, plan, graphs[0], iterations, context)
+
+    def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
+        if surface in PLATFORMS:
+            check_net_name(plan.net_name)
+            return predict_tree(graphs, asked, told, target=target, clock=Clock(seed))
+        engine = ge_target(surface, config or plan, plan, graphs[0], iterations, context)
         engine = engine._replace(version=target.version)
-        forecast = predict_containers(graphs[0], plan, told, engine, Clock(seed))
-    if closed:
+        return predict_containers(graphs[0], asked, told, engine, Clock(seed))
+
+    forecast, bound = tell(plan, [] if closed else numbers), None
+    if plan.kind in WITHOUT_FORECAST:
+        bound = at_most(plan, numbers, surface, tell)
+    elif closed:
         forecast = Forecast(silent=forecast.silent)
     each = largest_iteration(forecast.files)
     cost = slow_down(plan, forecast.moved, each[1], each[0])
@@ -165,6 +175,7 @@ def preview_plan(
         notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers)),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
+        bound=bound,
     )
 
 
@@ -232,6 +243,12 @@ def _notes(
             "the graph engine renames, fuses and removes operators: a ge_proto_*_Build.txt shows "
             "those that run on a real device"
         )
+    if plan.kind == "overflow" and surface == "mindspore-o0o1":
+        yield _BY_RESULT
+    if plan.kind == "overflow" and plan.limit:
+        yield f"at most {plural(plan.limit, 'operator')} that overflow are dumped"
+    if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
+        yield "a CPU or GPU looks for no operator that fails: no tensor is dumped"
     if runs_alone(plan, surface):
         yield "the form dumps operators that run outside a model: shown is each of the graph alone"
     elif plan.single_op:

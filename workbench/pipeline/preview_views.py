@@ -40,6 +40,9 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
         "files": preview.files,
         "bytes": preview.bytes,
         "per_iteration": {"files": files, "bytes": size},
+        "at_most": None
+        if preview.bound is None
+        else {"files": preview.bound.files, "bytes": preview.bound.nbytes},
         "statistic_rows": preview.forecast.rows,
         "folders": [{"path": f.path, "files": f.files, "bytes": f.bytes} for f in preview.folders],
         "first": list(preview.names[:SHOWN]),
@@ -69,6 +72,10 @@ def to_text(preview: Foretold) -> str:
 
 def headline(preview: Foretold) -> str:
     """Say in one sentence what will be written."""
+    if preview.bound is not None:
+        known = preview.bound.nbytes
+        size = "" if known is None else f", {readable(known)}"
+        return f"At most {plural(preview.bound.files, 'file')}{size}: {preview.slow_down.reason}."
     if preview.slow_down.name == "unknown":
         return f"Nothing can be foretold: {preview.slow_down.reason}."
     count, every = len(preview.matches.operators), preview.operators
@@ -105,12 +112,13 @@ def lists(preview: Foretold) -> list[tuple[str, int, list[str]]]:
     folders = [
         f"{f.path or '.'}  {plural(f.files, 'file')}, {readable(f.bytes)}" for f in preview.folders
     ]
+    always = "" if preview.bound is None else ", whatever happens"
     found: list[tuple[str, Sequence[str]]] = [
         ("entries that match nothing", [f"{u.entry}  ({u.reason})" for u in matches.unmet]),
         (silent_title, silent),
         ("operators that match", matches.operators),
-        ("folders", folders),
-        ("first files", preview.names),
+        (f"folders{always}", folders),
+        (f"first files{always}", preview.names),
     ]
     return [
         (title, len(lines), [shorten(line, WIDTH) for line in lines[:SHOWN]])

@@ -1,0 +1,110 @@
+"""What a dump of reported operators comes to at most: never less than a run writes."""
+
+import numpy as np
+import pytest
+
+from workbench.config import new
+from workbench.config.context import Context
+from workbench.core.plan import DumpPlan
+from workbench.graph import functional as F
+from workbench.graph.models import load_graph
+from workbench.graph.tracer import trace
+from workbench.pipeline.preview import preview
+from workbench.pipeline.simulate import simulate
+
+HOT = trace(lambda x: F.relu(x * x) + x, np.full((2, 3), 1000, np.float32))
+"""Every operator overflows in float16 or hands Inf on."""
+
+COMMON = "common_dump_settings"
+
+
+def asked(surface, mode, *changes):
+    config = new(surface).set(f"{COMMON}.op_debug_mode", mode).set(f"{COMMON}.iteration", "all")
+    for path, value in changes:
+        config = config.set(path, value)
+    return config
+
+
+FORMS = {
+    "o0o1 overflow": asked("mindspore-o0o1", 3),
+    "o2 overflow npy": asked("mindspore-o2", 3, (f"{COMMON}.file_format", "npy")),
+    "o2 overflow bin": asked("mindspore-o2", 3, (f"{COMMON}.file_format", "bin")),
+    "acl overflow": new("acl").set("dump", {"dump_path": "./", "dump_debug": "on"}),
+    "o0o1 exception": asked("mindspore-o0o1", 4),
+    "o2 exception": asked("mindspore-o2", 4),
+    "cpu exception": asked("mindspore-cpu", 4),
+    "acl exception": new("acl").set("dump", {"dump_scene": "aic_err_norm_dump"}),
+}
+
+
+def written(root):
+    return {
+        str(path.relative_to(root)): path.stat().st_size
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("device", ["910a", "a2"])
+def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name, device):
+    config = FORMS[name]
+    told = preview(config, HOT, iterations=2, seed=4)
+    faults = ["aicore-exception:Add"] if "exception" in name else []
+    simulate(
+        HOT, None, config, tmp_path / "out", device=device, surface=config.surface.name, seed=4,
+        iterations=2, precision_mode="force_fp16", faults=faults,
+    )  # fmt: skip
+    found = written(tmp_path / "out")
+    certain = {entry.path: entry.size for entry in told.forecast.files}
+    assert certain.items() <= found.items()
+    assert told.bound.files >= len(found)
+    if told.bound.nbytes is not None:
+        assert told.bound.nbytes >= sum(found.values())
+    assert not told.exact
+    if "exception" in name:
+        assert told.bound.files == len(found)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_sentence_and_the_json_tell_the_bound(name):
+    told = preview(FORMS[name], load_graph("mlp"))
+    what = "which operator fails" if "exception" in name else "which operators overflow"
+    first = str(told).splitlines()[0]
+    assert f"At most {told.bound.files} file" in first
+    assert what in first
+    assert what in told.doubts[0]
+    assert told.slow_down.name == "unknown"
+    assert told.to_dict()["at_most"] == {"files": told.bound.files, "bytes": told.bound.nbytes}
+    assert f"At most {told.bound.files} file" in told._repr_html_()
+
+
+def test_a_run_without_such_a_dump_has_no_bound():
+    told = preview(new("acl"), load_graph("mlp"))
+    assert told.bound is None
+    assert told.to_dict()["at_most"] is None
+
+
+def test_a_device_that_does_not_dump_writes_what_is_certain_alone():
+    config = asked("mindspore-o0o1", 3, (f"{COMMON}.support_device", [1]))
+    told = preview(config, HOT, context=Context())
+    assert told.bound.files == told.files == 3
+    assert any("not among the devices" in note for note in told.notes)
+
+
+def test_the_notes_say_what_the_bound_leaves_out():
+    limited = asked("mindspore-o0o1", 3, (f"{COMMON}.overflow_number", 1))
+    notes = " ".join(preview(limited, HOT).notes)
+    assert "at most 1 operator that overflow" in notes
+    assert "hand them on" in notes
+    assert "no tensor is dumped" in " ".join(preview(FORMS["cpu exception"], HOT).notes)
+
+
+@pytest.mark.parametrize("kind", ["overflow", "exception"])
+def test_a_plan_needs_no_form(kind):
+    from workbench.dump.mindspore_tree import Target
+    from workbench.pipeline.preview import preview_plan
+
+    plan = DumpPlan("/d", kind=kind, files="bin")
+    told = preview_plan(plan, [HOT], "acl", context=Context(), target=Target())
+    assert told.bound.files == (6 if kind == "overflow" else 1)

@@ -1,0 +1,60 @@
+"""What a dump writes at most whose operators only the run knows: those that overflow or fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.dump.overflow import SIZE
+from workbench.pipeline.foretold import Bound, total_of
+from workbench.pipeline.release import PLATFORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from workbench.core.plan import DumpPlan
+    from workbench.dump.preview import Forecast
+
+    Tell = Callable[[DumpPlan, Sequence[int]], Forecast]
+
+_RECORD = SIZE + 96
+"""Bytes of the file of an overflow record, and more than those of its JSON."""
+
+
+def at_most(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) -> Bound:
+    """Return a bound for a plan of kind ``overflow`` or ``exception``.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        The iterations that run and dump.
+    tell : callable (plan, iterations)
+        Forecast of a plan.
+    """
+    certain = total_of(tell(plan, []))
+    if not numbers:
+        return Bound(*certain)
+    if plan.kind == "exception":
+        return _failure(plan, numbers, surface, tell, certain)
+    forecast = tell(replace(plan, kind="data"), numbers)
+    files, nbytes = total_of(forecast)
+    if surface in PLATFORMS:
+        return Bound(files, nbytes)
+    operators = sum(1 for count in forecast.tensors.values() if count) * len(numbers)
+    return Bound(files + operators, nbytes + operators * _RECORD)
+
+
+def _failure(
+    plan: DumpPlan,
+    numbers: Sequence[int],
+    surface: str,
+    tell: Tell,
+    certain: tuple[int, int],
+) -> Bound:
+    """One operator fails: MindSpore writes each of its inputs, adump one file."""
+    if surface not in PLATFORMS:
+        return Bound(certain[0] + 1, None)
+    if PLATFORMS[surface] != "Ascend":
+        return Bound(*certain)
+    inputs = tell(replace(plan, kind="data", io=frozenset(("input",))), numbers[:1])
+    return Bound(certain[0] + max(inputs.tensors.values(), default=0), None)
