@@ -87,6 +87,13 @@ def test_an_exception_dump_sees_the_inputs_of_what_fails(device, count):
     assert kept(DumpPlan("/d", kind="exception"), device) == []
 
 
+def test_a_cpu_dumps_its_parameters_whatever_it_looks_for():
+    key = TensorKey("Parameter", "w", "output", 0)
+    run = [*operator("a", 1), TensorRecord(key, TensorSpec("float32", (2,)))]
+    assert names(DumpPlan("/d", kind="exception"), device="CPU", run=run) == ["w"]
+    assert names(DumpPlan("/d", kind="exception"), run=run) == []
+
+
 @pytest.mark.parametrize("kind", ["data", "overflow"])
 def test_what_fails_is_in_no_other_dump(kind):
     run = [*operator("a", np.inf), *operator("c", np.inf, event=FAILED)]

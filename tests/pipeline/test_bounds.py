@@ -57,13 +57,26 @@ def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name,
     )  # fmt: skip
     found = written(tmp_path / "out")
     certain = {entry.path: entry.size for entry in told.forecast.files}
-    assert certain.items() <= found.items()
+    if not (name == "cpu exception" and faults):  # the run ends before its parameters are dumped
+        assert certain.items() <= found.items()
     assert told.bound.files >= len(found)
     if told.bound.nbytes is not None:
         assert told.bound.nbytes >= sum(found.values())
     assert not told.exact
-    if "exception" in name:
+    if "exception" in name and not name.startswith("cpu"):
         assert told.bound.files == len(found)
+
+
+def test_a_cpu_that_does_not_fail_writes_what_is_foretold(tmp_path):
+    config = FORMS["cpu exception"]
+    told = preview(config, HOT, iterations=2)
+    simulate(HOT, None, config, tmp_path / "out", surface="mindspore-cpu", iterations=2)
+    found = written(tmp_path / "out")
+    assert {entry.path: entry.size for entry in told.forecast.files} == found
+    assert told.bound == (len(found), sum(found.values()))
+    names = [path for path in found if path.endswith(".npy")]
+    assert len(names) == 2
+    assert all("Parameter." in name for name in names)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -97,7 +110,7 @@ def test_the_notes_say_what_the_bound_leaves_out():
     notes = " ".join(preview(limited, HOT).notes)
     assert "at most 1 operator that overflow" in notes
     assert "hand them on" in notes
-    assert "no tensor is dumped" in " ".join(preview(FORMS["cpu exception"], HOT).notes)
+    assert "parameters alone are dumped" in " ".join(preview(FORMS["cpu exception"], HOT).notes)
 
 
 @pytest.mark.parametrize("kind", ["overflow", "exception"])

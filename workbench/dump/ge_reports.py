@@ -8,7 +8,7 @@ from the task.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.dump.exception_file import FOLDER, FailedOperator, failure_file
 from workbench.dump.ge_names import ABSENT, GeName, format_ge_name
@@ -33,21 +33,7 @@ if TYPE_CHECKING:
     from workbench.dump.ge_pieces import Piece
     from workbench.dump.ge_tree import GeSink, GeTarget
     from workbench.dump.mindspore_tree import Clock
-
-Layout = Literal["classic", "magic", ""]
-
-LAYOUTS: dict[str, Layout] = {
-    "910a": "classic",
-    "310p": "classic",
-    "a2": "magic",
-    "a3": "magic",
-    "950": "",
-}
-"""Device → layout of its overflow records.
-
-No vendor's document says which device writes which. The newer layout tells the two kinds of core apart
-that A2 and A3 have, and is the only one with room for parts of an operator. A 950 writes none.
-"""
+    from workbench.run.profiles import RecordLayout
 
 STREAM = 1
 """Stream of every operator."""
@@ -124,7 +110,7 @@ class Reports:
 
 
 def overflow_record(
-    event: DeviceEvent, layout: Layout, *, model: int, task: int, stream: int
+    event: DeviceEvent, layout: RecordLayout, *, model: int, task: int, stream: int
 ) -> OverflowRecord:
     """Return what a device records of an overflow of an operator's task."""
     code, arguments = _CODE + task * _STEP, _ARGUMENTS + task * _STEP

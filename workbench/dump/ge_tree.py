@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io, TensorKey
     from workbench.dump.container_blocks import Container
     from workbench.dump.ge_graphs import GraphFiles
-    from workbench.dump.ge_reports import Layout
     from workbench.dump.mindspore_tree import Clock
     from workbench.graph.nodes import Graph
+    from workbench.run.profiles import RecordLayout
 
 
 class Folders(NamedTuple):
@@ -107,7 +107,7 @@ class GeTarget(NamedTuple):
     beside: bool = False
     session: str = ""
     model_id: int = 0
-    overflow_layout: Layout = "classic"
+    overflow_layout: RecordLayout = "classic"
     chip: int = 0
 
 
@@ -367,7 +367,7 @@ class GeTree:
         return self._leaves[iteration]
 
     def _folder(self, iteration: int) -> str:
-        target, graph = self._target, self._graph
+        target = self._target
         folders = TREES[target.surface]
         by_step = target.surface == "mindspore-o2"  # AscendCL is set up anew before every step
         path = ALONE if runs_alone(self._plan, target.surface) else folders.path

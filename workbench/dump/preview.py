@@ -20,6 +20,7 @@ from workbench.dump.device_statistic import takes
 from workbench.dump.ge_statistic import WRITERS
 from workbench.dump.mindspore_tree import CONTROL, CONTROL_FLOW, Clock, Content, Target, Tree
 from workbench.dump.npy import npy_header
+from workbench.dump.reported import chosen_by_mindspore
 from workbench.dump.statistic import TITLES
 from workbench.run.outline import outline
 
@@ -102,7 +103,7 @@ def predict_tree(
     target: Target | None = None,
     clock: Clock | None = None,
 ) -> Forecast:
-    """Return what MindSpore's O0/O1, CPU or GPU writes.
+    """Return what MindSpore's O0/O1, CPU or GPU writes; of kind ``exception`` if nothing fails.
 
     Parameters
     ----------
@@ -126,8 +127,12 @@ def predict_tree(
     once = sum(_tensors(graph) for graph in graphs)
     listed = max(1, MAX_TENSORS // max(once, 1))
     run = ((graph, number) for number in iterations[:listed] for graph in graphs)
-    records = (_kernels(graph, number, rank) for graph, number in run)
-    tree.take(chain.from_iterable(records), counter.done)
+    records: Iterator[TensorRecord] = chain.from_iterable(
+        _kernels(graph, number, rank) for graph, number in run
+    )
+    if plan.kind == "exception":
+        records = chosen_by_mindspore(records, plan, target.device)
+    tree.take(records, counter.done)
     more = max(0, len(iterations) - listed)
     silent = {name: why for name, why in counter.skipped.items() if not counter.tensors[name]}
     silent |= {

@@ -3,7 +3,7 @@
 With ``op_debug_mode`` 3 MindSpore O0/O1 has an operator of its own look for Inf and NaN in what each operator
 wrote (``CheckOverFlow`` in ``debugger_utils.cc``): it dumps who hands them on as well, and nothing
 where the device saturates. With 4 it dumps the inputs of the operator after which the device no
-longer answers; a CPU or GPU knows neither (``debug_actor.cc``).
+longer answers; a CPU or GPU dumps no operator then, but still its parameters (``debug_actor.cc``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.mindspore_tree import Device
+    from workbench.dump.versions import Device
+
+PARAMETER = "Parameter"
+"""Type of the records of parameters."""
 
 CHECKED = frozenset(("float16", "float32", "bfloat16"))
 """Number formats in which MindSpore looks for Inf and NaN."""
@@ -59,8 +62,7 @@ def chosen_by_mindspore(
     count = 0
     for group in by_operator(records):
         if plan.kind == "exception":
-            if device == "Ascend" and has_failed(group):
-                yield from (record for record in group if record.key.io == "input")
+            yield from _of_exceptions(group, device)
         elif has_failed(group):
             continue
         elif plan.kind != "overflow":
@@ -69,6 +71,13 @@ def chosen_by_mindspore(
             count += 1
             if not plan.limit or count <= plan.limit:
                 yield from group
+
+
+def _of_exceptions(group: Sequence[TensorRecord], device: Device) -> Iterator[TensorRecord]:
+    if device != "Ascend":
+        yield from (record for record in group if record.key.op_type == PARAMETER)
+    elif has_failed(group):
+        yield from (record for record in group if record.key.io == "input")
 
 
 def _overflows(record: TensorRecord) -> bool:

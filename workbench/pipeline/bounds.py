@@ -31,11 +31,10 @@ def at_most(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) ->
     tell : callable (plan, iterations)
         Forecast of a plan.
     """
-    certain = total_of(tell(plan, []))
     if not numbers:
-        return Bound(*certain)
+        return Bound(*total_of(tell(plan, [])))
     if plan.kind == "exception":
-        return _failure(plan, numbers, surface, tell, certain)
+        return _failure(plan, numbers, surface, tell)
     forecast = tell(replace(plan, kind="data"), numbers)
     files, nbytes = total_of(forecast)
     if surface in PLATFORMS:
@@ -44,17 +43,12 @@ def at_most(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) ->
     return Bound(files + operators, nbytes + operators * _RECORD)
 
 
-def _failure(
-    plan: DumpPlan,
-    numbers: Sequence[int],
-    surface: str,
-    tell: Tell,
-    certain: tuple[int, int],
-) -> Bound:
+def _failure(plan: DumpPlan, numbers: Sequence[int], surface: str, tell: Tell) -> Bound:
     """One operator fails: MindSpore writes each of its inputs, adump one file."""
+    files, nbytes = total_of(tell(plan, numbers))
     if surface not in PLATFORMS:
-        return Bound(certain[0] + 1, None)
+        return Bound(files + 1, None)
     if PLATFORMS[surface] != "Ascend":
-        return Bound(*certain)
+        return Bound(files, nbytes)
     inputs = tell(replace(plan, kind="data", io=frozenset(("input",))), numbers[:1])
-    return Bound(certain[0] + max(inputs.tensors.values(), default=0), None)
+    return Bound(files + max(inputs.tensors.values(), default=0), None)

@@ -154,7 +154,8 @@ def preview_plan(
         engine = engine._replace(version=target.version)
         return predict_containers(graphs[0], asked, told, engine, Clock(seed))
 
-    forecast, bound = tell(plan, [] if closed else numbers), None
+    unknown = closed and plan.kind != "exception"  # what is written if nothing fails is known
+    forecast, bound = tell(plan, [] if unknown else numbers), None
     if plan.kind in WITHOUT_FORECAST:
         bound = at_most(plan, numbers, surface, tell)
     elif closed:
@@ -248,7 +249,7 @@ def _notes(
     if plan.kind == "overflow" and plan.limit:
         yield f"at most {plural(plan.limit, 'operator')} that overflow are dumped"
     if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
-        yield "a CPU or GPU looks for no operator that fails: no tensor is dumped"
+        yield "a CPU or GPU looks for no operator that fails: parameters alone are dumped"
     if runs_alone(plan, surface):
         yield "the form dumps operators that run outside a model: shown is each of the graph alone"
     elif plan.single_op:

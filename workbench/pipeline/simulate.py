@@ -13,7 +13,6 @@ from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.exception_file import CHIPS
-from workbench.dump.ge_reports import LAYOUTS
 from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
 from workbench.dump.numbering import numbered
@@ -23,6 +22,7 @@ from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.reports import Reports
 from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
 from workbench.run.npu import run_npu
+from workbench.run.numeric import numeric_model
 from workbench.run.profiles import PROFILES
 from workbench.run.reference import run_reference
 
@@ -166,8 +166,9 @@ def simulate(
             records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
         )
     if say is not None:
-        unseen = surface in PLATFORMS and device != REFERENCE and PROFILES[device].saturate
-        for sentence in reports.sentences(about_overflow=plan.kind == "overflow", unseen=unseen):
+        looks = plan.kind == "overflow"
+        unseen = looks and surface in PLATFORMS and numeric_model(device, precision_mode).saturates
+        for sentence in reports.sentences(about_overflow=looks, unseen=unseen):
             say(sentence)
     return tree
 
@@ -266,7 +267,7 @@ def ge_target(
         surface,
         device,
         f"worldsize{world}_global_rank{context.rank}",
-        overflow_layout=LAYOUTS.get(profile, "classic"),
+        overflow_layout=PROFILES[profile].record if profile in PROFILES else "classic",
         chip=CHIPS.get(profile, 0),
     )
     if plan.devices is not None and device not in plan.devices:
