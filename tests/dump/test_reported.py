@@ -51,6 +51,28 @@ def test_operators_are_parted_where_name_iteration_or_order_changes():
     assert list(by_operator([])) == []
 
 
+@pytest.mark.parametrize("partly", [False, True])
+def test_an_error_comes_after_the_last_operator_or_before_it(partly):
+    def failing():
+        yield from operator("a", 1)
+        yield from operator("b", 1)[:2]
+        raise KeyboardInterrupt
+
+    found = by_operator(failing(), partly=partly)
+    assert len(next(found)) == 3
+    if partly:
+        assert len(next(found)) == 2
+    with pytest.raises(KeyboardInterrupt):
+        next(found)
+
+
+def test_nothing_more_is_said_to_who_no_longer_listens():
+    found = by_operator([*operator("a", 1), *operator("b", 1)], partly=True)
+    next(found)
+    found.close()
+    assert list(found) == []
+
+
 def test_an_ordinary_dump_sees_everything():
     assert len(kept(DumpPlan("/d"))) == len(RUN)
 

@@ -27,14 +27,26 @@ CHECKED = frozenset(("float16", "float32", "bfloat16"))
 """Number formats in which MindSpore looks for Inf and NaN."""
 
 
-def by_operator(records: Iterable[TensorRecord]) -> Iterator[list[TensorRecord]]:
-    """Part records by operator: inputs, then outputs, slots rising."""
+def by_operator(
+    records: Iterable[TensorRecord], *, partly: bool = False
+) -> Iterator[list[TensorRecord]]:
+    """Part records by operator: inputs, then outputs, slots rising.
+
+    If the records end in an error, those of the last operator come first if ``partly``, else never.
+    """
     group: list[TensorRecord] = []
-    for record in records:
-        if group and not _continues(group[-1].key, record.key):
+    try:
+        for record in records:
+            if group and not _continues(group[-1].key, record.key):
+                yield group
+                group = []
+            group.append(record)
+    except GeneratorExit:  # nobody listens any more
+        raise
+    except BaseException:
+        if group and partly:
             yield group
-            group = []
-        group.append(record)
+        raise
     if group:
         yield group
 
@@ -60,7 +72,7 @@ def chosen_by_mindspore(
 ) -> Iterator[TensorRecord]:
     """Yield the records that MindSpore O0/O1, a CPU or a GPU looks at for a plan's kind of dump."""
     count = 0
-    for group in by_operator(records):
+    for group in by_operator(records, partly=True):
         if plan.kind == "exception":
             yield from _of_exceptions(group, device)
         elif has_failed(group):
