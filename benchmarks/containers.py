@@ -56,8 +56,8 @@ def read(paths: list[str]) -> None:
 
 
 def source(path: str) -> BlockSource:
-    ((io, slot, spec, is_cut),) = held_tensors(path)[0]
-    return BlockSource(path, io, slot, spec, is_cut)
+    _, (output,), _ = held_tensors(path)
+    return BlockSource(path, "output", 0, *output)
 
 
 def warm(kernel: str) -> None:

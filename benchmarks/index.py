@@ -21,11 +21,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.dump.container_blocks import Container
+from workbench.core.relayout import to_device
+from workbench.dump.container_blocks import Container, Origin
 from workbench.dump.container_writer import tensor_block, write_container
 from workbench.dump.reader import load
 
 START = 1_700_000_000_000_000
+BASE = 0x12C0_4000_0000
 GOAL = 3
 
 
@@ -41,17 +43,27 @@ def write_npy(base: Path, count: int) -> Path:
     return folder
 
 
-def write_containers(base: Path, count: int, inputs: int) -> Path:
+def write_containers(base: Path, count: int, inputs: int, device: str = "") -> Path:
     """The graph engine's tree: a file for every operator, with some inputs and one output."""
+    host = np.ones((1, 16, 4, 4) if device else (4, 4), np.float16)
+    array, code = (to_device(host, "NCHW", device), device) if device else (host, 2)
     folder = base / "20240613143502/0/net/1/0"
     folder.mkdir(parents=True)
     parts = [*(("input", slot) for slot in range(inputs)), ("output", 0)]
     tensors = [
-        tensor_block(part, slot, np.ones((4, 4), np.float16), format=2) for part, slot in parts
+        tensor_block(part, slot, array, format=code, original_shape=host.shape)
+        for part, slot in parts
     ]
-    blocks = tuple(block for block, _ in tensors)
     for number in range(count):
-        container = Container(blocks, dump_time=START + number, op_name=f"net/layer{number}/MatMul")
+        op_name = f"net/layer{number}/MatMul"
+        blocks = tuple(
+            block._replace(
+                address=BASE + 512 * (number + at),
+                origin=Origin(op_name, 0, 2, 2) if block.part == "output" else None,
+            )
+            for at, (block, _) in enumerate(tensors)
+        )
+        container = Container(blocks, dump_time=START + number, op_name=op_name)
         with (folder / f"MatMul.net_layer{number}_MatMul.{number}.1.{START + number}").open(
             "wb"
         ) as file:
@@ -84,6 +96,7 @@ def main() -> None:
         "npy": lambda base: write_npy(base, given.files),
         "containers, 1 tensor": lambda base: write_containers(base, given.files, 0),
         "containers, 3 tensors": lambda base: write_containers(base, given.files, 2),
+        "the same in NC1HWC0": lambda base: write_containers(base, given.files, 2, "NC1HWC0"),
     }
     for title, write in cases.items():
         with tempfile.TemporaryDirectory() as where:

@@ -15,12 +15,18 @@ from workbench.dump.block_index import BlockSource, held_tensors
 FLOATS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def specs(path):
-    found, _ = held_tensors(str(path))
+def sources(path):
+    """Sources of all tensors of a container, inputs first."""
+    inputs, outputs, _ = held_tensors(str(path))
     return [
-        (io, slot, BlockSource(str(path), io, slot, spec, cut).spec())
-        for io, slot, spec, cut in found
+        BlockSource(str(path), io, slot, spec, cut)
+        for io, side in (("input", inputs), ("output", outputs))
+        for slot, (spec, cut) in enumerate(side)
     ]
+
+
+def specs(path):
+    return [(one.io, one.slot, one.spec()) for one in sources(path)]
 
 
 TENSORS = st.lists(
@@ -81,8 +87,8 @@ def test_data_inside_the_header_are_found(tmp_path):
     header = field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(5, b"\x07\0\0\0"))
     path = tmp_path / "a"
     path.write_bytes(len(header).to_bytes(8, "little") + header)
-    ((io, slot, spec, cut),) = held_tensors(str(path))[0]
-    assert BlockSource(str(path), io, slot, spec, cut).array().tolist() == [7]
+    (source,) = sources(path)
+    assert source.array().tolist() == [7]
 
 
 def test_an_open_dimension_makes_the_data_flat(tmp_path):
@@ -107,15 +113,15 @@ def test_a_matrix_in_fractal_nz_becomes_what_it_was(tmp_path):
     for row, column in np.ndindex(host.shape):
         device[column // 16, row // 16, row % 16, column % 16] = host[row, column]
     path = save(tmp_path / "a", [], [(device, {"format": 29, "original_shape": host.shape})])
-    ((io, slot, spec, cut),) = held_tensors(str(path))[0]
-    source = BlockSource(str(path), io, slot, spec, cut)
+    (source,) = sources(path)
     assert source.spec() == ("float16", (20, 18), "ND")
     assert (source.array() == host).all()
 
 
 def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):
     path = save(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
-    array = BlockSource(str(path), "output", 0, held_tensors(str(path))[0][0][2]).array()
+    (source,) = sources(path)
+    array = source.array()
     assert (array.dtype, array.tolist()) == (np.float32, [1, -2])
 
 
@@ -131,9 +137,11 @@ def test_no_mutation_of_a_file_breaks_the_reading(tmp_path):
     for _ in range(1500):
         path.write_bytes(dump_wire.mutate(whole, rng))
         try:
-            for io, slot, spec, cut in held_tensors(str(path))[0]:
-                source = BlockSource(str(path), io, slot, spec, cut)
-                source.spec()
+            for source in sources(path):
+                label = source.label
+                spec = source.spec()
+                assert label.dtype == spec.dtype  # what was told without decoding is right
+                assert label.format == spec.format or source.is_cut
                 source.array()
         except FormatError as error:
             refused.append(str(error))

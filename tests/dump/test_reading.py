@@ -32,8 +32,9 @@ AXES = {"NDC1HWC0": (5, "NCDHW"), "FRACTAL_Z_3D": (5, "NCDHW"), "FRACTAL_NZ": (0
 
 
 def source_of(path) -> BlockSource:
-    io, slot, spec, cut = held_tensors(str(path))[0][-1]
-    return BlockSource(str(path), io, slot, spec, cut)
+    """The last output of a container."""
+    _, outputs, _ = held_tensors(str(path))
+    return BlockSource(str(path), "output", len(outputs) - 1, *outputs[-1])
 
 
 def read(source, buffer=None, most=10**9) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Which tensors a container holds, found quickly; their data as a comparison wants them.
 
-A header that is sound and belongs to its file is read with one call and decoded once; whatever else a
-file is, `workbench.dump.container` says with its byte. Data in a device format are converted where
+A header that is sound and belongs to its file is read with one call, as far as an index needs it; whatever
+else a file is, `workbench.dump.container` says with its byte. Data in a device format are converted where
 the container states the host's shape: of the host formats that give just this device shape the one
 that is meant is the graph's, else the first that `workbench.dump.host_formats` has.
 """
@@ -19,13 +19,13 @@ from workbench.core.formats import FORMATS, format_text, read_format
 from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container import read_container
-from workbench.dump.container_blocks import Block, Container, Origin, element_count
-from workbench.dump.container_messages import message_class
+from workbench.dump.container_blocks import Block, Container, element_count
 from workbench.dump.container_source import ContainerSource
 from workbench.dump.convert_data import rearranged
 from workbench.dump.convert_route import Layout, Route
 from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.elements import Elements, known_elements, known_pieces
+from workbench.dump.header_walk import walk
 from workbench.dump.host_formats import host_by_shape
 from workbench.dump.reading import FileSource
 
@@ -43,16 +43,20 @@ _LONGEST = 1 << 16
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)
 
-Held = tuple["Io", int, TensorSpec, bool]
-"""A tensor of a container: io, slot, its spec as `BlockSource` gives it, whether axes are cut."""
+Held = tuple[TensorSpec, bool]
+"""A tensor of a container: its number format and its format there, and whether axes are cut in blocks."""
+
+Side = tuple[Held, ...]
+"""Tensors of a container by slot."""
 
 
 @dataclass(slots=True)
 class BlockSource(FileSource):
     """The data of one tensor of a container, in the host's format where it can be had.
 
-    ``label`` is what is known without the header; a shape of ``None`` is asked for when needed.
-    ``is_cut`` says that the file holds a device format, ``preferred`` is the host format that the graph states.
+    ``label`` is what is known without decoding the header: a shape of ``None`` is asked for when needed,
+    and with it the format that the data come in. ``is_cut`` says that the file holds a device format,
+    ``preferred`` is the host format that the graph states.
     """
 
     path: str
@@ -79,6 +83,7 @@ class BlockSource(FileSource):
 
     def reading(self, buffer: Buffer) -> Reading:
         block = self._block()
+        self.label = _spec(block, self.preferred)  # whoever compares asks for it, too
         row, shape = ContainerSource(self.path, block).ready()
         elements = Elements(self.path, block.start, row, element_count(shape))
         host = host_format(block, self.preferred)
@@ -90,12 +95,11 @@ class BlockSource(FileSource):
         route = Route(source, origin, tuple(range(len(origin.shape))))
         return known_pieces(rearranged(elements, route, TemporaryFile), row, origin.shape)
 
-    def prefer(self, host: str) -> TensorSpec:
-        """Take the host format that a graph states, if data can be in it; return the new spec."""
+    def prefer(self, host: str) -> None:
+        """Take the host format that a graph states, if data can be in it."""
         if host != self.preferred:
             self.preferred = host
-            self.label = _spec(self._block(), host)
-        return self.label
+            self.label = self.label._replace(shape=None)
 
     def _block(self) -> Block:
         blocks = held_container(self.path).part(self.io)
@@ -119,46 +123,42 @@ def _container(path: str, _time: int, _size: int) -> Container:
     return read_container(path)
 
 
-def held_tensors(path: str) -> tuple[list[Held], tuple[str, ...]]:
-    """Tensors of a container in the order inputs, outputs, and what is unusual about the file.
+def held_tensors(path: str) -> tuple[Side, Side, tuple[str, ...]]:
+    """Inputs of a container by slot, its outputs, and what is unusual about the file.
 
-    Raises FormatError if it is none, or if not one of its blocks can be placed.
+    Raises FormatError if it is none, or if not one of its blocks can be placed. What is wrong in a
+    header behind the sizes of its tensors comes up when one of them is read.
     """
-    found = _sound_tensors(path)
+    found = _quick(*_beginning(path))
     if found is not None:
-        return found, ()
+        return *found, ()
     container = read_container(path)
-    blocks = [block for block in container.blocks if block.part in ("input", "output")]
-    if len(blocks) > MAX_TENSORS:
-        problem = f"operator must have at most {MAX_TENSORS} tensors, got {len(blocks)}"
+    sides: tuple[list[Held], list[Held]] = [], []
+    for block in container.blocks:
+        if block.part in ("input", "output"):
+            sides[block.part == "output"].append(_held(block.data_type, block.format))
+    if (count := sum(map(len, sides))) > MAX_TENSORS:
+        problem = f"operator must have at most {MAX_TENSORS} tensors, got {count}"
         raise FormatError(f"{path}: byte 8: {problem}")
-    return [
-        (cast("Io", one.part), one.slot, _spec(one), _is_cut(one.format)) for one in blocks
-    ], container.notes
+    return tuple(sides[0]), tuple(sides[1]), container.notes
 
 
-def _sound_tensors(path: str) -> list[Held] | None:
-    """Tensors of a header whose sizes add up to its file; ``None`` if anything is unusual."""
-    data, held = _beginning(path)
+def _quick(data: bytes, held: int) -> tuple[Side, Side] | None:
+    """Inputs and outputs of a header whose sizes add up to its file; ``None`` if anything is unusual."""
     end = 8 + int.from_bytes(data[:8], "little")
-    if not 8 < end <= len(data):
+    found = walk(data, end) if end <= len(data) else None
+    if found is None or end + found.payload != held:
         return None
-    try:
-        message = _dump_data().FromString(data[8:end])
-    except Exception:  # the library's own class, which is loaded with it: `read_container` says why
+    return _of_kinds(tuple(found.inputs), tuple(found.outputs))
+
+
+@lru_cache(maxsize=256)
+def _of_kinds(inputs: tuple[int, ...], outputs: tuple[int, ...]) -> tuple[Side, Side] | None:
+    """What the kinds of an operator's tensors say of them; ``None`` if there are too many."""
+    if len(inputs) + len(outputs) > MAX_TENSORS:
         return None
-    found: list[Held] = []
-    parts: tuple[tuple[Io, Any], ...] = (("input", message.input), ("output", message.output))
-    for io, part in parts:
-        for slot, one in enumerate(part):
-            end += one.size
-            kind = one.data_type, one.format
-            spec, is_cut = _PLAIN.get(kind) or _plain(*kind)
-            found.append((io, slot, _cut_spec(one, io) if is_cut else spec, is_cut))
-    if message.buffer or message.space:
-        end += sum(one.size for part in (message.buffer, message.space) for one in part)
-    sound = end == held and message.version in _VERSIONS and len(found) <= MAX_TENSORS
-    return found if sound else None
+    held = tuple(_held(*divmod(kind, 256)) for kind in (*inputs, *outputs))
+    return held[: len(inputs)], held[len(inputs) :]
 
 
 def _beginning(path: str) -> tuple[bytes, int]:
@@ -179,42 +179,10 @@ def _beginning(path: str) -> tuple[bytes, int]:
         raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
 
 
-_VERSIONS = (b"2.0", b"1.0", b"")
-
-
-@lru_cache(maxsize=1)
-def _dump_data() -> Any:
-    return message_class("DumpData")
-
-
-_PLAIN: dict[tuple[int, int], tuple[TensorSpec, bool]] = {}
-"""Data type and format → what they alone say of a tensor, and whether its axes are cut."""
-
-
-def _plain(data_type: int, number: int) -> tuple[TensorSpec, bool]:
-    if len(_PLAIN) > 4096:  # numbers of broken files
-        _PLAIN.clear()
+@lru_cache(maxsize=4096)
+def _held(data_type: int, number: int) -> Held:
     layout = format_text(Block("input", 0, 0, format=number).layout)
-    found = TensorSpec(_dtype_word(data_type), None, layout), _is_cut(number)
-    return _PLAIN.setdefault((data_type, number), found)
-
-
-def _cut_spec(one: Any, io: Io) -> TensorSpec:
-    """Spec of a tensor in a device format, from its message."""
-    origin = None
-    if io == "output" and one.original_op.name:
-        origin = Origin("origin", format=one.original_op.format)
-    return _spec(
-        Block(
-            io, 0, one.size, one.data_type, one.format, _dims(one.shape),
-            _dims(one.original_shape), one.sub_format, origin=origin,
-        )
-    )  # fmt: skip
-
-
-def _dims(shape: Any) -> tuple[int, ...]:
-    """Dimensions with their sign: open ones are stored as two's complement."""
-    return tuple(dim - (1 << 64) if dim >> 63 else dim for dim in shape.dim)
+    return TensorSpec(_dtype_word(data_type), None, layout), _is_cut(number)
 
 
 def _dtype_word(data_type: int) -> str:

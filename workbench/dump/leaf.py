@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
@@ -33,7 +33,8 @@ from workbench.dump.tree import Failure, Note, Overflow, Skipped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workbench.core.tensors import Source
+    from workbench.core.tensors import Io, Source
+    from workbench.dump.block_index import Side
     from workbench.dump.overflow import OverflowRecord
     from workbench.dump.statistic import StatisticTable
     from workbench.dump.survey import Leaf
@@ -105,11 +106,13 @@ class _LeafReader:
     def file(self, name: str) -> None:
         """Read one file."""
         path = f"{self.leaf.path}/{name}"
-        parts: NameParts | GeName | Literal["renamed"] | None = _quick_name(name)
-        full = name
-        if parts is None:
-            full = self.mapping.get(name, name) if is_renamed(name) else name
-            parts = recognize(full)
+        plain = _PLAIN_NAME(name)
+        if plain is not None:
+            op_type, op_name, task, stream, time = plain.groups()
+            self._tensors(path, name, (op_type, op_name, int(time), int(task), int(stream)))
+            return
+        full = self.mapping.get(name, name) if is_renamed(name) else name
+        parts = recognize(full)
         if isinstance(parts, GeName):
             try:
                 READERS[parts.kind](self, path, full, parts)
@@ -166,17 +169,32 @@ class _LeafReader:
 
     def container(self, path: str, full: str, name: GeName) -> None:
         """Records of a container: one for every input and output."""
-        tensors, notes = held_tensors(path)
-        self.found.notes += [Note("container", full, text) for text in notes]
-        if not tensors:
-            self.skip(path.rpartition("/")[2], "empty", "the container holds no inputs or outputs")
+        ids = name.task_id or 0, name.stream_id or 0
+        self._tensors(path, full, (name.op_type, name.op_name, name.timestamp, *ids))
+
+    def _tensors(self, path: str, full: str, operator: tuple[str, str, int, int, int]) -> None:
+        """Records of a container; ``operator`` is type, name, time, task and stream of its name."""
+        try:
+            inputs, outputs, notes = held_tensors(path)
+        except (FormatError, OSError) as error:
+            self.skip(path.rpartition("/")[2], "unreadable", str(error))
+            return
+        if notes or not (inputs or outputs):
+            self._unusual(path, full, notes, bool(inputs or outputs))
         self.found.info.setdefault("writer", "ascend")
-        op_type, op_name, time = name.op_type, name.op_name, name.timestamp
-        task, stream, at = name.task_id or 0, name.stream_id or 0, self.at
-        for io, slot, spec, is_cut in tensors:
-            key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
-            source = BlockSource(path, io, slot, spec, is_cut)
-            self.records.append(TensorRecord(key, spec, source, None, time, task, stream, path))
+        op_type, op_name, time, task, stream = operator
+        at, add = self.at, self.records.append
+        sides: tuple[tuple[Io, Side], ...] = (("input", inputs), ("output", outputs))
+        for io, held in sides:
+            for slot, (spec, is_cut) in enumerate(held):
+                key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
+                source = BlockSource(path, io, slot, spec, is_cut)
+                add(TensorRecord(key, spec, source, None, time, task, stream, path))
+
+    def _unusual(self, path: str, full: str, notes: tuple[str, ...], holds_any: bool) -> None:
+        self.found.notes += [Note("container", full, text) for text in notes]
+        if not holds_any:
+            self.skip(path.rpartition("/")[2], "empty", "the container holds no inputs or outputs")
 
     def golden(self, path: str, full: str, name: GeName) -> None:
         """Record of another framework's output, which knows no type of operator."""
@@ -301,14 +319,8 @@ READERS: dict[str, Callable[[_LeafReader, str, str, GeName], None]] = {
 """Kind of name → what reads such a file."""
 
 
-def _quick_name(name: str) -> GeName | None:
-    """Read the plainest name of a container, as almost all are; ``None``: ask `recognize`."""
-    parts = name.split(".")
-    if len(parts) != 5 or len(name) > 255 or not name.isascii():
-        return None
-    op_type, op_name, task, stream, time = parts
-    if not (op_type and op_name and task.isdecimal() and stream.isdecimal() and time.isdecimal()):
-        return None
-    if "\\" in name or op_type == "Opdebug" or len(task) > 20 or len(stream) > 20:
-        return None
-    return GeName("tensors", op_type, op_name, int(time), int(task), int(stream))
+_PLAIN_NAME = re.compile(
+    r"(?!Opdebug\.)(?=.{1,255}$)([^./\\]+)\.([^./\\]+)\.(\d{1,20})\.(\d{1,20})\.(\d{1,255})",
+    re.ASCII,
+).fullmatch
+"""The plainest name of a container, as almost all are; `recognize` knows all others."""

@@ -37,6 +37,8 @@ def part_processes(read: Sequence[Read], found: Found) -> None:
 
 def _part_rank(read: Sequence[Read], rank: int, free: int, found: Found) -> int:
     """Look at the timestamp folders of one rank that hold the same iteration."""
+    if len({leaf.time for leaf, _ in read}) < 2:
+        return free
     spans: dict[int, dict[str, tuple[int, int]]] = {}
     for leaf, records in read:
         if leaf.time and records:

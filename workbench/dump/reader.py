@@ -37,6 +37,9 @@ def _no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # all there is counts as old: no collection goes over it at once
             gc.enable()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,6 +108,8 @@ class Side:
 
     def model_graphs(self, named: Mapping[str, str]) -> None:
         """Graphs of the graph engine's files for the models that they name."""
+        if not named:
+            return
         known: dict[str, Graph | None] = {}
         at = {(r.key.net_name, r.key.rank, r.key.graph_id) for r in self.found.records}
         for name, rank, graph_id in sorted(at):
@@ -137,8 +138,7 @@ class Side:
             if isinstance(source, DeviceNpySource) and op is not None and spec is not None:
                 source.settle(spec, groups_of(op))
             elif isinstance(source, BlockSource) and spec is not None:
-                with suppress(FormatError):  # a file that is gone says so when it is compared
-                    record.label = source.prefer(spec.format)
+                source.prefer(spec.format)
 
 
 def _is_cut(source: Source | None) -> bool:

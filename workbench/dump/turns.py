@@ -10,6 +10,7 @@ starts again.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,12 @@ def number_turns(records: list[TensorRecord]) -> list[TensorRecord]:
 
     The last run's turns come last in every operator, also in those that an older run did not dump.
     """
-    counts: dict[TensorKey, int] = {}
-    for record in records:
-        counts[record.key] = counts.get(record.key, 0) + 1
-    repeated = {_folder(key) for key, count in counts.items() if count > 1}
+    keys = [record.key for record in records]
+    if len(set(keys)) == len(keys):
+        return records
+    repeated = {_folder(key) for key, count in Counter(keys).items() if count > 1}
     folders: dict[TensorKey, list[TensorRecord]] = {}
-    for record in records if repeated else ():
+    for record in records:
         if _folder(record.key) in repeated:
             folders.setdefault(_folder(record.key), []).append(record)
     for found in folders.values():
