@@ -11,7 +11,6 @@ from workbench.graph import nn
 from workbench.graph.models import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.faults import (
-    FAULTS,
     Fault,
     Site,
     apply_faults,
@@ -33,27 +32,6 @@ def changed(graph, *faults, **settings):
     """Names of the operators whose output a fault changes, in order."""
     clean, faulty = outputs(graph), outputs(graph, *faults, **settings)
     return [op.name for op in graph.ops if not np.array_equal(clean[op.name], faulty[op.name])]
-
-
-EXAMPLES = {
-    "wrong-attribute": Fault("wrong-attribute", "*conv2*", value={"pad_mode": "pad", "pad": 0}),
-    "half-accumulation": Fault("half-accumulation", "*conv2*"),
-    "scaled-output": Fault("scaled-output", "*conv2*", 1.5),
-    "overwritten-element": Fault("overwritten-element", "*conv2*", seed=1),
-    "aicore-exception": Fault("aicore-exception", "*conv2*"),
-}
-
-
-def test_every_kind_has_an_example_here():
-    assert EXAMPLES.keys() == FAULTS.keys()
-
-
-@pytest.mark.parametrize("kind", ["half-accumulation", "scaled-output", "overwritten-element"])
-def test_a_fault_shows_first_at_its_operator_and_again_in_the_next_run(kind):
-    fault = EXAMPLES[kind]
-    assert changed(LENET, fault)[0] == "Default/conv2-Conv2d/Conv2D-op0"
-    one, two = outputs(LENET, fault), outputs(LENET, fault)
-    assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
 def test_a_wrong_padding_mode_shows_first_at_its_operator_and_in_the_graph():
@@ -204,7 +182,7 @@ def test_text_that_is_no_fault_is_refused(text, words):
             Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1"),
             "operator of a fault must be one of graph 'AlexNet'",
         ),
-        (Fault("half-accumulation", "ReLU"), "must use the cube unit, got 'Default/relu-ReLU/ReLU"),
+        (Fault("half-accumulation", "ReLU"), "must be one of ['BatchMatMul', 'Conv2D'"),
         (Fault("wrong-attribute", CONV3), "value of a wrong-attribute fault must be attributes"),
         (
             Fault("wrong-attribute", CONV3, value={"padmode": "pad"}),

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.run.device import Device
 from workbench.run.executor import execute
-from workbench.run.faults import compiled_sites
+from workbench.run.faults import compiled_sites, uploaded
 from workbench.run.numeric import numeric_model
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def run_npu(
     sites = compiled_sites(graph, seeded, model.formats(graph))
     compiled = replace(graph, ops=tuple(site.op for site in sites))
     device = Device(model, compiled, sites, seeded)
-    records = execute(compiled, feeds or {}, device.compute, iteration)
+    memory = uploaded(compiled, feeds or {}, seeded)
+    records = execute(compiled, memory, device.compute, iteration)
     return _reported(records, device.events)
 
 

@@ -12,6 +12,7 @@ from workbench.run.faults.table import (
     compiled_sites,
     ends_run,
     faulty_graph,
+    uploaded,
 )
 from workbench.run.faults.text import parse_fault
 
@@ -26,4 +27,5 @@ __all__ = [
     "ends_run",
     "faulty_graph",
     "parse_fault",
+    "uploaded",
 ]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from workbench.core.errors import GraphError
 from workbench.run.numeric import UNTOUCHED
 
 if TYPE_CHECKING:
@@ -16,9 +20,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Step = Literal["compile", "load", "store"]
-"""When a fault strikes: while the operator is compiled, when its inputs are in the unit, or when its
-results are in memory."""
+Step = Literal["upload", "compile", "load", "store"]
+"""When a fault strikes: when a weight is copied to the device, while the operator is compiled, when
+its inputs are in the unit, or when its results are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,39 @@ class Fault:
         """Whether the fault is in this operator."""
         return self.op_name in (op.name, op.op_type) or fnmatchcase(op.name, self.op_name)
 
+    def count(self, default: int, most: int) -> int:
+        """Return the strength as a number of things, at most ``most``."""
+        strength = default if self.strength is None else self.strength
+        if not 1 <= strength < float("inf"):
+            message = f"strength of a {self.kind} fault must be 1 or more, got {strength!r}"
+            raise GraphError(message)
+        return min(int(strength), most)
+
+    def number(self, default: float) -> float:
+        """Return the value as a number."""
+        if self.value is None:
+            return default
+        if not isinstance(self.value, int | float):
+            message = f"value of a {self.kind} fault must be a number, got {self.value!r}"
+            raise GraphError(message)
+        return float(self.value)
+
+    def write(self, op: Op, array: Array, value: float) -> Array:
+        """Return a copy with neighboring elements, chosen by the seed, replaced by a number."""
+        copy = array.copy(order="C")
+        if copy.size:
+            with np.errstate(all="ignore"):
+                written = np.float64(self.number(value)).astype(copy.dtype)
+            copy.reshape(-1)[self.run(op, copy.size)] = written
+        return copy
+
+    def run(self, op: Op, size: int, default: int = 1) -> slice:
+        """Choose neighboring elements of ``size`` by the seed, as many as the strength says."""
+        count = self.count(default, size)
+        rng = np.random.default_rng([zlib.crc32(op.name.encode()), self.seed])
+        start = int(rng.integers(size - count + 1))
+        return slice(start, start + count)
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -55,3 +92,10 @@ class Site:
     fails: bool = False
     inputs: tuple[Array, ...] = ()
     outputs: tuple[Array, ...] = ()
+
+
+def outstanding(array: Array) -> float:
+    """Ten times the largest finite magnitude, or 1 if there is none."""
+    with np.errstate(invalid="ignore"):
+        finite = array[np.isfinite(array)]
+    return 10 * float(np.max(np.abs(finite.astype(np.float64)), initial=0.1))

@@ -2,36 +2,116 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.errors import GraphError
+from workbench.core.formats import c0_of
+from workbench.graph.ops import op_def
+from workbench.run.faults.fault import outstanding
+
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from workbench.run.faults.fault import Fault, Site
+
+    Array = NDArray[Any]
+
+_SIDE = 16  # rows and columns of a tile that the cube unit writes
+_REPEAT = 256  # bytes that one step of the vector unit writes
+
+
+def _with_first(site: Site, first: Array) -> Site:
+    return replace(site, outputs=(first, *site.outputs[1:]))
 
 
 def scaled_output(fault: Fault, site: Site) -> Site:
-    """Multiply the first output by the strength (1.01 if none is given)."""
+    """Multiply every element."""
     factor = 1.01 if fault.strength is None else fault.strength
     first = site.outputs[0]
-    scaled = (first.astype(np.float64) * factor).astype(first.dtype)
-    return replace(site, outputs=(scaled, *site.outputs[1:]))
+    return _with_first(site, (first.astype(np.float64) * factor).astype(first.dtype))
+
+
+def wrong_sign(_fault: Fault, site: Site) -> Site:
+    """Negate every element."""
+    first = site.outputs[0]
+    return _with_first(site, ~first if first.dtype.kind == "b" else np.negative(first))
 
 
 def overwritten_element(fault: Fault, site: Site) -> Site:
-    """Overwrite neighboring elements of the first output, at a place that the seed chooses.
+    """Overwrite neighboring elements at a place that the seed chooses."""
+    first = site.outputs[0]
+    return _with_first(site, fault.write(site.op, first, outstanding(first)))
 
-    ``strength`` elements (1 if none is given) become ``value``, or ten times the largest magnitude.
+
+def nan_output(fault: Fault, site: Site) -> Site:
+    """Write NaN into neighboring elements at a place that the seed chooses."""
+    return _with_first(site, fault.write(site.op, site.outputs[0], np.nan))
+
+
+def bit_flip(fault: Fault, site: Site) -> Site:
+    """Flip one bit of neighboring elements at a place that the seed chooses."""
+    first = np.ascontiguousarray(site.outputs[0]).copy()
+    bits = 8 * first.dtype.itemsize
+    bit = (0 if first.dtype.kind == "b" else bits - 2) if fault.value is None else fault.value
+    if bit not in range(bits):
+        message = f"value of a {fault.kind} fault must be a bit of {first.dtype}, 0 to {bits - 1}"
+        raise GraphError(f"{message}, got {fault.value!r}")
+    if first.size:
+        words = first.view(f"u{first.dtype.itemsize}").reshape(-1)
+        words[fault.run(site.op, first.size)] ^= words.dtype.type(1 << bit)
+    return _with_first(site, first)
+
+
+def flush_to_zero(fault: Fault, site: Site) -> Site:
+    """Write zero for every magnitude below the strength."""
+    limit = 2.0**-14 if fault.strength is None else fault.strength
+    first = site.outputs[0]
+    return _with_first(site, np.where(np.abs(first) < limit, first.dtype.type(0), first))
+
+
+def saturated_output(fault: Fault, site: Site) -> Site:
+    """Cut every magnitude at the strength."""
+    limit = 65504.0 if fault.strength is None else fault.strength
+    first = site.outputs[0]
+    return _with_first(site, np.clip(first, -limit, limit).astype(first.dtype))
+
+
+def unwritten_tail_tile(fault: Fault, site: Site) -> Site:
+    """Leave the last tile of the output as memory was before.
+
+    Of a cube operator it is the last 16 rows and columns, or what is beyond the last full ones; a
+    convolution's columns are its channels and its rows their places. The vector unit writes 256
+    bytes at a time.
     """
-    if site.outputs[0].size == 0:
+    first = site.outputs[0].copy(order="C")
+    left = np.float64(fault.number(0.0)).astype(first.dtype)
+    if op_def(site.op.op_type).engine == "cube" and first.ndim >= 2:
+        matrices = first.reshape(*first.shape[:2], -1) if first.ndim > 3 else first
+        rows, columns = (-(-size // _SIDE) - 1 for size in matrices.shape[-2:])
+        last = matrices.reshape(-1, *matrices.shape[-2:])[-1:]
+        last[:, rows * _SIDE :, columns * _SIDE :] = left
+    elif first.size:
+        step = _REPEAT // first.dtype.itemsize
+        first.reshape(-1)[(-(-first.size // step) - 1) * step :] = left
+    return _with_first(site, first)
+
+
+def wrong_layout_lanes(fault: Fault, site: Site) -> Site:
+    """Exchange lanes of C0 in the device format: channel c of 16 comes from c xor the strength.
+
+    Channels are axis 1 of four and more axes, else the last axis. What comes from the padding of
+    the last block is zero.
+    """
+    first = site.outputs[0]
+    if first.ndim == 0:
         return site
-    first = site.outputs[0].copy()
-    count = min(int(1 if fault.strength is None else fault.strength), first.size)
-    rng = np.random.default_rng([zlib.crc32(site.op.name.encode()), fault.seed])
-    start = int(rng.integers(first.size - count + 1))
-    largest = np.max(np.abs(first[np.isfinite(first)].astype(np.float64)), initial=0.1)
-    flat = first.reshape(-1)
-    flat[start : start + count] = 10 * largest if fault.value is None else float(fault.value)
-    return replace(site, outputs=(first, *site.outputs[1:]))
+    axis = 1 if first.ndim > 3 else first.ndim - 1
+    lanes = c0_of(first.dtype.name)
+    source = np.arange(first.shape[axis]) ^ fault.count(1, lanes - 1)
+    inside = source < first.shape[axis]
+    read = np.take(first, np.where(inside, source, 0), axis=axis)
+    read[(slice(None),) * axis + (~inside,)] = 0
+    return _with_first(site, read)

@@ -6,20 +6,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
-from workbench.graph.ops import op_def
+from workbench.run.approximations import APPROXIMATIONS
+from workbench.run.numeric import Formats
+from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
     from workbench.run.faults.fault import Fault, Site
 
+_COARSER = {"float16": "bfloat16", "bfloat16": "float8_e4m3fn"}
+"""What a format is mistaken for; float16, where it is not here."""
 
-def half_accumulation(fault: Fault, site: Site) -> Site:
+
+def half_accumulation(_fault: Fault, site: Site) -> Site:
     """Keep the running sums of the cube unit in float16."""
-    if op_def(site.op.op_type).engine != "cube":
-        message = f"operator of a {fault.kind} fault must use the cube unit, got {site.op.name!r}"
-        raise GraphError(message)
     return replace(site, accumulator="float16")
 
 
-def aicore_exception(fault: Fault, site: Site) -> Site:
+def aicore_exception(_fault: Fault, site: Site) -> Site:
     """Stop the AI Core before the operator has written anything; the run ends there."""
     return replace(site, fails=True)
+
+
+def missing_cast(fault: Fault, site: Site) -> Site:
+    """Compute in a coarser format than the operator should, as if a Cast had been left out."""
+    dtype = site.op.outputs[0].dtype if site.op.outputs else ""
+    present = site.formats.output or site.formats.inputs or dtype
+    wanted = fault.value or _COARSER.get(present, "float16")
+    if wanted not in ROUND:
+        message = f"value of a {fault.kind} fault must be one of {[*ROUND]}, got {wanted!r}"
+        raise GraphError(message)
+    return replace(site, formats=Formats(wanted, wanted))
+
+
+def fast_approximation(fault: Fault, site: Site) -> Site:
+    """Compute with the roughest approximation, whatever the run asks for."""
+    wanted = fault.value or "super_performance"
+    if wanted not in APPROXIMATIONS:
+        known = [*APPROXIMATIONS]
+        raise GraphError(f"value of a {fault.kind} fault must be one of {known}, got {wanted!r}")
+    return replace(site, implementation=wanted)
