@@ -12,6 +12,7 @@ from workbench.compare.conditioning import LARGEST, conditioning
 from workbench.compare.measure import measure_arrays
 from workbench.compare.measuring import Measured
 from workbench.compare.noise import CUBE_INPUT, PASS_FACTOR, contexts, floor, jumps, sum_length
+from workbench.core.dtypes import DTYPES
 
 HALF, SINGLE = 2.0**-11, 2.0**-24
 
@@ -59,6 +60,12 @@ def test_a_sum_over_rows_has_as_many_summands_as_elements_a_result():
     net = Net()
     net.op("ReduceSum", net.feed("a", (8, 100)), shape=(8,))
     assert sum_length(net.ops[0]) == 100
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0", "float16"])
+@pytest.mark.parametrize("op", [None, *chain_of("float8_e8m0", op_type="ReduceSum").ops])
+def test_no_format_is_so_coarse_that_zeros_pass(op, name):
+    assert floor(op, DTYPES[name].roundoff) * PASS_FACTOR < 1.0  # the error of zeros
 
 
 @pytest.mark.parametrize(("op_type", "expected"), [("Argmax", True), ("Tanh", False)])

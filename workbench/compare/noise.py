@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 PASS_FACTOR = 8.0
 """Measured noise stays below this multiple of the floor in every clean real pair we know."""
 
+_MOST = 0.9 / PASS_FACTOR
+"""Largest floor: a tensor of zeros has an error of 1, which no format however coarse explains."""
+
 HINTED_FACTOR = 2.0
 """The same multiple where the two graphs already differ in the operator's settings."""
 
@@ -98,12 +101,12 @@ def sum_length(op: Op) -> float:
 
 def floor(op: Op | None, context: float) -> float:
     """Relative error that the operator's own rounding explains (see the module's formula)."""
-    if op is None:
-        return 2.0 * max(context, FLOAT32)
     unit = max(context, FLOAT32)
+    if op is None:
+        return min(2.0 * unit, _MOST)
     accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
     approximation = APPROXIMATION if op.op_type in APPROXIMATED else 0.0
-    return 2.0 * unit + math.sqrt(sum_length(op)) * accumulator + approximation
+    return min(2.0 * unit + math.sqrt(sum_length(op)) * accumulator + approximation, _MOST)
 
 
 def jumps(op: Op | None) -> bool:
