@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from workbench.compare.statistics import measure_statistics
+from workbench.compare.measuring import measure_pair
+from workbench.compare.pairs import Pair
+from workbench.compare.statistics import measure_statistics, with_padding
+from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.dump.statistic import TITLES, statistics_of
 
 ROW = {"Max Value": 4.0, "Min Value": -2.0, "Avg Value": 1.0, "L2Norm Value": 10.0}
 
@@ -102,3 +109,58 @@ def test_digests_alone_can_tell_that_tensors_differ_but_not_by_how_much():
 
 def test_text_that_is_no_number_counts_as_nan():
     assert measured(ROW | {"Max Value": "garbage"}).mismatch == 1
+
+
+FLOATS = st.floats(-100, 100, width=32) | st.sampled_from([math.nan, math.inf, -math.inf])
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=9), st.integers(0, 9))
+def test_padding_changes_figures_as_zeros_behind_the_elements_do(values, more):
+    array = np.float32(values)
+    plain = statistics_of(array, TITLES)
+    expected = statistics_of(np.append(array, np.zeros(more, np.float32)), TITLES)
+    found = with_padding(plain, array.size, array.size + more)
+    assert found.keys() == expected.keys() - {"MD5", "SHA1"}
+    for title, value in found.items():
+        assert value == pytest.approx(expected[title], rel=1e-12, nan_ok=True), title
+
+
+def test_padding_of_figures_that_are_missing_or_text_is_none():
+    assert with_padding({"Max Value": "x", "MD5": "a"}, 2, 4) == {"Max Value": "x"}
+    assert with_padding({}, 2, 4) == {}
+
+
+KEY = TensorKey("Conv2D", "conv", "output", 0)
+TENSOR = TensorRecord(
+    KEY, TensorSpec("float32", None), ArraySource(np.float32([[[[3]], [[5]], [[-2]]]]))
+)
+
+
+def summed(form, shape, **figures):
+    return TensorRecord(KEY, TensorSpec("float32", shape, form), None, figures)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("form", "shape", "average", "reason", "error"),
+    [
+        ("NC1HWC0", (1, 1, 1, 1, 16), 6 / 16, "", 0.0),
+        ("NC1HWC0", (1, 1, 1, 1, 16), 6 / 3, "", 0.325),
+        ("FRACTAL_Z", (1, 1, 16, 16), 6 / 256, "", 0.0),
+        ("NC1HWC0", (1, 2, 1, 1, 16), 6 / 32, "element counts differ", math.inf),
+        ("", (1, 1, 1, 1, 16), 6 / 16, "element counts differ", math.inf),
+        ("no format", (16,), 6 / 16, "element counts differ", math.inf),
+        ("ND", (16,), 6 / 16, "element counts differ", math.inf),
+    ],
+)
+def test_figures_of_a_device_format_have_the_zeros_of_its_padding(
+    form, shape, average, reason, error, swapped
+):
+    row = summed(form, shape, **{"Max Value": 5.0, "Min Value": -2.0, "Avg Value": average})
+    sides = (TENSOR, row) if swapped else (row, TENSOR)
+    pair = Pair(*sides, None, None, "output", 0, "exact", 1.0, "conv")
+    found = measure_pair(pair, ("", ""))
+    assert found.reason.startswith(reason)
+    assert bool(found.reason) == bool(reason)
+    if not reason:
+        assert found.divergence.error == pytest.approx(error)

@@ -12,9 +12,11 @@ import numpy as np
 from workbench.compare.measure import choose_kernel, measure, measure_arrays
 from workbench.compare.metrics import Divergence, unmeasured
 from workbench.compare.oddities import MISLABELLED, REWRITTEN
-from workbench.compare.statistics import measure_statistics
+from workbench.compare.statistics import measure_statistics, with_padding
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
+from workbench.core.formats import read_format
+from workbench.dump.host_formats import host_by_shape
 from workbench.dump.payload import payload_as
 from workbench.dump.statistic import TITLES, statistics_of
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.measure import KernelName
     from workbench.compare.pairs import Pair, Pairing
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import TensorRecord, TensorSpec
 
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
@@ -137,16 +139,32 @@ def _measure(
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
         return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
-    sizes = _size(target), _size(golden)
-    if None not in sizes and sizes[0] != sizes[1]:
-        return unmeasured(f"element counts differ: {sizes[0]} against {sizes[1]}", sizes[0] or 0)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
-    return measure_statistics(ours, theirs, sizes[0] or 0)
+    size, other = _spec(target).size, _spec(golden).size
+    if size is not None and other is not None and size != other:
+        if _is_padded(target, golden):
+            theirs = with_padding(theirs, other, size)
+        elif _is_padded(golden, target):
+            ours = with_padding(ours, size, other)
+        else:
+            return unmeasured(f"element counts differ: {size} against {other}", size)
+    return measure_statistics(ours, theirs, size or 0)
 
 
-def _size(record: TensorRecord) -> int | None:
-    spec = record.label if record.source is None else record.source.spec()
-    return spec.size
+def _spec(record: TensorRecord) -> TensorSpec:
+    return record.label if record.source is None else record.source.spec()
+
+
+def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:
+    """Whether statistics are those of the other tensor as it lies on the device, padding included."""
+    there, shape = record.label, _spec(other).shape
+    if record.source is not None or there.shape is None or shape is None:
+        return False
+    try:
+        device = read_format(there.format)
+    except FormatError:
+        return False
+    return bool(host_by_shape(device, there.shape, shape, there.dtype))
 
 
 def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:

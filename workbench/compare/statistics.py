@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.metrics import Divergence, unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 DIGESTS = ("MD5", "MD5 Value", "SHA1")
 NUMBERS = ("Max Value", "Min Value", "Avg Value", "L2Norm Value")
@@ -49,6 +49,37 @@ def measure_statistics(
     metrics |= {f"Golden{k.replace(' ', '')}": g for k, (_, g) in figures.items()}
     # Equal figures prove nothing about order; only a digest can call two tensors equal.
     return Divergence(size, False, error, error, mismatch, metrics, "")
+
+
+def with_padding(
+    figures: Mapping[str, float | str], size: int, whole: int
+) -> dict[str, float | str]:
+    """Return the figures of a tensor of ``size`` elements with zeros behind them, ``whole`` in all.
+
+    So a device sums up what lies in a format with padding. Digests are left out.
+    """
+    found: dict[str, float | str] = {}
+    for title, value in figures.items():
+        if title in DIGESTS:
+            continue
+        if whole > size and not isinstance(value, str):
+            value = _PADDED.get(title, _same)(value, size, whole)
+        found[title] = value
+    return found
+
+
+def _same(value: float, _size: int, _whole: int) -> float:
+    return value
+
+
+_PADDED: dict[str, Callable[[float, int, int], float]] = {
+    "Max Value": lambda value, _size, _whole: value if math.isnan(value) else max(value, 0.0),
+    "Min Value": lambda value, _size, _whole: value if math.isnan(value) else min(value, 0.0),
+    "Avg Value": lambda value, size, whole: value * size / whole,
+    "Count": lambda _value, _size, whole: whole,
+    "Zero Count": lambda value, size, whole: value + whole - size,
+}
+"""Title → its value with the zeros; all others stay as they are."""
 
 
 def _mismatch(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
+from workbench.core.formats import FORMATS, FormatWord
 from workbench.dump.block_index import BlockSource
 from workbench.dump.device_layout import groups_of
 from workbench.dump.device_npy import DeviceNpySource
+from workbench.dump.host_formats import host_by_shape
 from workbench.dump.names import sanitize
 from workbench.dump.tree import Note
 from workbench.ir.detect import read_graph
@@ -20,7 +23,7 @@ from workbench.ir.ms_text import read_ms_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workbench.core.tensors import Source
+    from workbench.core.tensors import Source, TensorRecord, TensorSpec
     from workbench.dump.leaf import Found
     from workbench.dump.survey import RankRoot
     from workbench.graph.nodes import Graph, Op
@@ -128,7 +131,7 @@ class Side:
         for record in self.found.records if self.graphs else ():
             source, key = record.source, record.key
             place = key.rank, key.graph_id
-            if place not in self.graphs or not _is_cut(source):
+            if place not in self.graphs or not (_is_cut(source) or _is_summed(record)):
                 continue
             if place not in tables:
                 tables[place] = {sanitize(op.name): op for op in self.graphs[place].ops}
@@ -137,8 +140,29 @@ class Side:
             spec = specs[key.slot] if key.slot < len(specs) else None
             if isinstance(source, DeviceNpySource) and op is not None and spec is not None:
                 source.settle(spec, groups_of(op))
+            elif source is None and spec is not None and spec.shape is not None:
+                record.label = _padded(record.label, spec.shape)
             elif isinstance(source, BlockSource) and spec is not None:
                 source.prefer(spec.format)
+
+
+def _is_summed(record: TensorRecord) -> bool:
+    """Whether there is but a row of statistics that states no format."""
+    return record.source is None and record.label.shape is not None and not record.label.format
+
+
+def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
+    """Add to the label of statistics the device format that gives the host's shape the label's.
+
+    MindSpore sums up what lies on the device if ``trans_flag`` is false, and its tables have no column
+    for formats. Of several that fit, any has the same padding.
+    """
+    if label.shape is None or label.size == prod(host):
+        return label
+    for row in FORMATS.values():
+        if row.device and host_by_shape(FormatWord(row.name), label.shape, host, label.dtype):
+            return label._replace(format=row.name)
+    return label
 
 
 def _is_cut(source: Source | None) -> bool:
