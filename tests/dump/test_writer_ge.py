@@ -208,6 +208,31 @@ def test_what_states_its_format_lies_there_already(tmp_path):
     assert data == laid.tobytes()
 
 
+def test_a_graphs_tensor_is_laid_as_its_label_states(tmp_path):
+    array = values(1, 20, 3, 4)
+    one = record(array=array, format="NC1HWC0")
+    one.label = one.label._replace(shape=(1, 3, 3, 4, 8))
+    write_ge([one], PLAN, tmp_path / "device", graph=GRAPH, target=ACL)
+    _, ((_, message, data),) = only(tmp_path / "device")
+    assert (message["format"], message["shape"]["dim"]) == (3, [1, 3, 3, 4, 8])
+    assert message["original_shape"]["dim"] == [1, 20, 3, 4]
+    assert data == nc1hwc0(array, 8).tobytes()
+    write_ge([one], HOST, tmp_path / "host", graph=GRAPH, target=ACL)
+    _, ((_, message, data),) = only(tmp_path / "host")
+    assert (message.get("format", 0), message["shape"]["dim"]) == (0, [1, 20, 3, 4])
+    assert data == array.tobytes()
+
+
+def test_a_label_whose_shape_the_tensor_cannot_have_is_refused(tmp_path):
+    one = record(array=values(1, 20, 3, 4), format="NC1HWC0")
+    one.label = one.label._replace(shape=(1, 2, 3, 4, 8))
+    with pytest.raises(
+        FormatError, match=r"in NC1HWC0 must be \(1, 3, 3, 4, 8\), got \(1, 2, 3, 4, 8\)"
+    ):
+        write_ge([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
+    assert files(tmp_path) == []
+
+
 @pytest.mark.parametrize(
     ("array", "dtype", "number", "data"),
     [

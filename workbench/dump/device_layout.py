@@ -157,6 +157,6 @@ def groups_of(op: Op) -> int:
     """Return the groups of a convolution; 1 for all else."""
     try:
         groups = bind(op).settings.get("group", 1)
-    except GraphError:
-        return 1
+    except GraphError:  # of a type that is not known
+        groups = op.attrs.get("group", 1)
     return groups if isinstance(groups, int) else 1

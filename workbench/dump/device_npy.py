@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
 _FIRST = 1 << 16
+_CHANNELS_FIRST = {4: "NCHW", 5: "NCDHW"}
 _LANES = tuple(2**power for power in range(1, 9))
 
 
@@ -70,7 +71,10 @@ class DeviceNpySource(FileSource):
         way = self._way(header, held)
         if way is None:
             return TensorSpec(header.name, header.shape, self.device.name)
-        return TensorSpec(header.name, way.shape, way.format)
+        named = way.format
+        if named == "DefaultFormat":
+            named = _CHANNELS_FIRST.get(len(way.shape), "ND")
+        return TensorSpec(header.name, way.shape, named)
 
     def array(self) -> NDArray[Any]:
         header, held = self._opened()

@@ -29,10 +29,9 @@ from workbench.dump.mindspore_tree import (
     CONTROL_FLOW,
     PARAMETER,
     VERSION,
-    WIDENED,
     Content,
     Sink,
-    is_stored,
+    stored_type,
 )
 from workbench.dump.names import NameParts, dtype_word, sanitize
 from workbench.dump.reported import by_operator, has_failed
@@ -330,17 +329,17 @@ class GeTree:
         base = format_ge_name(name)
         for piece in pieces:
             key, spec = piece.record.key, piece.content.spec
-            word = dtype_word(spec.dtype, "Ascend")
             if piece.size == 0:
                 continue
             if plan.saved != "tensor":
                 leaf.rows.append(self._row(name, piece))
             if plan.saved != "statistic":
-                stored = WIDENED.get(spec.dtype, spec.dtype)
-                if not is_stored(stored):
-                    reason = f"MindSpore writes no npy file of type {spec.dtype or 'unknown'}"
+                stored = stored_type(piece.dtype, spec.dtype, "Ascend")
+                if not stored:
+                    reason = f"MindSpore writes no npy file of type {piece.dtype or 'unknown'}"
                     self._sink.skip(key, reason)
                     continue
+                word = dtype_word(piece.dtype, "Ascend")
                 file = f"{base}.{key.io}.{key.slot}.{piece.lie.format}.{word}.npy"
                 path = f"{leaf.path}/{self._fitting(leaf, file)}"
                 header = TensorSpec(stored, spec.shape)  # the host's, whatever lies behind it

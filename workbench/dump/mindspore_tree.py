@@ -65,7 +65,7 @@ CONTROL_FLOW = frozenset(("Switch", "SwitchLayer", "Partial", "call", "Call", "s
 CONTROL = "control flow decides what runs and has no kernel"
 """Why an operator of `CONTROL_FLOW` leaves no file."""
 
-WIDENED = {"bfloat16": "float32", "int4": "int8"}
+WIDENED = {"bfloat16": "float32", "int4": "int8", "uint1": "uint8"}
 """What Ascend and GPU write in place of types that NumPy does not know."""
 
 
@@ -356,11 +356,12 @@ class Tree:
 
     def _tensor(self, leaf: TreeLeaf, parts: NameParts, content: Content) -> str:
         """Pass one npy file on; return why there is none."""
-        dtype, shape, _ = content.spec
-        if self._device != "CPU":
-            dtype = WIDENED.get(dtype, dtype)
-        if not is_stored(dtype) or (dtype == "complex64" and self._device == "Ascend"):
-            return f"MindSpore writes no npy file of type {dtype or 'unknown'} on {self._device}"
+        shape = content.spec.shape
+        dtype = stored_type(parts.dtype, content.spec.dtype, self._device)
+        if not dtype or (dtype == "complex64" and self._device == "Ascend"):
+            return (
+                f"MindSpore writes no npy file of type {parts.dtype or 'unknown'} on {self._device}"
+            )
         while (name := self._file_name(parts)) in leaf.names:
             parts = parts._replace(timestamp_us=self._clock.tick())
         leaf.names.add(name)
@@ -387,10 +388,16 @@ class Tree:
 
 
 @lru_cache(maxsize=256)
-def is_stored(dtype: str) -> bool:
-    """Whether an npy file of MindSpore can hold a number format."""
+def stored_type(dtype: str, held: str, device: Device) -> str:
+    """Return the type of the elements of an npy file of MindSpore; empty if it writes none.
+
+    ``dtype`` is the number format, ``held`` that of the elements in memory: the same, or a wider one.
+    """
+    wide = {} if device == "CPU" else WIDENED
+    kinds = [wide.get(name, name) for name in (dtype, held)]
     try:
-        npy_header(dtype, ())
+        for kind in kinds:
+            npy_header(kind, ())
     except FormatError:
-        return False
-    return True
+        return ""
+    return kinds[1]
