@@ -1,9 +1,12 @@
 """A rehearsal on every surface of an NPU finds the planted fault, and nothing where there is none."""
 
+import numpy as np
 import pytest
 
 from workbench.config import new
+from workbench.graph import functional as F
 from workbench.graph.models import load_graph
+from workbench.graph.tracer import trace
 from workbench.pipeline.rehearse import rehearse, why_not
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
@@ -27,3 +30,37 @@ def test_the_guilty_operator_is_found_in_every_tree(surface):
 def test_a_form_that_is_refused_is_not_rehearsed():
     config = new("acl").set("dump.dump_mode", "everything")
     assert "dump_mode must be" in why_not(config)
+
+
+def network(x):
+    return F.relu(x * x * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("surface", "device", "matched"),
+    [
+        ("acl", "910a", 3),
+        ("acl", "a2", 3),
+        ("mindspore-o0o1", "a2", 8),
+        ("mindspore-o0o1", "910a", 0),
+    ],
+)
+def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, matched):
+    """On a2 three operators have Inf, which MindSpore dumps; on 910a none has."""
+    config = new(surface)
+    if surface == "acl":
+        config = config.set("dump", {"dump_path": "./", "dump_debug": "on"})
+    else:
+        config = config.set("common_dump_settings.op_debug_mode", 3)
+    assert why_not(config) == ""
+    graph = trace(network, np.full(4, 300, np.float32))
+    found = rehearse(graph, config, device=device, precision_mode="force_fp16")
+    assert found.coverage.matched == matched
+    if matched:
+        assert found.findings[0].op_name == "Default/Mul-op0"
+    assert found.verdict == ("fail" if matched else "inconclusive")
+
+
+def test_a_dump_of_what_fails_has_nothing_to_be_compared_with():
+    config = new("acl").set("dump", {"dump_scene": "aic_err_brief_dump"})
+    assert why_not(config) == "a dump of what fails holds nothing else: nothing to compare"

@@ -245,6 +245,18 @@ def test_every_step_is_looked_at_whatever_the_iterations(simulate):
     assert [one.iteration for one in wb.load(root).overflows] == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("device", "like", "titles"),
+    [("310p", "910a", ["AI Core"] * 2), ("a3", "a2", ["AIV"]), ("950", "a2", [])],
+)
+def test_other_devices_overflow_like_their_relatives_and_the_950_records_nothing(
+    simulate, device, like, titles
+):
+    root, _ = simulate("acl", acl(dump_debug="on"), device)
+    assert [opened(path)[0] for path in files(root, "Opdebug.*")] == titles
+    assert [short(p.name.split(".")[1]) for p in files(root, "Mul.*")] == OVERFLOW[like]
+
+
 def test_a_network_without_overflow_leaves_nothing(simulate):
     root, told = simulate("acl", acl(dump_debug="on"), "a2")
     shutil.rmtree(root)
