@@ -156,3 +156,15 @@ def test_large_arrays_are_rounded_like_small_ones_across_chunk_borders():
     with np.errstate(over="ignore"):
         want = x.astype(np.float16).astype(np.float32)
     np.testing.assert_array_equal(ROUND["float16"](x), want)
+
+
+@pytest.mark.parametrize("name", sorted(ROUND))
+def test_an_array_of_ones_own_is_rounded_where_it_is_and_no_other(name):
+    x = np.random.default_rng(4).standard_normal((3, 40000)).astype(np.float32) * 1000
+    want = ROUND[name](x)
+    kept, view = x.copy(), x[:, ::3]
+    np.testing.assert_array_equal(ROUND[name](view, own=True), want[:, ::3])
+    np.testing.assert_array_equal(x, kept)
+    got = ROUND[name](x, own=True)
+    assert got is x
+    np.testing.assert_array_equal(got, want)

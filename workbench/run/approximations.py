@@ -36,6 +36,23 @@ class Approximation:
     absolute: bool = False
 
 
+_CHUNK = 32768  # elements; what is made on the way stays in the second-level cache
+
+
+def _in_pieces(function: Callable[[F32], F32]) -> Callable[[Array], F32]:
+    """Return the function of an array that computes it piece by piece."""
+
+    def whole(x: Array) -> F32:
+        source = np.ascontiguousarray(x, np.float32).reshape(-1)
+        target = np.empty_like(source)
+        for start in range(0, source.size, _CHUNK):
+            piece = slice(start, start + _CHUNK)
+            target[piece] = function(source[piece])
+        return target.reshape(x.shape)
+
+    return whole
+
+
 def _single(x: Array) -> F32:
     return x.astype(np.float32, copy=False)
 
@@ -78,12 +95,25 @@ def rsqrt(x: Array) -> F32:
 def _power(x: Array, *coefficients: float) -> F32:
     """e^x as 2^k · p(f): k the nearest integer of x / ln 2, f what is left of it."""
     scaled = _single(x) * np.float32(1 / math.log(2))
-    whole = np.clip(np.rint(scaled), -160, 160)
-    rest = np.clip(scaled - whole, -0.5, 0.5)
-    total = np.full_like(rest, coefficients[0])
-    for coefficient in coefficients[1:]:
-        total = total * rest + np.float32(coefficient)
-    return np.asarray(np.ldexp(total, np.nan_to_num(whole).astype(np.int32)))
+    whole = np.clip(np.rint(scaled), np.float32(-160), np.float32(160))
+    scaled -= whole
+    rest = np.clip(scaled, np.float32(-0.5), np.float32(0.5), out=scaled)  # of infinities
+    total = rest * np.float32(coefficients[0])
+    for coefficient in coefficients[1:-1]:
+        total += np.float32(coefficient)
+        total *= rest
+    total += np.float32(coefficients[-1])
+    exponent = whole.astype(np.int32)  # of NaN anything
+    first = np.clip(exponent, -126, 127)
+    total *= _two_to(first)
+    exponent -= first
+    total *= _two_to(np.clip(exponent, -126, 127))
+    return total
+
+
+def _two_to(exponent: NDArray[np.int32]) -> F32:
+    """2^k, by the bits of float32; k from -126 to 127."""
+    return ((exponent + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
 def exp(x: Array) -> F32:
@@ -131,18 +161,18 @@ _TIK = "TIK's vec_rec and vec_rsqrt, whose documents print 0.998 for 1 and deny 
 
 APPROXIMATIONS: dict[str, dict[str, Approximation]] = {
     "high_performance": {
-        "Exp": Approximation(exp, 2.0**-13),
-        "GeLU": Approximation(gelu, 2.0**-12),
-        "Tanh": Approximation(tanh, 2.0**-13),
-        "Rsqrt": Approximation(rsqrt, 2.0**-15),
+        "Exp": Approximation(_in_pieces(exp), 2.0**-13),
+        "GeLU": Approximation(_in_pieces(gelu), 2.0**-12),
+        "Tanh": Approximation(_in_pieces(tanh), 2.0**-13),
+        "Rsqrt": Approximation(_in_pieces(rsqrt), 2.0**-15),
         "Div": Approximation(lambda x, y: _single(x) * reciprocal(y), 2.0**-15),
         "RealDiv": Approximation(lambda x, y: _single(x) * reciprocal(y), 2.0**-15),
     },
     "super_performance": {
-        "Exp": Approximation(exp_quadratic, 2.0**-9),
-        "GeLU": Approximation(gelu_sigmoid, 0.0207, "CANN's FastGelu", absolute=True),
-        "Tanh": Approximation(tanh_cubic, 2.0**-5),
-        "Rsqrt": Approximation(rsqrt_estimate, 2.0**-9, _TIK),
+        "Exp": Approximation(_in_pieces(exp_quadratic), 2.0**-9),
+        "GeLU": Approximation(_in_pieces(gelu_sigmoid), 0.0207, "CANN's FastGelu", absolute=True),
+        "Tanh": Approximation(_in_pieces(tanh_cubic), 2.0**-5),
+        "Rsqrt": Approximation(_in_pieces(rsqrt_estimate), 2.0**-9, _TIK),
         "Div": Approximation(lambda x, y: _single(x) * reciprocal_estimate(y), 2.0**-8, _TIK),
         "RealDiv": Approximation(lambda x, y: _single(x) * reciprocal_estimate(y), 2.0**-8, _TIK),
     },

@@ -132,7 +132,9 @@ class Device:
             return array
         status.stored(array, site.formats.output or name)
         if array.dtype == np.float32:
-            array = self._model.round(array, site.formats.output)
+            own = array.ndim > 0 and array.base is None
+            own = own and all(array is not one for one in site.inputs)
+            array = self._model.round(array, site.formats.output, own=own)
         return self._model.store(array, name)
 
 

@@ -97,9 +97,12 @@ class NumericModel:
         half = row is not None and row.is_float and row.storage.itemsize == 2
         return chosen if half else "high_precision"
 
-    def round(self, array: F32, name: str) -> F32:
-        """Round float32 values to a format of fewer bits, with the device's overflow behavior."""
-        return ROUND[name or "float32"](array, saturate=self.saturates)
+    def round(self, array: F32, name: str, *, own: bool = False) -> F32:
+        """Round float32 values to a format of fewer bits, with the device's overflow behavior.
+
+        ``own``: the array is nobody else's and may be overwritten.
+        """
+        return ROUND[name or "float32"](array, saturate=self.saturates, own=own)
 
     def store(self, array: Array, name: str) -> Array:
         """Values as the device stores them in the dtype ``name``. Integers always saturate."""

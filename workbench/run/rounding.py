@@ -39,11 +39,18 @@ class Rounding:
     largest: float
     overflow: float
 
-    def __call__(self, array: F32, *, saturate: bool = False) -> F32:
-        """Round; what is too large becomes Inf, or the largest value (and NaN 0) if saturating."""
+    def __call__(self, array: F32, *, saturate: bool = False, own: bool = False) -> F32:
+        """Round; what is too large becomes Inf, or the largest value (and NaN 0) if saturating.
+
+        ``own``: the array is nobody else's and may be overwritten.
+        """
         if saturate:
             array = saturated(array, self.largest)
-        return array if self.step is None else _chunked(array, self.step)
+        if self.step is None:
+            return array
+        if own and array.flags.c_contiguous and array.dtype == np.float32:
+            return _chunked_in_place(array, self.step)
+        return _chunked(array, self.step)
 
 
 def saturated(array: NDArray[Any], largest: float) -> NDArray[Any]:
@@ -62,6 +69,18 @@ def _chunked(array: F32, step: Step) -> F32:
         piece = source[start : start + _CHUNK]
         step(piece, target[start : start + _CHUNK], scratch[: piece.size])
     return target.reshape(array.shape)
+
+
+def _chunked_in_place(array: F32, step: Step) -> F32:
+    """Apply a step to pieces of an array and put the results there: no fresh memory is touched."""
+    flat = array.reshape(-1)
+    source = np.empty(min(_CHUNK, flat.size), np.float32)
+    scratch = np.empty(source.size, np.uint32)
+    for start in range(0, flat.size, _CHUNK):
+        piece = flat[start : start + _CHUNK]
+        source[: piece.size] = piece
+        step(source[: piece.size], piece, scratch[: piece.size])
+    return array
 
 
 def _narrow(mantissa: int, least: int, overflow: float, beyond: float = np.inf) -> Step:
