@@ -1,0 +1,111 @@
+"""A healthy device is never blamed: every kind of rounding that a network may get, judged."""
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.core.plan import DumpPlan
+from workbench.core.tensors import TensorSpec
+from workbench.graph import functional as F
+from workbench.graph import nn
+from workbench.graph.models import load_graph
+from workbench.graph.tracer import trace
+from workbench.run.modes import modes_of
+from workbench.run.precision import Precision
+from workbench.run.profiles import PROFILES
+
+NARROW = ("cube_hif8", "mixed_hif8")
+"""Modes of eight bits: what they do cannot be told from a defect by float32 tensors alone."""
+
+
+def body(x, wide, narrow, gamma, beta):
+    """Every operator that has a fast implementation, behind matrix products and a normalization."""
+    h = F.layer_norm(x + F.matmul(F.gelu(F.matmul(x, wide)), narrow), gamma, beta)
+    return F.tanh(F.softmax(h) * F.rsqrt(F.square(h) + F.exp(h))) / (F.exp(h) + h * h)
+
+
+SHAPES = ((16, 32), (32, 64), (64, 32), (32,), (32,))
+
+
+def feeds(graph):
+    rng = np.random.default_rng(0)
+    scale = {2: 0.2, 1: 1.0}
+    return {
+        p.name: rng.standard_normal(p.spec.shape) * scale[len(p.spec.shape)]
+        for p in graph.parameters
+    }
+
+
+class Stack(nn.Cell):
+    """The same operators with float32 weights of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide, self.narrow = nn.Dense(32, 64), nn.Dense(64, 32)
+        self.norm, self.gelu = nn.LayerNorm((32,)), nn.GELU()
+
+    def construct(self, x):
+        h = self.norm(x + self.narrow(self.gelu(self.wide(x))))
+        return F.tanh(F.softmax(h) * F.rsqrt(F.square(h) + F.exp(h))) / (F.exp(h) + h * h)
+
+
+X = np.random.default_rng(1).standard_normal((16, 32)).astype(np.float32)
+GRAPHS = {
+    "lenet": load_graph("lenet"),
+    "mlp": load_graph("mlp"),
+    "stack": trace(Stack(), X),
+}
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    """Trees of the reference, by graph; each is written once."""
+    trees = {}
+
+    def tree(name, graph, data=None):
+        if name not in trees:
+            root = tmp_path_factory.mktemp("golden") / name
+            trees[name] = wb.simulate(graph, data, DumpPlan("/x"), root)
+        return trees[name]
+
+    return tree
+
+
+def judged(golden, graph, data, root, **settings):
+    target = wb.simulate(graph, data, DumpPlan("/x"), root / "target", **settings)
+    comparison = wb.compare(target, golden)
+    return comparison.verdict, {finding.kind for finding in comparison.findings}
+
+
+CASES = [
+    *((device, mode) for device in ("910a", "a2", "950") for mode in modes_of(PROFILES[device])),
+    ("310p", Precision(training=False)),
+    ("a3", Precision(hf32=(True, True))),
+    ("a2", Precision("force_fp16", saturate=True)),
+    ("a2", Precision("force_fp16", select="high_precision")),
+]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize(
+    ("device", "mode"), [case for case in CASES if case[1] not in NARROW], ids=str
+)
+def test_a_clean_run_is_not_blamed(name, device, mode, golden, tmp_path):
+    graph = GRAPHS[name]
+    settings = {"device": device, "precision_mode": mode}
+    verdict, kinds = judged(golden(name, graph), graph, None, tmp_path, **settings)
+    assert verdict in ("pass", "warn")
+    assert kinds <= {"precision", "unmatched", "info"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("device", PROFILES)
+def test_a_clean_run_of_a_16_bit_network_is_not_blamed(dtype, device, golden, tmp_path):
+    if dtype not in PROFILES[device].vector:
+        pytest.skip("the device has no bfloat16")
+    graph = trace(body, *(TensorSpec(dtype, shape) for shape in SHAPES))
+    data = feeds(graph)
+    tree = golden(dtype, graph, data)
+    verdict, kinds = judged(tree, graph, data, tmp_path, device=device)
+    assert verdict in ("pass", "warn")
+    assert kinds <= {"precision", "unmatched", "info"}
