@@ -98,7 +98,7 @@ def test_an_expression_over_several_lines_keeps_its_whole_range(tmp_path):
 def test_helper_functions_and_comprehensions_are_listed_on_the_way(tmp_path):
     graph, path = net(tmp_path)
     lines = [f.line for f in graph.ops[-1].frames if f.file == path]
-    assert lines == [12, 17, 20, 21, 21]  # a comprehension has a line but no definition
+    assert lines == [12, 17, 20, 21]  # a comprehension shows the line inside it alone
 
 
 def test_layers_are_library_code_in_a_source_checkout_too():

@@ -13,14 +13,14 @@ def test_a_model_is_the_same_for_the_same_seed(name):
     assert one == two
     for a, b, c in zip(one.parameters, two.parameters, other.parameters, strict=True):
         np.testing.assert_array_equal(a.default, b.default)
-        assert not np.array_equal(a.default, c.default)
+        assert not np.array_equal(a.default, c.default) or not a.default.any()
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_lines_of_a_model_are_its_own_not_those_of_the_layers(name):
     for op in load_graph(name).ops:
         assert op.frame.file.endswith("models.py")
-        assert "self." in op.frame.code
+        assert any(word in op.frame.code for word in ("self.", "ops.", "outputs[:, -1]"))
 
 
 def test_lenet_has_the_operators_of_the_real_one():
@@ -114,10 +114,8 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, name, extra, words):
 def test_an_unknown_form_is_refused_with_the_known_ones(text):
     with pytest.raises(GraphError) as error:
         load_graph(text)
-    assert (
-        f"graph must be one of ['alexnet', 'lenet', 'mlp'] or 'file.py:Name', got {text!r}"
-        in str(error.value)
-    )
+    known = f"graph must be one of {sorted(MODELS)} or 'file.py:Name', got {text!r}"
+    assert known in str(error.value)
 
 
 def test_a_missing_file_is_refused():

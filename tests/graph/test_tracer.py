@@ -261,7 +261,9 @@ def test_an_operator_that_cannot_be_built_names_itself_and_its_line():
     ("function", "words"),
     [
         (lambda x: x if x else -x, "a condition must not depend on the values of a tensor"),
-        (lambda x: x[0], "indexing must not depend"),
+        (lambda x: x[x], "an index must not depend"),
+        (lambda x: x[5], "begin of a dropped axis must be in [-3, 3), got 5"),
+        (lambda x: x[0, 0, 0], "must fit (3, 4)"),
         (lambda x: [y for y in x], "iteration must not depend"),  # noqa: C416
         (lambda x: np.asarray(x), "a NumPy call must not depend"),
         (lambda x: x + "1", "operand must be a tensor, an array or a number, got '1'"),

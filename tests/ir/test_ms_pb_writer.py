@@ -163,13 +163,15 @@ def test_a_traced_network_reads_back(name):
         dialect="pb-debugger",
         attrs={},
         ops=tuple(
-            replace(op, input_specs=again.input_specs, device_inputs=(), device_outputs=(), unique_id="")
+            replace(op, input_specs=again.input_specs, device_inputs=(), device_outputs=(), unique_id="",
+                    outputs=(*op.outputs[:1], *again.outputs[1:]))
             for op, again in zip(graph.ops, read.ops, strict=True)
         ),
     )  # fmt: skip
     for op, again in zip(graph.ops, read.ops, strict=True):
         stated = zip(op.input_specs, again.input_specs, strict=False)
         assert all(mine is None or mine == spec for mine, spec in stated)
+        assert [spec.dtype for spec in op.outputs] == [spec.dtype for spec in again.outputs]
 
 
 @pytest.mark.parametrize("name", PAIRS)

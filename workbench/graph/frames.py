@@ -23,6 +23,9 @@ _INSTALLED = f"{Path(__file__).parents[2]}{os.sep}"
 
 _MACHINERY = frozenset(f"workbench.graph.{name}" for name in ("frames", "tensor", "cell", "tracer"))
 
+_COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
+"""Names of code that Python 3.12 no longer calls as a function of its own."""
+
 
 class FrameReader:
     """Reads frames during one trace; source text is read anew for each trace."""
@@ -36,11 +39,14 @@ class FrameReader:
     def capture(self, boundary: CodeType) -> tuple[SourceFrame, ...]:
         """Frames between the function with code ``boundary`` and the caller, outermost first."""
         found: list[SourceFrame] = []
+        inside = False
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code is not boundary:
             code = frame.f_code
             if frame.f_globals.get("__name__") not in _MACHINERY:
-                found.append(self._line(code, frame.f_lasti))
+                if not inside:  # the line inside a comprehension says more than that around it
+                    found.append(self._line(code, frame.f_lasti))
+                inside = code.co_name in _COMPREHENSIONS
                 if not code.co_name.startswith("<"):
                     found.append(self._definition(code))
             frame = frame.f_back

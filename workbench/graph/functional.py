@@ -2,10 +2,147 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from workbench.graph.array_functions import (
+    amax,
+    amin,
+    argmax,
+    broadcast_to,
+    cumsum,
+    equal,
+    flip,
+    gather_elements,
+    gather_nd,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+    one_hot,
+    pad,
+    select,
+    split,
+    squeeze,
+    stack,
+    tile,
+    topk,
+)
+from workbench.graph.math_functions import (
+    ceil,
+    clamp,
+    cos,
+    elu,
+    floor,
+    hardsigmoid,
+    hardswish,
+    leaky_relu,
+    mish,
+    prelu,
+    reciprocal,
+    relu6,
+    round,
+    selu,
+    sign,
+    silu,
+    sin,
+    softplus,
+    softsign,
+)
 from workbench.graph.tensor import Operators, Tensor, binary, record, record_all
 from workbench.graph.windows import PAD_MODES, pair
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "abs",
+    "add",
+    "amax",
+    "amin",
+    "argmax",
+    "avg_pool2d",
+    "batch_norm",
+    "bias_add",
+    "broadcast_to",
+    "cast",
+    "ceil",
+    "clamp",
+    "concat",
+    "conv2d",
+    "conv2d_transpose",
+    "cos",
+    "cumsum",
+    "div",
+    "elu",
+    "equal",
+    "erf",
+    "exp",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "floor",
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "gelu",
+    "greater",
+    "greater_equal",
+    "hardsigmoid",
+    "hardswish",
+    "layer_norm",
+    "leaky_relu",
+    "less",
+    "less_equal",
+    "log",
+    "log_softmax",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "masked_fill",
+    "matmul",
+    "max_pool2d",
+    "maximum",
+    "mean",
+    "minimum",
+    "mish",
+    "mul",
+    "neg",
+    "not_equal",
+    "one_hot",
+    "pad",
+    "pow",
+    "prelu",
+    "reciprocal",
+    "relu",
+    "relu6",
+    "reshape",
+    "round",
+    "rsqrt",
+    "select",
+    "selu",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sin",
+    "softmax",
+    "softplus",
+    "softsign",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "sub",
+    "sum",
+    "tanh",
+    "tile",
+    "topk",
+    "transpose",
+]
 
 _PAD_NUMBERS = {word: number for number, word in PAD_MODES.items()}
 
@@ -145,6 +282,37 @@ def conv2d(
     )
 
 
+def conv2d_transpose(
+    x: Operators, weight: Operators, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0
+) -> Tensor:
+    """Spread (N, O, h, w) by a weight (O, C, kh, kw): what the input of a convolution is given."""
+    (high, wide), (down, right) = tuple(weight.shape[2:]), pair(stride)
+    pads = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+    sizes = (x.shape[2] * down, x.shape[3] * right)
+    if pad_mode != "same":
+        top, bottom, left, right_pad = pads if pad_mode == "pad" else (0, 0, 0, 0)
+        sizes = (
+            (x.shape[2] - 1) * down + high - top - bottom,
+            (x.shape[3] - 1) * right + wide - left - right_pad,
+        )
+    return record(
+        "Conv2DTranspose",
+        x,
+        weight,
+        (x.shape[0], weight.shape[1], *sizes),
+        kernel_size=(high, wide),
+        mode=1,
+        out_channel=weight.shape[0],
+        pad=pads,
+        pad_mode=pad_mode,
+        format="NCHW",
+        groups=1,
+        stride=(1, 1, down, right),
+        group=1,
+        dilation=(1, 1, 1, 1),
+    )
+
+
 def max_pool2d(
     x: Operators, kernel_size: Any, stride: Any = None, pad_mode: str = "valid"
 ) -> Tensor:
@@ -187,7 +355,7 @@ def expand_dims(x: Operators, axis: int) -> Tensor:
     return record("ExpandDims", x, axis)
 
 
-def concat(tensors: list[Operators] | tuple[Operators, ...], axis: int = 0) -> Tensor:
+def concat(tensors: Sequence[Operators], axis: int = 0) -> Tensor:
     """Join tensors along an axis."""
     return record("Concat", tuple(tensors), axis)
 

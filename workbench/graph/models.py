@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.graph import functional as ops
 from workbench.graph.nn import (
+    GELU,
+    LSTM,
+    BatchNorm2d,
     Cell,
     Conv2d,
     Dense,
+    Embedding,
     Flatten,
+    Initial,
+    LayerNorm,
     MaxPool2d,
+    Parameter,
     ReLU,
     SequentialCell,
 )
+from workbench.graph.scripts import trace_script
 from workbench.graph.tracer import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -109,6 +115,153 @@ class MLP(Cell):
         return self.head(x)  # type: ignore[no-any-return]
 
 
+class BatchNorm(BatchNorm2d):
+    """Batch normalization with moments and factors as training leaves them, not 0 and 1."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels)
+        self.gamma = Parameter(Initial((channels,), "uniform", 0.3, center=1.0))
+        self.beta = Parameter(Initial((channels,), "uniform", 0.2))
+        self.moving_mean = Parameter(Initial((channels,), "uniform", 0.3))
+        self.moving_variance = Parameter(Initial((channels,), "uniform", 0.5, center=1.0))
+
+
+class BasicBlock(Cell):
+    """Two convolutions around which the input is led and added again."""
+
+    def __init__(self, channels: int, out_channels: int, stride: int = 1) -> None:
+        self.conv1 = Conv2d(channels, out_channels, 3, stride, "pad", 1)
+        self.bn1 = BatchNorm(out_channels)
+        self.conv2 = Conv2d(out_channels, out_channels, 3, 1, "pad", 1)
+        self.bn2 = BatchNorm(out_channels)
+        self.relu = ReLU()
+        self.down = None
+        if stride != 1 or channels != out_channels:
+            self.down = SequentialCell(
+                Conv2d(channels, out_channels, 1, stride, "valid"), BatchNorm(out_channels)
+            )
+
+    def construct(self, x: Operators) -> Tensor:
+        out = self.conv1(x)
+        out = self.bn1(out)
+        out = self.relu(out)
+        out = self.conv2(out)
+        out = self.bn2(out)
+        if self.down is not None:
+            x = self.down(x)
+        return self.relu(out + x)  # type: ignore[no-any-return]
+
+
+class ResNet(Cell):
+    """A residual network of three blocks on (N, 3, 32, 32)."""
+
+    def __init__(self, classes: int = 10) -> None:
+        self.conv1 = Conv2d(3, 16, 3, 1, "same")
+        self.bn1 = BatchNorm(16)
+        self.relu = ReLU()
+        self.max_pool2d = MaxPool2d(kernel_size=3, stride=2, pad_mode="same")
+        self.layer1 = BasicBlock(16, 16)
+        self.layer2 = BasicBlock(16, 32, stride=2)
+        self.layer3 = BasicBlock(32, 64, stride=2)
+        self.fc = Dense(64, classes)
+
+    def construct(self, x: Operators) -> Tensor:
+        x = self.conv1(x)
+        x = self.bn1(x)
+        x = self.relu(x)
+        x = self.max_pool2d(x)
+        x = self.layer1(x)
+        x = self.layer2(x)
+        x = self.layer3(x)
+        x = ops.mean(x, (2, 3))
+        return self.fc(x)  # type: ignore[no-any-return]
+
+
+class Norm(LayerNorm):
+    """Layer normalization with factors as training leaves them, not 1 and 0."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__((size,), epsilon=1e-5)
+        self.gamma = Parameter(Initial((size,), "uniform", 0.3, center=1.0))
+        self.beta = Parameter(Initial((size,), "uniform", 0.2))
+
+
+class Attention(Cell):
+    """Self-attention of several heads over (N, S, H)."""
+
+    def __init__(self, size: int, heads: int) -> None:
+        self.heads = heads
+        self.scale = 1.0 / sqrt(size // heads)
+        self.query = Dense(size, size)
+        self.key = Dense(size, size)
+        self.value = Dense(size, size)
+        self.output = Dense(size, size)
+
+    def split(self, x: Operators) -> Tensor:
+        """(N, S, H) as (N, heads, S, H / heads)."""
+        batch, length, size = x.shape
+        x = ops.reshape(x, (batch, length, self.heads, size // self.heads))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def construct(self, x: Operators) -> Tensor:
+        query = self.split(self.query(x))
+        key = self.split(self.key(x))
+        value = self.split(self.value(x))
+        scores = ops.matmul(query, key, transpose_b=True)
+        weights = ops.softmax(scores * self.scale)
+        mixed = ops.matmul(weights, value)
+        mixed = ops.transpose(mixed, (0, 2, 1, 3))
+        return self.output(ops.reshape(mixed, x.shape))  # type: ignore[no-any-return]
+
+
+class EncoderLayer(Cell):
+    """Attention and two dense layers, each added to its input and normalized."""
+
+    def __init__(self, size: int, heads: int, inner: int) -> None:
+        self.attention = Attention(size, heads)
+        self.norm1 = Norm(size)
+        self.dense1 = Dense(size, inner)
+        self.gelu = GELU()
+        self.dense2 = Dense(inner, size)
+        self.norm2 = Norm(size)
+
+    def construct(self, x: Operators) -> Tensor:
+        x = self.norm1(x + self.attention(x))
+        inner = self.gelu(self.dense1(x))
+        return self.norm2(x + self.dense2(inner))  # type: ignore[no-any-return]
+
+
+class Transformer(Cell):
+    """A Transformer encoder of two layers on token ids (N, 12) below 100."""
+
+    def __init__(self, classes: int = 10) -> None:
+        self.embedding = Embedding(100, 32)
+        self.position = Parameter(Initial((12, 32), "normal", 0.5))
+        self.layer1 = EncoderLayer(32, 4, 64)
+        self.layer2 = EncoderLayer(32, 4, 64)
+        self.head = Dense(32, classes)
+
+    def construct(self, ids: Operators) -> Tensor:
+        x = self.embedding(ids) + self.position
+        x = self.layer1(x)
+        x = self.layer2(x)
+        x = ops.mean(x, 1)
+        return self.head(x)  # type: ignore[no-any-return]
+
+
+class SequenceClassifier(Cell):
+    """Two layers of LSTM on (N, 8, 20); the last state is classified."""
+
+    def __init__(self, classes: int = 10) -> None:
+        self.lstm = LSTM(20, 32, num_layers=2, batch_first=True)
+        self.fc = Dense(32, classes)
+
+    def construct(self, x: Operators) -> Tensor:
+        outputs, _ = self.lstm(x)
+        last = outputs[:, -1]
+        return self.fc(last)  # type: ignore[no-any-return]
+
+
 def _image(seed: int, *shape: int) -> NDArray[Any]:
     return np.random.default_rng(seed).random(shape, dtype=np.float32)
 
@@ -128,10 +281,29 @@ def mlp(seed: int = 0) -> tuple[Cell, tuple[NDArray[Any], ...]]:
     return MLP(), (_image(seed, 4, 64) - np.float32(0.5),)
 
 
+def resnet(seed: int = 0) -> tuple[Cell, tuple[NDArray[Any], ...]]:
+    """Small residual network and a batch of two images."""
+    return ResNet(), (_image(seed, 2, 3, 32, 32),)
+
+
+def transformer(seed: int = 0) -> tuple[Cell, tuple[NDArray[Any], ...]]:
+    """Small Transformer encoder and two sequences of token ids."""
+    ids = np.random.default_rng(seed).integers(0, 100, (2, 12), dtype=np.int32)
+    return Transformer(), (ids,)
+
+
+def lstm(seed: int = 0) -> tuple[Cell, tuple[NDArray[Any], ...]]:
+    """Small classifier of sequences and a batch of two."""
+    return SequenceClassifier(), (_image(seed, 2, 8, 20) - np.float32(0.5),)
+
+
 MODELS: dict[str, Callable[[int], tuple[Cell, tuple[NDArray[Any], ...]]]] = {
     "lenet": lenet,
     "alexnet": alexnet,
     "mlp": mlp,
+    "resnet": resnet,
+    "transformer": transformer,
+    "lstm": lstm,
 }
 """Network and example inputs by name; both are the same for the same seed."""
 
@@ -150,58 +322,4 @@ def load_graph(text: str, seed: int = 0) -> Graph:
         known = f"one of {sorted(MODELS)} or 'file.py:Name'"
         message = f"graph must be {known}, got {text!r}"
         raise GraphError(message)
-    return _load_file(Path(path), name, seed)
-
-
-def _load_file(path: Path, name: str, seed: int) -> Graph:
-    if not path.is_file():
-        message = f"graph file must exist, got {str(path)!r}"
-        raise GraphError(message)
-    module = _execute(path)
-    network = getattr(module, name, None)
-    if network is None:
-        known = sorted(key for key, value in vars(module).items() if _is_network(value, module))
-        message = f"network in {path} must be one of {known}, got {name!r}"
-        raise GraphError(message)
-    if isinstance(network, type):
-        network = network()
-    return trace(network, *_inputs(module, path, seed), name=name, seed=seed)
-
-
-def _execute(path: Path) -> ModuleType:
-    """Run the user's file as a module; its folder is on the path meanwhile, as if run by Python.
-
-    The code keeps the name as the user typed it, so that source lines show ``net.py``.
-    """
-    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-    if spec is None:
-        message = f"graph file must be a Python file, got {str(path)!r}"
-        raise GraphError(message)
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
-    except Exception as error:
-        message = f"graph file {path} must run without error, got {type(error).__name__}: {error}"
-        raise GraphError(message) from error
-    finally:
-        sys.path.remove(str(path.resolve().parent))
-    return module
-
-
-def _is_network(value: Any, module: ModuleType) -> bool:
-    if isinstance(value, Cell):
-        return True
-    own = getattr(value, "__module__", None) == module.__name__
-    return own and callable(value) and getattr(value, "__name__", "") != "inputs"
-
-
-def _inputs(module: ModuleType, path: Path, seed: int) -> tuple[Any, ...]:
-    value = getattr(module, "INPUTS", None)
-    make = getattr(module, "inputs", None)
-    if value is None and make is not None:
-        value = make(seed) if make.__code__.co_argcount else make()
-    if value is None:
-        message = f"{path} must define INPUTS or inputs(), got neither; e.g. INPUTS = (x,)"
-        raise GraphError(message)
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
+    return trace_script(path, name, seed)

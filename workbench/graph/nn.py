@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph import functional
+from workbench.graph.activations import ELU, HSigmoid, HSwish, LeakyReLU, Mish, ReLU6, SiLU
 from workbench.graph.cell import Cell
+from workbench.graph.recurrent import LSTM
 from workbench.graph.tensor import Initial, Parameter
 from workbench.graph.windows import pair
 
@@ -17,21 +19,32 @@ if TYPE_CHECKING:
     from workbench.graph.tensor import Operators, Tensor
 
 __all__ = [
+    "ELU",
     "GELU",
+    "LSTM",
     "AvgPool2d",
     "BatchNorm2d",
     "Cell",
     "CellList",
     "Conv2d",
+    "Conv2dTranspose",
     "Dense",
+    "Dropout",
     "Embedding",
     "Flatten",
+    "HSigmoid",
+    "HSwish",
+    "Identity",
     "Initial",
     "LayerNorm",
+    "LeakyReLU",
     "MaxPool2d",
+    "Mish",
     "Parameter",
     "ReLU",
+    "ReLU6",
     "SequentialCell",
+    "SiLU",
     "Sigmoid",
     "Softmax",
     "Tanh",
@@ -82,6 +95,20 @@ class Softmax(Cell):
         return functional.softmax(x, self.axis)
 
 
+class Identity(Cell):
+    """Hands its input on."""
+
+    def construct(self, x: Operators) -> Operators:
+        return x
+
+
+class Dropout(Identity):
+    """Hands its input on, as dropout does in inference; ``p`` is the share it would drop."""
+
+    def __init__(self, keep_prob: float = 0.5, p: float | None = None) -> None:
+        self.p = 1.0 - keep_prob if p is None else p
+
+
 class Flatten(Cell):
     """Joins every axis but the first."""
 
@@ -95,6 +122,13 @@ ACTIVATIONS: dict[str, type[Cell]] = {
     "tanh": Tanh,
     "gelu": GELU,
     "softmax": Softmax,
+    "relu6": ReLU6,
+    "leakyrelu": LeakyReLU,
+    "elu": ELU,
+    "silu": SiLU,
+    "mish": Mish,
+    "hswish": HSwish,
+    "hsigmoid": HSigmoid,
 }
 """Activations that `Dense` knows by name."""
 
@@ -131,6 +165,33 @@ class Conv2d(Cell):
 
     def construct(self, x: Operators) -> Tensor:
         output = functional.conv2d(x, self.weight, *self.settings)
+        if self.bias is not None:
+            output = functional.bias_add(output, self.bias)
+        return output
+
+
+class Conv2dTranspose(Cell):
+    """Transposed convolution over (N, C, H, W): the output is ``stride`` times as large."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        has_bias: bool = False,
+    ) -> None:
+        size = pair(kernel_size)
+        fan_in = in_channels * prod(size)
+        self.settings = (stride, pad_mode, padding)
+        shape = (in_channels, out_channels, *size)
+        self.weight = Parameter(Initial(shape, "normal", sqrt(2.0 / fan_in)))
+        self.bias = _bias(out_channels, fan_in) if has_bias else None
+
+    def construct(self, x: Operators) -> Tensor:
+        output = functional.conv2d_transpose(x, self.weight, *self.settings)
         if self.bias is not None:
             output = functional.bias_add(output, self.bias)
         return output

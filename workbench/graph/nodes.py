@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorSpec
 
 
-_LAYERS = ("/workbench/graph/nn.py", "/workbench/graph/functional.py")
+_LAYERS = tuple(
+    f"/workbench/graph/{name}.py"
+    for name in (
+        "nn",
+        "activations",
+        "recurrent",
+        "functional",
+        "array_functions",
+        "math_functions",
+    )
+)
 _NETWORKS = "/workbench/graph/models.py"
 
 

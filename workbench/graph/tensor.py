@@ -195,11 +195,36 @@ class Operators:
     def __iter__(self) -> NoReturn:
         _cannot("iteration", "loop over a Python list of cells or over range(n)")
 
-    def __getitem__(self, index: Any) -> NoReturn:
-        _cannot("indexing", "use reshape, transpose or gather")
+    def __getitem__(self, index: Any) -> Tensor:
+        return record("StridedSlice", self, *_bounds(self.shape, index))
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         _cannot("a NumPy call", "use the functions of workbench.nn.functional")
+
+
+def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
+    """Arguments of `StridedSlice` for Python's index: begin, end, strides and the five masks."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    named = sum(isinstance(item, int | slice) for item in items)
+    bounds: list[tuple[int, int, int]] = []
+    new, dropped = 0, 0
+    for item in items:
+        axis = len(bounds) - new.bit_count()
+        size = shape[axis] if axis < len(shape) else 0
+        if isinstance(item, slice):
+            bounds.append(item.indices(size))
+        elif item is None:
+            new |= 1 << len(bounds)
+            bounds.append((0, 1, 1))
+        elif isinstance(item, int) and not isinstance(item, bool):
+            dropped |= 1 << len(bounds)
+            bounds.append((item, item + 1, 1))
+        elif item is Ellipsis:
+            bounds += [(0, shape[axis + k], 1) for k in range(len(shape) - named)]
+        else:
+            _cannot("an index", "index with integers and slices, or use gather and masked_fill")
+    begin, end, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
+    return [begin, end, strides, 0, 0, 0, new, dropped]
 
 
 def _axes(axis: Any) -> tuple[int, ...]:
@@ -218,13 +243,14 @@ class Tensor(Operators):
 class Initial:
     """How a weight starts: ``zeros``, ``ones``, ``normal`` or ``uniform`` times ``scale``.
 
-    The numbers depend on the weight's name and the seed alone.
+    ``center`` is added. The numbers depend on the weight's name and the seed alone.
     """
 
     shape: tuple[int, ...]
     kind: str = "normal"
     scale: float = 1.0
     dtype: str = "float32"
+    center: float = 0.0
 
     def array(self, name: str, seed: int) -> NDArray[Any]:
         """Values of the weight called ``name``."""
@@ -235,7 +261,7 @@ class Initial:
             values = rng.standard_normal(self.shape) * self.scale
         else:
             values = np.full(self.shape, float(self.kind == "ones"))
-        return values.astype(self.dtype)
+        return (values + self.center).astype(self.dtype)
 
 
 class Parameter(Operators):

@@ -163,10 +163,15 @@ class Trace:
     def _array(self, array: np.ndarray[Any, Any]) -> tuple[Operand, TensorSpec]:
         spec = TensorSpec(array.dtype.name, array.shape)
         if array.size < _LARGEST_CONSTANT:
-            value = array.item() if array.ndim == 0 else tuple(array.ravel().tolist())
+            numbers = [_shortest(number) for number in array.ravel()]
+            value = tuple(numbers) if array.ndim else numbers[0]
             return Const(value, spec.dtype, spec.shape), spec
-        name = f"constant{len(self.parameters)}"
-        return self._add_parameter(nodes.Parameter(name, spec, True, name, array)), spec
+        if id(array) not in self._params:
+            self._alive.append(array)
+            name = f"constant{len(self.parameters)}"
+            parameter = nodes.Parameter(name, spec, True, name, array)
+            self._params[id(array)] = self._add_parameter(parameter)
+        return self._params[id(array)], spec
 
 
 def _common_dtype(item: Any, others: Sequence[Any]) -> str | None:
@@ -174,6 +179,11 @@ def _common_dtype(item: Any, others: Sequence[Any]) -> str | None:
     if isinstance(item, np.ndarray | np.generic):
         return None
     return next((one.dtype for one in others if isinstance(one, Operators)), None)
+
+
+def _shortest(number: Any) -> Any:
+    """Python's number of the fewest digits that NumPy's is the nearest to: what a file shows."""
+    return number.item() if number.dtype.kind in "biu" else float(str(number))
 
 
 def _constant(value: Any) -> Const:
@@ -185,7 +195,7 @@ def _constant(value: Any) -> Const:
     if isinstance(value, int | np.integer):
         return Const(int(value), "int64", ())
     if isinstance(value, float | np.floating):
-        return Const(float(value), "float32", ())
+        return Const(_shortest(np.float32(value)), "float32", ())
     if isinstance(value, tuple | list) and all(
         isinstance(item, int | np.integer) for item in value
     ):
@@ -267,8 +277,10 @@ def _outputs(value: Any, label: str) -> Iterator[Operand]:
 
 
 def _finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
-    """Drop weights that nothing reads and number the rest anew."""
-    used = (operand for op in tracing.ops for operand in op.flat_inputs())
+    """Drop operators that no output needs and weights that nothing reads; number the rest anew."""
+    alive = _needed(tracing.ops, outputs)
+    ops = [op for number, op in enumerate(tracing.ops) if number in alive]
+    used = (operand for op in ops for operand in op.flat_inputs())
     read = {operand for operand in (*used, *outputs) if isinstance(operand, Param)}
     kept = [
         index
@@ -276,21 +288,38 @@ def _finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
         if not parameter.is_weight or Param(index) in read
     ]
     kept.sort(key=lambda index: not tracing.parameters[index].is_weight)  # feeds last, as the IR
-    new = {old: Param(index) for index, old in enumerate(kept)}
+    params = {old: new for new, old in enumerate(kept)}
+    numbers = {old: new for new, old in enumerate(sorted(alive))}
     return Graph(
         name=label,
         parameters=tuple(tracing.parameters[index] for index in kept),
         ops=tuple(
-            replace(op, inputs=tuple(_renumber(operand, new) for operand in op.inputs))
-            for op in tracing.ops
+            replace(op, inputs=tuple(_renumber(o, params, numbers) for o in op.inputs))
+            for op in ops
         ),
-        outputs=tuple(_renumber(operand, new) for operand in outputs),
+        outputs=tuple(_renumber(operand, params, numbers) for operand in outputs),
     )
 
 
-def _renumber(operand: Operand, new: dict[int, Param]) -> Operand:
+def _needed(ops: Sequence[Op], outputs: tuple[Operand, ...]) -> set[int]:
+    """Numbers of the operators that outputs depend on."""
+    alive: set[int] = set()
+    waiting = [operand.op for operand in outputs if isinstance(operand, Value)]
+    while waiting:
+        number = waiting.pop()
+        if number not in alive:
+            alive.add(number)
+            inputs = ops[number].flat_inputs()
+            waiting += [operand.op for operand in inputs if isinstance(operand, Value)]
+    return alive
+
+
+def _renumber(operand: Operand, params: dict[int, int], numbers: dict[int, int]) -> Operand:
     if isinstance(operand, Param):
-        return new[operand.index]
+        return Param(params[operand.index])
+    if isinstance(operand, Value):
+        return replace(operand, op=numbers[operand.op])
     if isinstance(operand, Bundle):
-        return replace(operand, items=tuple(_renumber(item, new) for item in operand.items))
+        items = tuple(_renumber(item, params, numbers) for item in operand.items)
+        return replace(operand, items=items)
     return operand

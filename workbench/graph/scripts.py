@@ -1,0 +1,76 @@
+"""Networks in files of the user."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import GraphError
+from workbench.graph.cell import Cell
+from workbench.graph.tracer import trace
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from workbench.graph.nodes import Graph
+
+
+def trace_script(file: str, name: str, seed: int = 0) -> Graph:
+    """Return the graph of the Cell class, Cell or function ``name`` of a file.
+
+    The file says what goes in: ``INPUTS``, ``inputs()`` or ``inputs(seed)``.
+    """
+    path = Path(file)
+    if not path.is_file():
+        message = f"graph file must exist, got {str(path)!r}"
+        raise GraphError(message)
+    module = _execute(path)
+    network = getattr(module, name, None)
+    if network is None:
+        known = sorted(key for key, value in vars(module).items() if _is_network(value, module))
+        message = f"network in {path} must be one of {known}, got {name!r}"
+        raise GraphError(message)
+    if isinstance(network, type):
+        network = network()
+    return trace(network, *_inputs(module, path, seed), name=name, seed=seed)
+
+
+def _execute(path: Path) -> ModuleType:
+    """Run the user's file as a module; its folder is on the path meanwhile, as if run by Python.
+
+    The code keeps the name as the user typed it, so that source lines show ``net.py``.
+    """
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    if spec is None:
+        message = f"graph file must be a Python file, got {str(path)!r}"
+        raise GraphError(message)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
+    except Exception as error:
+        message = f"graph file {path} must run without error, got {type(error).__name__}: {error}"
+        raise GraphError(message) from error
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+    return module
+
+
+def _is_network(value: Any, module: ModuleType) -> bool:
+    if isinstance(value, Cell):
+        return True
+    own = getattr(value, "__module__", None) == module.__name__
+    return own and callable(value) and getattr(value, "__name__", "") != "inputs"
+
+
+def _inputs(module: ModuleType, path: Path, seed: int) -> tuple[Any, ...]:
+    value = getattr(module, "INPUTS", None)
+    make = getattr(module, "inputs", None)
+    if value is None and make is not None:
+        value = make(seed) if make.__code__.co_argcount else make()
+    if value is None:
+        message = f"{path} must define INPUTS or inputs(), got neither; e.g. INPUTS = (x,)"
+        raise GraphError(message)
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
