@@ -1,11 +1,14 @@
 """The layers: which operators they become, in MindSpore's order."""
 
+import math
+
 import numpy as np
 import pytest
 
 from workbench.core.errors import GraphError
 from workbench.graph import nn
 from workbench.graph.tracer import trace
+from workbench.run.reference import run_reference
 
 IMAGE = np.zeros((2, 3, 8, 8), np.float32)
 FLAT = np.zeros((2, 6), np.float32)
@@ -38,6 +41,22 @@ LAYERS = [
         ["Reshape", "Gather", "Reshape"],
         (2, 5, 4),
     ),
+    (nn.ReLU6(), FLAT, ["ReLU6"], (2, 6)),
+    (nn.LeakyReLU(0.1), FLAT, ["Mul", "Maximum"], (2, 6)),
+    (nn.ELU(), FLAT, ["Elu"], (2, 6)),
+    (nn.SiLU(), FLAT, ["SiLU"], (2, 6)),
+    (nn.Mish(), FLAT, ["Mish"], (2, 6)),
+    (nn.HSwish(), FLAT, ["HSwish"], (2, 6)),
+    (nn.HSigmoid(), FLAT, ["HSigmoid"], (2, 6)),
+    (nn.SequentialCell(nn.Dropout(p=0.3), nn.Identity(), nn.Tanh()), FLAT, ["Tanh"], (2, 6)),
+    (nn.Conv2dTranspose(3, 4, 3, 2), IMAGE, ["Conv2DTranspose"], (2, 4, 16, 16)),
+    (
+        nn.Conv2dTranspose(3, 4, (3, 2), 2, "pad", (1, 1, 0, 1), has_bias=True),
+        IMAGE,
+        ["Conv2DTranspose", "BiasAdd"],
+        (2, 4, 15, 15),
+    ),
+    (nn.Conv2dTranspose(3, 4, 3, 2, "valid"), IMAGE, ["Conv2DTranspose"], (2, 4, 17, 17)),
     (nn.SequentialCell([nn.ReLU(), nn.Tanh()]), FLAT, ["ReLU", "Tanh"], (2, 6)),
     (nn.SequentialCell(nn.ReLU(), nn.Tanh()), FLAT, ["ReLU", "Tanh"], (2, 6)),
 ]
@@ -85,3 +104,76 @@ def test_parameters_are_listed_with_the_names_of_the_graph():
 def test_an_unknown_activation_is_refused_with_the_known_ones():
     with pytest.raises(GraphError, match=r"activation must be one of .*'relu'.*, got 'swish'"):
         nn.Dense(2, 2, activation="swish")
+
+
+STEPS = np.random.default_rng(3).uniform(-1, 1, (5, 2, 3)).astype(np.float32)
+
+
+def by_hand(steps, weights, size):
+    """One layer of an LSTM on the steps of one sequence: gates i, f, g, o, one number at a time."""
+    w_ih, w_hh, b_ih, b_hh = (np.asarray(weight, float) for weight in weights)
+    h, c, outputs = [0.0] * size, [0.0] * size, []
+    for step in steps:
+        gates = [
+            sum(float(v) * w_ih[k, n] for n, v in enumerate(step))
+            + sum(v * w_hh[k, n] for n, v in enumerate(h))
+            + b_ih[k]
+            + b_hh[k]
+            for k in range(4 * size)
+        ]
+        for k in range(size):
+            i, f, o = (1 / (1 + math.exp(-gates[place * size + k])) for place in (0, 1, 3))
+            c[k] = f * c[k] + i * math.tanh(gates[2 * size + k])
+            h[k] = o * math.tanh(c[k])
+        outputs.append(list(h))
+    return outputs, c
+
+
+def run(layer, *inputs):
+    graph = trace(layer, *inputs)
+    values = {}
+    for record in run_reference(graph):
+        if record.key.io == "output":
+            values[record.key.op_name, record.key.slot] = record.source.array()
+    return graph, [values[graph.ops[o.op].name, o.slot] for o in graph.outputs]
+
+
+def test_an_lstm_gives_what_its_equations_say():
+    graph, (y, h, c) = run(nn.LSTM(3, 4), STEPS)
+    weights = [p.default for p in graph.parameters if p.is_weight][:4]
+    assert [p.name for p in graph.parameters[:4]] == [
+        "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
+    ]  # fmt: skip
+    for n in range(2):
+        outputs, last = by_hand(STEPS[:, n], weights, 4)
+        np.testing.assert_allclose(y[:, n], outputs, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(h[0, n], outputs[-1], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(c[0, n], last, rtol=1e-5, atol=1e-6)
+
+
+def test_the_second_direction_of_an_lstm_reads_the_sequence_from_its_end():
+    graph, (y, h, _) = run(nn.LSTM(3, 4, bidirectional=True, batch_first=True), STEPS)
+    assert y.shape == (5, 2, 8)
+    assert h.shape == (2, 5, 4)
+    back = [p.default for p in graph.parameters if p.name.endswith("_reverse")]
+    for n in range(5):
+        outputs, _ = by_hand(STEPS[n, ::-1], back, 4)
+        np.testing.assert_allclose(y[n, :, 4:], outputs[::-1], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(h[1, n], outputs[-1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_of_an_lstm_reads_the_outputs_of_the_one_below_and_its_own_state():
+    start = np.zeros((2, 2, 4), np.float32)
+    layer = nn.LSTM(3, 4, num_layers=2, has_bias=False)
+    graph, (y, h, _) = run(lambda x, h, c: layer(x, (h, c)), STEPS, start, start)
+    weights = [p.default for p in graph.parameters if "weight" in p.name]
+    for n in range(2):
+        below, _ = by_hand(STEPS[:, n], [*weights[:2], np.zeros(16), np.zeros(16)], 4)
+        above, _ = by_hand(below, [*weights[2:], np.zeros(16), np.zeros(16)], 4)
+        np.testing.assert_allclose(y[:, n], above, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(h[:, n], [below[-1], above[-1]], rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_of_an_lstm_is_refused():
+    with pytest.raises(GraphError, match=r"dropout of an LSTM must be 0 \(inference\), got 0.5"):
+        nn.LSTM(3, 4, dropout=0.5)

@@ -212,7 +212,12 @@ def inspect(
 
 @app.command()
 def simulate(
-    graph: Annotated[str, typer.Option(help="A model (lenet, alexnet, mlp) or file.py:Name.")],
+    graph: Annotated[
+        str,
+        typer.Option(
+            help="A model (lenet, alexnet, mlp, resnet, transformer, lstm) or file.py:Name."
+        ),
+    ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder for the tree.")],
     surface: Annotated[str, typer.Option(help="Any; mindspore-cpu or -o0o1 if left out.")] = "",

@@ -98,16 +98,15 @@ class LSTM(Cell):
                         parameter = Parameter(Initial(shape, "uniform", scale))
                         setattr(self, f"{name}_l{layer}{direction}", parameter)
 
-    def construct(self, x: Operators, hx: Pair | None = None) -> Any:
+    def construct(self, x: Operators, hx: Any = None) -> Any:
         if self.batch_first:
             x = functional.transpose(x, (1, 0, 2))
         ends: list[Pair] = []
-        zeros = np.zeros((1, x.shape[1], self.hidden_size), x.dtype)
+        if hx is None:
+            zeros = np.zeros((1, x.shape[1], self.hidden_size), x.dtype)
+            hx = (zeros, zeros)
         for layer in range(self.num_layers):
-            found = [
-                self._one(x, hx or (zeros, zeros), layer, place)
-                for place in range(len(self.directions))
-            ]
+            found = [self._one(x, hx, layer, place) for place in range(len(self.directions))]
             x = found[0][0] if len(found) == 1 else functional.concat([y for y, _ in found], 2)
             ends += [end for _, end in found]
         if self.batch_first:

@@ -212,7 +212,8 @@ def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
         axis = len(bounds) - new.bit_count()
         size = shape[axis] if axis < len(shape) else 0
         if isinstance(item, slice):
-            bounds.append(item.indices(size))
+            begin, end, stride = item.indices(size)
+            bounds.append((begin, end if end >= 0 else -size - 1, stride))
         elif item is None:
             new |= 1 << len(bounds)
             bounds.append((0, 1, 1))
@@ -223,8 +224,8 @@ def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
             bounds += [(0, shape[axis + k], 1) for k in range(len(shape) - named)]
         else:
             _cannot("an index", "index with integers and slices, or use gather and masked_fill")
-    begin, end, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
-    return [begin, end, strides, 0, 0, 0, new, dropped]
+    begins, ends, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
+    return [begins, ends, strides, 0, 0, 0, new, dropped]
 
 
 def _axes(axis: Any) -> tuple[int, ...]:
