@@ -106,8 +106,11 @@ def _versions(text: str) -> tuple[int, int]:
 
 
 def _sample(text: str) -> str:
-    """Lines from the beginning, and from where the first subgraph begins."""
+    """Lines from the beginning, and from around where the first subgraph begins."""
     body = max(text.find("\nsubgraph @"), 0)
     header = text[:_MOST].split("\n", _HEADER_LINES)[:_HEADER_LINES]
+    header += text[max(body - _MOST, 0) : body].split("\n")[
+        -_HEADER_LINES:
+    ]  # behind the parameters
     lines = text[body : body + _MOST].split("\n", _BODY_LINES)[:_BODY_LINES]
     return "\n".join((*header, *lines))
