@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 
-from workbench.core.arrangement import device_shape
+from workbench.core.arrangement import arrange, device_shape
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.relayout import host_chunks, to_device, to_host
@@ -47,10 +47,16 @@ def test_known_elements_lie_where_the_vendor_puts_them(device, shape, index, pla
 
 
 @pytest.mark.parametrize(
-    ("cin", "cout", "groups", "shape"),
-    [(4, 32, 4, (6, 2, 16, 16)), (1, 32, 32, (12, 1, 16, 16)), (8, 24, 3, (12, 1, 16, 16))],
+    ("cin", "cout", "groups", "together", "shape"),
+    [
+        (4, 32, 4, 4, (6, 2, 16, 16)),
+        (1, 32, 32, 16, (12, 1, 16, 16)),
+        (8, 24, 3, 2, (12, 1, 16, 16)),
+    ],
 )
-def test_known_groups_fill_the_known_blocks(cin, cout, groups, shape):
+def test_known_groups_fill_the_known_blocks(cin, cout, groups, together, shape):
+    plan = arrange((cout, cin, 2, 3), "NCHW", "FRACTAL_Z", "float16", groups=groups)
+    assert plan.side_by_side == together
     found = device_shape((cout, cin, 2, 3), "NCHW", "FRACTAL_Z", "float16", groups=groups)
     assert found == shape
     assert device_shape((cout, cin, 2, 3), "NCHW", f"FRACTAL_Z:{groups}", "float16") == shape
