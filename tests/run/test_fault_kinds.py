@@ -300,6 +300,7 @@ def test_lanes_are_exchanged_within_their_block_of_c0():
         (Fault("fast-approximation", CONV), "operator of a fast-approximation fault must be one of"),
         (Fault("wrong-weight-element", "ReLU"), "fault must read a weight, got"),
         (Fault("missing-cast", CONV, value="float13"), "value of a missing-cast fault must be one of"),
+        (parse_fault(f"missing-cast:{CONV}:format=float16"), "fault must be one of"),
         (Fault("transposed-weight", CONV, value=(0, 7)), "fault must be two axes of (16, 6, 5, 5)"),
         (Fault("transposed-weight", CONV, value=2), "fault must be two axes of (16, 6, 5, 5), got 2"),
         (Fault("bit-flip", CONV, value=32), "fault must be a bit of float32, 0 to 31, got 32"),
@@ -314,6 +315,12 @@ def test_faults_that_cannot_be_are_refused(fault, words):
     with pytest.raises(GraphError) as error:
         list(run_npu(LENET, faults=[fault]))
     assert words in str(error.value)
+
+
+def test_an_implementation_must_be_named():
+    for value in ("fast", {"mode": "fast"}):
+        with pytest.raises(GraphError, match="value of a fast-approximation fault must be one of"):
+            run_npu(GELU, faults=[Fault("fast-approximation", "GeLU", value=value)])
 
 
 @pytest.mark.parametrize("kind", ["nan-output", "missing-cast"])

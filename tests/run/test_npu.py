@@ -165,6 +165,17 @@ def test_a_brain_float_graph_needs_a_device_that_has_it():
         list(run_npu(graph, feeds, profile="910a"))
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_a_float8_graph_needs_the_950(dtype):
+    graph = trace(lambda a: F.matmul(a, a), TensorSpec(dtype, (2, 2)))
+    feeds = {graph.parameters[0].name: np.float32([[1, 2], [3, 4.4]])}  # 4.4 is stored as 4.5 or 4
+    got = outputs(run_npu(graph, feeds, profile="950"))["Default/MatMul-op0"].astype(float)
+    want = [[7, 11], [16, 26]] if dtype == "float8_e4m3fn" else [[7, 10], [16, 24]]
+    assert got.tolist() == want
+    with pytest.raises(GraphError, match=f"must be known to Atlas A2 .910B., got '{dtype}'"):
+        list(run_npu(graph, feeds, profile="a2"))
+
+
 def test_8_bit_integers_go_through_the_cube_unit_and_saturate_where_they_are_stored():
     spec = TensorSpec("int8", (2, 300))
     graph = trace(lambda a: F.matmul(a, a, transpose_b=True).astype(np.int8), spec)

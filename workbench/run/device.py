@@ -18,6 +18,7 @@ from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.cube import CUBE, INTEGERS
 from workbench.run.faults import apply_faults
 from workbench.run.kernels import KERNELS
+from workbench.run.rounding import ROUND
 from workbench.run.status import Status
 
 if TYPE_CHECKING:
@@ -97,9 +98,9 @@ class Device:
         return site.implementation or self._model.implementation(site.op, site.formats)
 
     def _check(self, op: Op, tensor: Array) -> None:
-        if tensor.dtype.name == "bfloat16" and "bfloat16" not in self._model.profile.vector:
-            title = self._model.profile.title
-            message = f"dtypes of {op.name} must be known to {title}, got 'bfloat16'"
+        name, profile = tensor.dtype.name, self._model.profile
+        if name in ROUND and name not in profile.formats and name != "float32":
+            message = f"dtypes of {op.name} must be known to {profile.title}, got {name!r}"
             raise GraphError(message)
 
     def _load(self, array: Array, site: Site, status: Status, *, settled: bool) -> Array:

@@ -3,7 +3,7 @@
 Facts: the platform files of CANN 8 (cube types, ``support_bf16``, ``support_inf_nan``), the documents
 of ``aclrtSetDeviceSatMode``, ``SetHF32`` and ``asc_get_status``, and the fusion engine's default of
 ``precision_mode``. How many elements a row of the cube unit has (C0) is the same on all of them:
-`workbench.core.formats.c0_of`.
+`workbench.core.formats.c0_of`. Which bits an overflow sets is in `workbench.core.events`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ RecordLayout = Literal["classic", "magic", ""]
 HF32, HF32_AWAY = "hf32", "hf32_ties_away"
 """Float32 with 11 stored mantissa bits, ties rounded to even or away from zero."""
 
-StatusWord = Literal["status", "word"]
-"""Which bits a device reports, by the name that `workbench.core.events.DeviceEvent` gives them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -44,7 +41,6 @@ class Profile:
     vector: tuple[str, ...]
     overflow: Overflow
     record: RecordLayout
-    status: StatusWord
     training: str
     inference: str = "force_fp16"
     flushes: frozenset[str] = frozenset()
@@ -65,7 +61,6 @@ _910A = Profile(
     ("float16", "float32"),
     overflow="saturate",
     record="classic",
-    status="status",
     training="allow_fp32_to_fp16",
 )
 _A2 = Profile(
@@ -74,7 +69,6 @@ _A2 = Profile(
     ("float16", "bfloat16", "float32"),
     overflow="either",
     record="magic",
-    status="word",
     training="must_keep_origin_dtype",
 )
 

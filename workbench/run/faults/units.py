@@ -32,7 +32,7 @@ def missing_cast(fault: Fault, site: Site) -> Site:
     dtype = site.op.outputs[0].dtype if site.op.outputs else ""
     present = site.formats.output or site.formats.inputs or dtype
     wanted = fault.value or _COARSER.get(present, "float16")
-    if wanted not in ROUND:
+    if not isinstance(wanted, str) or wanted not in ROUND:
         message = f"value of a {fault.kind} fault must be one of {[*ROUND]}, got {wanted!r}"
         raise GraphError(message)
     return replace(site, formats=Formats(wanted, wanted))
@@ -41,7 +41,7 @@ def missing_cast(fault: Fault, site: Site) -> Site:
 def fast_approximation(fault: Fault, site: Site) -> Site:
     """Compute with the roughest approximation, whatever the run asks for."""
     wanted = fault.value or "super_performance"
-    if wanted not in APPROXIMATIONS:
+    if not isinstance(wanted, str) or wanted not in APPROXIMATIONS:
         known = [*APPROXIMATIONS]
         raise GraphError(f"value of a {fault.kind} fault must be one of {known}, got {wanted!r}")
     return replace(site, implementation=wanted)
