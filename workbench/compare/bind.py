@@ -15,6 +15,7 @@ from workbench.compare.oddities import find_oddities
 from workbench.core.errors import FormatError
 from workbench.dump.names import sanitize, short_name
 from workbench.dump.payload import fingerprint
+from workbench.dump.slices import manual_slice
 from workbench.dump.tree import Note, Skipped
 from workbench.graph.nodes import Value
 
@@ -39,7 +40,11 @@ def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
     """The IR's own ids (2.3 to 2.6, and every graph that was not renumbered)."""
     for graph in graphs:
         for number, op in enumerate(graph.ops):
-            yield (graph.graph_id, op.op_type, sanitize(op.name)), number
+            name = sanitize(op.name)
+            yield (graph.graph_id, op.op_type, name), number
+            slice_of = manual_slice(name)
+            if slice_of is not None and slice_of[1] == 0:  # stands for the operator put together
+                yield (graph.graph_id, op.op_type, slice_of[0]), number
 
 
 def _ranked_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:

@@ -109,6 +109,12 @@ class BlockSource(FileSource):
         return blocks[self.slot]
 
 
+def block_source(path: str, block: Block) -> BlockSource:
+    """Return the source of a container's tensor."""
+    held = _held(block.data_type, block.format)
+    return BlockSource(path, cast("Io", block.part), block.slot, *held)
+
+
 def held_container(path: str) -> Container:
     """Header of a container; that of one and the same file is kept for a while."""
     try:

@@ -72,6 +72,11 @@ class Elements:
             for first in range(0, self.count, step):
                 yield self._read(file, first, min(step, self.count - first))
 
+    def part(self, first: int, count: int) -> Array:
+        """``count`` elements from one on."""
+        with open_dump(self.path) as file:
+            return self._read(file, first, count)
+
     def boxes(self, shape: Sequence[int], cuts: Iterator[Box]) -> Iterator[tuple[Box, Array]]:
         """Each box with its elements, of an array that has ``shape``."""
         with open_dump(self.path) as file:

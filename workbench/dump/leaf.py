@@ -16,6 +16,7 @@ from workbench.core.files import file_content
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.block_index import BlockSource, held_tensors
+from workbench.dump.container import read_container
 from workbench.dump.container_source import open_dump
 from workbench.dump.device_npy import DeviceNpySource
 from workbench.dump.exception import read_exception, read_failed_core
@@ -27,6 +28,7 @@ from workbench.dump.npy import NpySource
 from workbench.dump.overflow import read_overflow
 from workbench.dump.overflow_json import parse_json
 from workbench.dump.raw_tensor import RawSource, parse_raw_name
+from workbench.dump.slices import read_part, slice_records, turns
 from workbench.dump.statistic import read_statistics
 from workbench.dump.tree import Failure, Note, Overflow, Skipped
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io, Source
     from workbench.dump.block_index import Side
     from workbench.dump.overflow import OverflowRecord
+    from workbench.dump.slices import Part
     from workbench.dump.statistic import StatisticTable
     from workbench.dump.survey import Leaf
 
@@ -78,6 +81,7 @@ def read_leaf(leaf: Leaf, found: Found) -> list[TensorRecord]:
             reader.file(name)
     if TABLE in leaf.names:
         reader.table(TABLE, read_statistics)
+    reader.join()
     reader.link()
     found.records += reader.records
     return reader.records
@@ -91,6 +95,7 @@ class _LeafReader:
         self.found = found
         self.records: list[TensorRecord] = []
         self.overflows: list[tuple[str, OverflowRecord]] = []
+        self.parts: dict[tuple[str, str], list[Part]] = {}
         self.at = leaf.graph_id, leaf.iteration, leaf.rank, leaf.net_name
         self.mapping = self._mapping() if FILE_NAME in leaf.names else {}
 
@@ -168,7 +173,14 @@ class _LeafReader:
             self.skip(name, "unknown-name", "no file-name grammar knows this name")
 
     def container(self, path: str, full: str, name: GeName) -> None:
-        """Records of a container: one for every input and output."""
+        """Records of a container, unless it is a slice."""
+        part = read_part(path, name, read_container(path)) if name.thread_id is not None else None
+        if part is not None:
+            self.parts.setdefault((name.op_type, part.op_name), []).append(part)
+        else:
+            self._container(path, full, name)
+
+    def _container(self, path: str, full: str, name: GeName) -> None:
         ids = name.task_id or 0, name.stream_id or 0
         self._tensors(path, full, (name.op_type, name.op_name, name.timestamp, *ids))
 
@@ -190,6 +202,20 @@ class _LeafReader:
                 key = _new(TensorKey, (op_type, op_name, io, slot, *at, 0))
                 source = BlockSource(path, io, slot, spec, is_cut)
                 add(TensorRecord(key, spec, source, None, time, task, stream, path))
+
+    def join(self) -> None:
+        """Put slices of operators together; those that do not fit stay files of their own."""
+        for parts in self.parts.values():
+            for turn in turns(parts):
+                detail = f"{len(turn)} slices were put together"
+                try:
+                    self.records += slice_records(turn, self.at)
+                except FormatError as error:
+                    detail = f"its slices stay apart: {error}"
+                    for part in turn:
+                        self._container(part.path, part.path.rpartition("/")[2], part.name)
+                self.found.info.setdefault("writer", "ascend")
+                self.found.notes.append(Note("slices", turn[0].op_name, detail))
 
     def _unusual(self, path: str, full: str, notes: tuple[str, ...], holds_any: bool) -> None:
         self.found.notes += [Note("container", full, text) for text in notes]

@@ -15,6 +15,7 @@ from workbench.dump.device_layout import groups_of
 from workbench.dump.device_npy import DeviceNpySource
 from workbench.dump.host_formats import host_by_shape
 from workbench.dump.names import sanitize
+from workbench.dump.sliced_source import SlicedSource
 from workbench.dump.tree import Note
 from workbench.ir.detect import read_graph
 from workbench.ir.ms_pb import read_ms_pb
@@ -138,12 +139,21 @@ class Side:
             op = tables[place].get(key.op_name)
             specs = (op.outputs if key.io == "output" else op.input_specs) if op is not None else ()
             spec = specs[key.slot] if key.slot < len(specs) else None
-            if isinstance(source, DeviceNpySource) and op is not None and spec is not None:
-                source.settle(spec, groups_of(op))
-            elif source is None and spec is not None and spec.shape is not None:
-                record.label = _padded(record.label, spec.shape)
-            elif isinstance(source, BlockSource) and spec is not None:
-                source.prefer(spec.format)
+            if op is not None and spec is not None:
+                _settle(record, spec, op)
+
+
+def _settle(record: TensorRecord, spec: TensorSpec, op: Op) -> None:
+    """Tell the data of a record what its graph states of them."""
+    source = record.source
+    if isinstance(source, DeviceNpySource):
+        source.settle(spec, groups_of(op))
+    elif isinstance(source, SlicedSource):
+        source.prefer(spec)
+    elif isinstance(source, BlockSource):
+        source.prefer(spec.format)
+    elif source is None and spec.shape is not None:
+        record.label = _padded(record.label, spec.shape)
 
 
 def _is_summed(record: TensorRecord) -> bool:
@@ -166,6 +176,6 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
 
 
 def _is_cut(source: Source | None) -> bool:
-    return isinstance(source, DeviceNpySource) or (
+    return isinstance(source, DeviceNpySource | SlicedSource) or (
         isinstance(source, BlockSource) and source.is_cut
     )
