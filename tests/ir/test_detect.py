@@ -82,6 +82,12 @@ def test_blanks_take_no_longer_than_their_number(data):
     assert titles(data) == []
 
 
+def test_a_file_of_very_many_fields_is_no_model():
+    """A gigabyte of them would take minutes to walk through."""
+    assert titles(GE_MODEL + b"\x10\x01" * 9_000) == ["GE binary model"]
+    assert titles(GE_MODEL + b"\x10\x01" * 10_000) == []
+
+
 def test_the_name_says_nothing(tmp_path):
     text, binary = tmp_path / "net.pb", tmp_path / "ms_output_trace_code_graph_0.ir"
     text.write_bytes((STAGES / "ms_output_optimize.ir").read_bytes())

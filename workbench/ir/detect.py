@@ -23,6 +23,8 @@ _GE_GRAPH = re.compile(rb"graph(?<![^\n]graph)\s{0,64}:?\s{0,64}[{<]")
 _GE_OP = re.compile(rb"^\s{1,64}op\s{0,64}:?\s{0,64}[{<]", re.MULTILINE)
 _MS_MODEL = {1: VARINT, 2: BYTES, 3: VARINT, 4: BYTES, 5: BYTES}
 _GE_MODEL = {1: BYTES, 2: VARINT, 3: BYTES, 7: BYTES, 11: BYTES, 12: BYTES}
+_MAX_FIELDS = 10_000
+"""More than any model has beside its graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,8 @@ def _is_model(data: bytes, wires: dict[int, int], graph: int, other: int) -> boo
     """
     numbers: set[int] = set()
     try:
-        for field in walk(data, "", 0, len(data)):
-            if wires.get(field.number, field.wire) != field.wire:
+        for count, field in enumerate(walk(data, "", 0, len(data))):
+            if wires.get(field.number, field.wire) != field.wire or count >= _MAX_FIELDS:
                 return False
             numbers.add(field.number)
     except CutOffError as error:
