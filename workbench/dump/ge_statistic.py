@@ -25,12 +25,11 @@ from workbench.dump.statistic import (
     StatisticRow,
     StatisticTable,
     format_value,
-    note_problem,
     parse_count,
     parse_shape,
-    table_rows,
 )
 from workbench.dump.statistic_dialects import DIALECTS, GE_IDENTITY, Dialect, columns
+from workbench.dump.table_rows import TableReader, note_problem, table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -201,7 +200,7 @@ def parse_ge_statistics(
     lines: Iterable[str], name: GeName, place: str = "statistics"
 ) -> StatisticTable:
     """Read the lines of a table; a row that cannot be read becomes a problem with its line."""
-    reader = csv.reader(lines)
+    reader = TableReader(lines)
     try:
         titles = tuple(next(reader, []))
     except csv.Error as error:
@@ -215,7 +214,7 @@ def parse_ge_statistics(
         try:
             rows.append(_parse_row(cells, titles, name))
         except (ValueError, IndexError) as error:
-            note_problem(problems, place, f"{reader.line_num}: {reason or error}")
+            note_problem(problems, place, f"{reader.line}: {reason or error}")
     return StatisticTable(rows, problems)
 
 

@@ -21,10 +21,11 @@ from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.plan import CATEGORIES
 from workbench.dump.names import NameParts, dtype_word, sanitize, short_name
+from workbench.dump.table_rows import TableReader, note_problem, table_rows
 from workbench.dump.versions import FULL_NAMES, LAST_WITHOUT_HASHES, release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -50,9 +51,6 @@ FIXED_CATEGORIES = CATEGORIES[:10]
 
 LAST_FIXED = (2, 3, 0)
 """Last release with these columns; its rows end without a comma."""
-
-MANY = 1000
-"""Rows of one table that cannot be read and are told one by one."""
 
 _CHUNK = 1 << 20
 _HASHED_AT_ONCE = 20_480
@@ -264,7 +262,7 @@ def read_statistics(path: Path) -> StatisticTable:
 
 def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> StatisticTable:
     """Read the lines of a statistic.csv; raises FormatError if the first is no known header."""
-    reader = csv.reader(lines)
+    reader = TableReader(lines)
     try:
         titles = tuple(_SYNONYMS.get(cell, cell) for cell in next(reader, []))
     except csv.Error as error:
@@ -285,32 +283,8 @@ def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> Stat
         try:
             rows.append(_parse_row(cells, titles, column))
         except (ValueError, IndexError) as error:
-            note_problem(problems, place, f"{reader.line_num}: {reason or error}")
+            note_problem(problems, place, f"{reader.line}: {reason or error}")
     return StatisticTable(rows, problems)
-
-
-def note_problem(problems: list[str], place: str, text: str) -> None:
-    """Note a row that cannot be read; those behind the first `MANY` share one text."""
-    if len(problems) > MANY:
-        problems.append(problems[-1])
-    elif len(problems) == MANY:
-        problems.append(f"{place}: more rows that cannot be read")
-    else:
-        problems.append(f"{place}:{text}")
-
-
-def table_rows(reader: Any) -> Iterator[tuple[list[str], str]]:
-    """Rows that are not empty; a row that the csv module refuses comes as its reason."""
-    while True:
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            yield [], f"row must be text, got {error}"
-            continue
-        if cells is None:
-            return
-        if cells:
-            yield cells, ""
 
 
 def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]) -> StatisticRow:
