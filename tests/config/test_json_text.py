@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workbench.config.json_text import MAX_DEPTH, decode_json
+from workbench.config.json_text import MANY, MAX_DEPTH, MAX_PATH, decode_json
 from workbench.core.errors import FormatError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -187,3 +187,18 @@ def test_a_long_text_costs_little_more_than_itself():
     finally:
         tracemalloc.stop()
     assert peak < 5 * len(text)
+
+
+def test_long_keys_in_one_another_have_no_paths_of_their_own():
+    """The paths alone would be as long as the square of the text."""
+    text = '{"a": ' + ('{"' + "k" * 400 + '": ') * 300 + "1" + "}" * 301
+    decoded = decode_json(text)
+    assert [len(path) for path in decoded.lines] == [1, 402, 803]
+    flat = decode_json("[" * 400 + "1" + "]" * 400)
+    assert max(map(len, flat.lines)) <= MAX_PATH
+
+
+def test_of_very_many_repeated_keys_some_are_told():
+    decoded = decode_json("{" + '"a": 1,' * (MANY + 50) + '"b": 2}')
+    assert decoded.data == {"a": 1, "b": 2}
+    assert len(decoded.duplicates) == MANY

@@ -138,3 +138,8 @@ def test_any_text_is_a_path_or_refused(path):
 )
 def test_a_path_stands_where_its_innermost_known_part_stands(path, line):
     assert place_of({"a": 2, "a.b": 3, "a.b[1]": 4, "a.b[1].c": 5}, path) == line
+
+
+def test_a_path_that_is_nothing_but_steps_is_placed_without_taking_them_all():
+    """A key of a million dots would be cut a million times."""
+    assert place_of({"a": 3}, "a" + "." * 1_000_000) == 3

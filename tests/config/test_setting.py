@@ -7,7 +7,7 @@ from annotated_types import Ge, Le
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.setting import Reader, Section, Setting, Unresolved, always, shorten
+from workbench.config.setting import MANY, Reader, Section, Setting, Unresolved, always, shorten
 
 
 class Entry(Section):
@@ -239,3 +239,22 @@ def test_an_assumed_value_stands_in_for_one_of_a_run_and_is_not_set():
     assert settings.on is True
     assert settings.model_fields_set == set()
     assert "counts as True" in reader.problems[0].fix
+
+
+def test_of_very_many_unknown_keys_some_are_told_and_the_rest_counted():
+    reader = Reader({}, "test")
+    form = {f"k{number}": 1 for number in range(MANY + 50)}
+    assert reader.read(Strict, form).model_fields_set == set(form)
+    assert len(reader.problems) == MANY + 1
+    last = reader.problems[-1]
+    assert (last.id, last.severity) == ("unknown-key", "error")
+    assert last.message == "form must have none of 50 more of that kind, got them"
+
+
+def test_of_very_many_wrong_elements_some_are_told_and_the_others_read():
+    reader = Reader({}, "test")
+    parts = [{"name": "a"}, *[1] * (MANY + 2), {"name": "b"}]
+    assert [part.name for part in reader.read(Form, {"entries": parts}).entries] == ["a", "b"]
+    told = [problem for problem in reader.problems if problem.path.startswith("entries")]
+    assert len(told) == MANY + 1
+    assert told[-1].message == "entries must have none of 2 more of that kind, got them"

@@ -363,3 +363,10 @@ def test_text_that_its_encoding_does_not_know_is_one_clear_line(tmp_path):
     with pytest.raises(FormatError) as caught:
         surfaces.load(path)
     assert str(caught.value).startswith(f"{path}:3: byte 27: text must be ascii, got ordinal not")
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "torchair"])
+def test_a_script_has_a_size_beyond_which_it_is_not_read(name):
+    text = surfaces.new(name).to_text()
+    with pytest.raises(FormatError, match=r"^x\.py:1: script must have at most \d+ characters"):
+        surfaces.read(text + "#" * surfaces.MAX_SCRIPT, name, "x.py")

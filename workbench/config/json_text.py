@@ -17,6 +17,12 @@ from workbench.core.errors import FormatError
 MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
 
+MAX_PATH = 1000
+"""Longest path that a line is kept for; what lies deeper has the line of what is around it."""
+
+MANY = 100
+"""Keys that appear again and are told one by one."""
+
 _TOKEN = re.compile(
     r'(?:(?P<string>"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")'
     r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
@@ -31,8 +37,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 class Decoded:
     """A decoded form and where its parts stand.
 
-    ``lines`` maps paths (``dump.dump_list[0].layer[1]``) to 1-based lines, ``duplicates`` lists keys
-    that appear again (path and line), ``trailing`` is the line of text behind the value (0: none).
+    ``lines`` maps paths (``dump.dump_list[0].layer[1]``) to 1-based lines, ``duplicates`` lists the first
+    `MANY` keys that appear again (path and line), ``trailing`` is the line of text behind the value (0: none).
     """
 
     data: Any
@@ -51,6 +57,11 @@ def json_kind(value: Any) -> str:
     """Name the kind of a decoded JSON value, with its article."""
     kinds = {dict: "an object", list: "a list", str: "text", bool: str(value).lower()}
     return "null" if value is None else kinds.get(type(value), "a number")
+
+
+def _below(path: str, step: str) -> str:
+    """Path of a member; that of its holder if it were too long."""
+    return path + step if len(path) + len(step) <= MAX_PATH else path
 
 
 class _Decoder:
@@ -111,11 +122,12 @@ class _Decoder:
         """Note a key and its line, and read the colon behind it."""
         self._key = self._string(token)
         container, path = self._stack[-1]
-        place = f"{path}.{self._key}" if path else self._key
+        place = _below(path, f".{self._key}" if path else self._key)
         line = self._line_of(self._start)
-        if self._key in container:
+        if self._key in container and len(self._result.duplicates) < MANY:
             self._result.duplicates.append((place, line))
-        self._result.lines[place] = line
+        if place != path:
+            self._result.lines[place] = line
         _, colon = self._token()
         self._need(colon == ":", "':' behind a key", colon)
 
@@ -124,9 +136,11 @@ class _Decoder:
         path = ""
         if self._stack:
             container, above = self._stack[-1]
-            path = f"{above}.{self._key}" if above else self._key
+            step = f".{self._key}" if above else self._key
             if isinstance(container, list):
-                path = f"{above}[{len(container)}]"
+                step = f"[{len(container)}]"
+            path = _below(above, step)
+            if isinstance(container, list) and path != above:
                 self._result.lines[path] = self._line_of(self._start)
         value = self._scalar(kind, token)
         if not self._stack:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.config.json_text import MAX_PATH
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
 
@@ -98,6 +99,7 @@ def _put(holder: Any, step: str | int, value: Any, path: str) -> None:
 
 def place_of(lines: Mapping[str, int], path: str) -> int:
     """Line of a path, or of the innermost part of it that has one; 0 if none has."""
+    path = path[:MAX_PATH]
     while path:
         if path in lines:
             return lines[path]

@@ -11,7 +11,7 @@ import difflib
 import reprlib
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.core.problems import Severity
+
+MANY = 100
+"""Problems of one kind in one place that are told one by one."""
 
 Form = Mapping[str, Any]
 """A decoded configuration: an object of settings and sections."""
@@ -164,6 +167,7 @@ class Reader:
         self.problems += self._missing(model, value, prefix)
         good: dict[str, Any] = {}
         sections, known = model.sections(), model.settings()
+        strange = 0
         for key, item in value.items():
             if key in sections:
                 self._section(good, key, item, sections[key], prefix + key)
@@ -171,8 +175,11 @@ class Reader:
                 self._value(good, model, key, item, prefix + key)
             else:
                 good[key] = item
-                if key not in model.foreign:
+                strange += key not in model.foreign
+                if key not in model.foreign and strange <= MANY:
                     self.problems.append(self._unknown(model, key, prefix))
+        if strange > MANY:
+            self._more(strange - MANY, path)
         assumed = {
             key: known[key].assumed
             for key, item in value.items()
@@ -185,12 +192,16 @@ class Reader:
     ) -> None:
         model, many = kind
         if many and isinstance(item, list | tuple):
-            found = []
+            found, wrong = [], 0
             for index, part in enumerate(item):
                 if isinstance(part, Mapping):
                     found.append(self.read(model, part, f"{path}[{index}]"))
                 else:
-                    self._refuse(f"{path}[{index}]", "an object", key, part)
+                    wrong += 1
+                    if wrong <= MANY:
+                        self._refuse(f"{path}[{index}]", "an object", key, part)
+            if wrong > MANY:
+                self._more(wrong - MANY, path)
             good[key] = tuple(found)
         elif not many and isinstance(item, Mapping):
             good[key] = self.read(model, item, path)
@@ -300,6 +311,11 @@ class Reader:
                     code=self.code(key, None),
                     source=setting.source or self.source,
                 )
+
+    def _more(self, count: int, path: str) -> None:
+        """Tell how many there are of the last problem that are not told one by one."""
+        message = f"{shown_path(path) if path else 'form'} must have none of {count} more of that kind, got them"
+        self.problems.append(replace(self.problems[-1], path=path, message=message, fix=""))
 
     def _unknown(self, model: type[Section], key: str, prefix: str) -> Problem:
         known = [*model.settings(), *model.sections()]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 1 << 24
 """Largest file that is read as a configuration."""
 
+MAX_SCRIPT = 1 << 18
+"""Most characters of a script; one of six thousand lines has fewer."""
+
 _DECLARED = re.compile(
     rb"(?:[ \t\f]*(?:#[^\r\n]*)?\r?\n)?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]{1,40})"
 )
@@ -51,7 +54,11 @@ def read(text: str, surface: str = "", where: str = "<text>") -> Config:
     Raises FormatError if the text cannot be decoded or is no surface's form, ConfigError for an
     unknown surface.
     """
-    return read_text(get(surface or recognise(text, where)), text, where)
+    found = get(surface or recognise(text, where))
+    if found.language == "python" and len(text) > MAX_SCRIPT:
+        message = f"{where}:1: script must have at most {MAX_SCRIPT} characters, got {len(text)}"
+        raise FormatError(message)
+    return read_text(found, text, where)
 
 
 def load(path: str | Path, surface: str = "") -> Config:

@@ -1,5 +1,6 @@
 """Settings read out of scripts as people write them."""
 
+import ast
 import re
 from textwrap import indent
 
@@ -413,3 +414,24 @@ def test_damaged_scripts_are_read_or_refused(data):
         config.check()
         assert surfaces.read(config.to_text(), "tensorflow").data == config.data
     assert re.match(r"train\.py:\d+: ", message)
+
+
+@pytest.mark.parametrize("rule", TEXT_RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("example", ["breaks", "keeps"])
+def test_a_script_is_walked_as_often_whatever_its_length(rule, example, monkeypatch):
+    """Once for every block, a script of a thousand blocks would take minutes."""
+    text = getattr(rule, example) + "\n"
+    walks = []
+    walk = ast.walk
+
+    def counting(node):
+        walks.append(isinstance(node, ast.Module))
+        return walk(node)
+
+    monkeypatch.setattr(ast, "walk", counting)
+    counts = []
+    for times in (2, 6):
+        walks.clear()
+        surfaces.read(text * times, "tensorflow").check()
+        counts.append(sum(walks))
+    assert counts[0] == counts[1] > 0

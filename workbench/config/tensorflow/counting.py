@@ -27,14 +27,16 @@ def counting_blocks(facts: Facts) -> list[Block]:
 def counting_dumps(facts: Facts) -> list[Call]:
     """Return the ``DumpConfig`` that ``NPURunConfig`` is given; every one if that cannot be told."""
     given = [run.entries["dump_config"].node for run in facts.runs if "dump_config" in run.entries]
-    found: list[Call] = []
+    known = {key for call in facts.dumps for key in (id(call.node), call.variable)}
+    meant: set[int | str] = set()
     for value in given:
         parts = [part for part in ast.walk(value) if isinstance(part, ast.expr)]
-        names = {source_of(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
-        calls = [call for call in facts.dumps if call.node in parts or call.variable in names]
-        if not calls and not isinstance(value, ast.Constant):
+        here: set[int | str] = {id(part) for part in parts}
+        here |= {source_of(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
+        if here.isdisjoint(known) and not isinstance(value, ast.Constant):
             return facts.dumps
-        found += [call for call in calls if call not in found]
+        meant |= here
+    found = [call for call in facts.dumps if id(call.node) in meant or call.variable in meant]
     return found or facts.dumps
 
 

@@ -114,16 +114,18 @@ def unused(reading: Reading) -> Iterator[Fault]:
     """A ``DumpConfig`` that no ``NPURunConfig`` is given."""
     runs = reading.facts.runs
     given = any("dump_config" in run.entries or run.extra for run in runs)
-    counting = counting_dumps(reading.facts) if given else []
+    counting = {id(dump) for dump in counting_dumps(reading.facts)} if given else set()
+    idle = _idle(reading.facts.tree) if given else set()
     for dump in reading.facts.dumps if runs else ():
-        if dump not in counting and (not given or _idle(reading, dump.variable)):
+        if id(dump) not in counting and (not given or dump.variable in idle):
             yield Fault("dump", "a DumpConfig that is given to none", dump.line)
 
 
-def _idle(reading: Reading, name: str) -> bool:
-    """Whether a name is bound and never read."""
-    uses = [n for n in ast.walk(reading.facts.tree) if isinstance(n, ast.Name) and n.id == name]
-    return bool(uses) and all(isinstance(use.ctx, ast.Store) for use in uses)
+def _idle(tree: ast.AST) -> set[str]:
+    """Names that are bound and never read."""
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    read = {node.id for node in uses if not isinstance(node.ctx, ast.Store)}
+    return {node.id for node in uses} - read
 
 
 def unused_config(reading: Reading) -> Iterator[Fault]:
@@ -131,8 +133,9 @@ def unused_config(reading: Reading) -> Iterator[Fault]:
     facts = reading.facts
     if facts.calls.keys().isdisjoint(USES):
         return
+    handed_on = _handed_on(facts.tree)
     for block in facts.blocks:
-        if block.config and not block.uses and not _handed_on(facts.tree, block.config):
+        if block.config and not block.uses and block.config not in handed_on:
             for entry in block.entries:
                 if entry.key in SWITCHES and constant(entry.node) is not False:
                     yield Fault(
@@ -140,16 +143,16 @@ def unused_config(reading: Reading) -> Iterator[Fault]:
                     )
 
 
-def _handed_on(tree: ast.AST, name: str) -> bool:
-    """Whether an object is used as a whole anywhere, not only its members."""
+def _handed_on(tree: ast.AST) -> set[str]:
+    """Names of objects that are used as a whole anywhere, not only their members."""
     owners = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return any(
-        isinstance(node, ast.Name | ast.Attribute)
+    return {
+        dotted(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Attribute)
         and isinstance(node.ctx, ast.Load)
         and id(node) not in owners
-        and dotted(node) == name
-        for node in ast.walk(tree)
-    )
+    }
 
 
 def refused(reading: Reading) -> Iterator[Fault]:
