@@ -13,6 +13,7 @@ from text_mutations import mutated
 
 import workbench as wb
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.dump.table_rows import MANY
 from workbench.pipeline import sheets
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -192,7 +193,7 @@ def test_rows_that_cannot_be_read_are_counted_with_their_line(tmp_path):
     assert [a.detail.removeprefix(str(path)) for a in found.anomalies] == [
         ":5: row must have 9 cells, got 10",
         ":6: row must name an operator, got none",
-        ":7: row must be text, got field larger than field limit (131072)",
+        ":7: row must be text, got a line of 140003 characters where 65536 are the most",
     ]
     assert found.coverage.skipped == {"target:bad-row": 3}
     assert found.result.target.tensors == 5
@@ -352,3 +353,23 @@ def test_mutated_workbooks_are_read_or_refused(seed, tmp_path):
         except FormatError as error:
             said = str(error)
     assert said.startswith(str(bad))
+
+
+def test_very_many_rows_that_cannot_be_read_are_counted_and_some_told(tmp_path):
+    path = tmp_path / "r.csv"
+    head, row = (RESULTS / "msprobe_tensor.csv").read_text().splitlines()[:2]
+    path.write_text("\n".join([head, row, *[row + "," * 300] * (MANY + 5)]))
+    found = wb.read_result(path)
+    assert found.coverage.skipped == {"target:bad-row": MANY + 5}
+    told = [anomaly.detail for anomaly in found.anomalies]
+    assert len(told) == MANY + 1
+    assert told[0].startswith(f"{path}:3: row must have at most 256 cells, got 3")
+    assert told[-1] == f"{path}:{MANY + 3}: more rows that cannot be read"
+
+
+def test_a_header_of_very_many_columns_is_refused(tmp_path):
+    path = tmp_path / "r.csv"
+    head = (RESULTS / "msprobe_tensor.csv").read_text().splitlines()[0]
+    path.write_text(head + ",x" * 1000 + "\n")
+    with pytest.raises(FormatError, match=r"row must have at most 256 cells, got 10\d\d"):
+        wb.read_result(path)

@@ -319,7 +319,7 @@ class Reader:
 
     def _unknown(self, model: type[Section], key: str, prefix: str) -> Problem:
         known = [*model.settings(), *model.sections()]
-        near = difflib.get_close_matches(key, known, 1)
+        near = difflib.get_close_matches(key[:_LONGEST_KEY], known, 1)
         fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
         path = prefix + key
         severity = model.unknown_in(self.form)
@@ -344,6 +344,7 @@ def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
 _ELEMENTS = {"string_type": "text", "int_type": "a whole number"}
 """What an element of a list must be, by the kind of error that another one makes."""
 
+_LONGEST_KEY = 100
 _LONGEST_PATH = 200
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80

@@ -11,6 +11,7 @@ from workbench.compare.foreign import LAYOUTS, VERDICTS, recognize_layout, uniqu
 from workbench.compare.foreign_rows import read_row
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.core.errors import FormatError
+from workbench.dump.table_rows import MANY
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.sheets import read_sheets
 
@@ -34,6 +35,7 @@ class _Table:
         self.judged_by = ""
         self.rows: list[Row] = []
         self.anomalies: list[Anomaly] = []
+        self.bad = 0
         self.header = ""
         self._turns: dict[tuple[str, str, str, int], int] = {}
         self._order = -1
@@ -56,7 +58,7 @@ class _Table:
         for line in lines:
             if line.problem or len(line.cells) > len(titles):
                 width = f"{line.place}: row must have {len(titles)} cells, got {len(line.cells)}"
-                self._odd("bad-row", line.problem or width)
+                self._bad(line.problem or width, line.place)
                 continue
             cells = dict(zip(titles, line.cells, strict=False))
             self._add(read_row(layout, dict.fromkeys(titles, "") | cells), line.place)
@@ -64,9 +66,17 @@ class _Table:
     def _odd(self, kind: str, detail: str) -> None:
         self.anomalies.append(Anomaly("target", kind, "", detail))
 
+    def _bad(self, detail: str, place: str) -> None:
+        """Count a row that cannot be read; of very many the first are told."""
+        self.bad += 1
+        if self.bad <= MANY:
+            self._odd("bad-row", detail)
+        elif self.bad == MANY + 1:
+            self._odd("bad-row", f"{place}: more rows that cannot be read")
+
     def _add(self, row: Row, place: str) -> None:
         if not (row.op_name or row.golden_op_name):
-            self._odd("bad-row", f"{place}: row must name an operator, got none")
+            self._bad(f"{place}: row must name an operator, got none", place)
             return
         operator = (row.op_name, row.golden_op_name)
         if operator != self._operator:
@@ -124,7 +134,7 @@ def _judge(layout: Layout, titles: tuple[str, ...]) -> str:
 def _result(table: _Table, layout: Layout) -> Result:
     paired = [row for row in table.rows if row.match_rule]
     lonely = [row for row in table.rows if not row.match_rule]
-    bad = sum(anomaly.kind == "bad-row" for anomaly in table.anomalies)
+    bad = table.bad
     unmatched = sum(bool(row.op_name) for row in lonely)
     skipped = {"target:bad-row": bad} if bad else {}
     verdict = _verdict(paired, lonely)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import open_file, open_text
+from workbench.dump.table_rows import TableReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,18 +66,22 @@ def _csv(path: Path) -> Iterator[Line]:
     if size > MAX_BYTES:
         raise FormatError(f"{path}: file must have at most {MAX_BYTES} bytes, got {size}")
     with open_text(path, "result", "utf-8-sig") as file:
-        reader = csv.reader(file)
+        reader = TableReader(file)
         while True:
             try:
                 cells = next(reader, None)
             except csv.Error as error:
-                place = f"{path}:{reader.line_num}"
+                place = f"{path}:{reader.line}"
                 yield Line(place, [], f"{place}: row must be text, got {error}")
                 continue
             if cells is None:
                 return
-            if any(cell.strip() for cell in cells):
-                yield Line(f"{path}:{reader.line_num}", cells)
+            place = f"{path}:{reader.line}"
+            if len(cells) > MAX_COLUMNS:
+                width = f"row must have at most {MAX_COLUMNS} cells, got {len(cells)}"
+                yield Line(place, [], f"{place}: {width}")
+            elif any(cell.strip() for cell in cells):
+                yield Line(place, cells)
 
 
 def _workbook(path: Path) -> Iterator[Iterator[Line]]:

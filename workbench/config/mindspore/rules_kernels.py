@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from workbench.core.plan import Selector
 
 _LONG_NAME = 150
+_LONGEST = 100
+"""Longest name that is compared with those of operators."""
+
 _GLOB = frozenset("*?|()^$\\")
 
 
@@ -120,9 +123,12 @@ def _unlike(form: MindSporeForm, _: Context) -> Iterator[Breach]:
                 yield Breach(path, entry, {"near": near})
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _near(text: str) -> str:
     from workbench.graph.ops import OPS
+
+    if len(text) > _LONGEST:
+        return ""
 
     types = {name.lower(): name for name in OPS}
     if any(text.lower() in name for name in types):
