@@ -9,7 +9,7 @@ MINDSPORE ?= 2.10.0
 RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-.PHONY: demo test check lint types lab conformance conformance-msprobe clean
+.PHONY: demo test check lint types lab conformance conformance-msprobe mutations clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -51,6 +51,10 @@ conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(PYTHON311) -m venv --clear .venv-msprobe
 	.venv-msprobe/bin/python -m pip install --quiet --disable-pip-version-check 'mindstudio-probe==$(MSPROBE)' 'mindspore==$(MINDSPORE)' 'numpy<2'
 	touch $@
+
+# ten thousand damaged files for every reader, fifty kills for every writer; about an hour
+mutations: $(VENV)/developed
+	MUTATIONS=10000 KILLS=50 $(BIN)/python -m pytest -rP tests/scenarios/test_damaged_files.py tests/scenarios/test_killed_runs.py
 
 clean:
 	rm -rf $(VENV) .venv-mindspore .venv-msprobe demo_out

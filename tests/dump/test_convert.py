@@ -6,12 +6,7 @@ import contextlib
 import io
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 import uuid
 from pathlib import Path
 
@@ -745,45 +740,3 @@ def test_progress_counts_the_files(tmp_path):
     seen = []
     convert(dump, tmp_path / "out", progress=lambda *step: seen.append(step))
     assert seen == [(1, 2, "A.a.1.2.3"), (2, 2, "B.b.1.2.3")]
-
-
-# ---------------------------------------------------------------- interruption
-
-
-def interrupted(dump: Path, out: Path, count: int) -> bool:
-    """Convert in another process and kill it when ``count`` files are there; whether it was in time."""
-    code = "import sys; from workbench.dump.convert import convert; convert(*sys.argv[1:], format='NCHW')"
-    process = subprocess.Popen([sys.executable, "-c", code, str(dump), str(out)])
-    while process.poll() is None:
-        if out.is_dir() and len(os.listdir(out)) > count:
-            process.send_signal(signal.SIGKILL)
-            break
-        time.sleep(0.0005)
-    return process.wait() == -signal.SIGKILL
-
-
-def big_dump(root: Path) -> Path:
-    dump = root / "dump"
-    dump.mkdir()
-    shape = (2, 32, 64, 64)
-    there = to_device(np.arange(np.prod(shape), dtype=np.float32).reshape(shape), "NCHW", "NC1HWC0")
-    long = "n" * 230
-    for number in range(100):
-        data = small(there + number, format=NC1HWC0, original_shape=shape)
-        (dump / f"Conv2D.{long if number % 5 == 0 else 'c'}.1.2.{number}").write_bytes(data)
-    return dump
-
-
-def test_a_killed_run_leaves_whole_files_and_the_next_one_says_so(tmp_path):
-    dump = big_dump(tmp_path)
-    convert(dump, tmp_path / "whole", format="NCHW")
-    whole = files(tmp_path / "whole")
-    choose = random.Random(11)
-    for turn in range(3):
-        out = tmp_path / f"out{turn}"
-        killed = interrupted(dump, out, choose.randint(1, 60))
-        left = {name: data for name, data in files(out).items() if not name.startswith(".partial")}
-        assert all(whole[name] == data for name, data in left.items())
-        assert killed
-        with pytest.raises(FormatError, match=f"interrupted left {len(left)} whole files"):
-            convert(dump, out, format="NCHW")

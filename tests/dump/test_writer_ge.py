@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import dump_wire
 import ml_dtypes
 import numpy as np
 import pytest
 
-from workbench.config.context import Context
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.ge_tree import GeTarget
-from workbench.dump.mindspore_tree import Clock, Target
+from workbench.dump.mindspore_tree import Clock
 from workbench.dump.writer import write_ge
-from workbench.graph.models import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
-from workbench.pipeline.preview import preview_plan
 
 ACL = GeTarget("acl")
 PLAN = DumpPlan("/dump", files="bin", host_format=False)
@@ -404,42 +396,6 @@ def test_a_folder_in_use_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FormatError, match="must be new or empty"):
         write_ge(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
-
-
-_KILLED = """
-import sys
-import numpy as np
-from workbench.core.plan import DumpPlan
-from workbench.graph.models import load_graph
-from workbench.pipeline.simulate import simulate
-simulate(load_graph("lenet"), None, DumpPlan("/d", files="bin", host_format=False), sys.argv[1],
-         surface=sys.argv[2], iterations=100)
-"""
-
-
-@pytest.mark.parametrize("surface", ["acl", "mindspore-o0o1"])
-def test_a_killed_run_leaves_whole_files_and_the_next_one_says_so(tmp_path, surface):
-    # what a whole run would write, foretold
-    plan = DumpPlan("/d", files="bin", host_format=False)
-    foreseen = preview_plan(
-        plan, (load_graph("lenet"),), surface, context=Context(), iterations=100,
-        target=Target("Ascend"),
-    )  # fmt: skip
-    sizes = {entry.path: entry.size for entry in foreseen.forecast.files}
-    choose = random.Random(3)
-    for turn in range(2):
-        out = tmp_path / f"out{turn}"
-        process = subprocess.Popen([sys.executable, "-c", _KILLED, str(out), surface])
-        wanted = choose.randint(20, 400)
-        while process.poll() is None and not (out.is_dir() and len(files(out)) > wanted):
-            time.sleep(0.001)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-        left = [name for name in files(out) if not name.startswith(".partial")]
-        assert len(left) >= wanted
-        assert all((out / name).stat().st_size == sizes[name] for name in left)
-        with pytest.raises(FormatError, match=f"interrupted left {len(left)} whole files"):
-            write_ge(run(), PLAN, out, graph=GRAPH, target=ACL)
 
 
 def test_o2_writes_npy_files_beside_one_table(tmp_path):

@@ -167,8 +167,8 @@ def _check(root: Path) -> None:
 class _Disk:
     """The sink that makes files.
 
-    What is not whole yet lies in a folder of its own; `close` removes it, so that one that is left
-    tells of a run that was killed.
+    What is not whole yet lies in a folder of its own. It is there before all else and `close` removes it,
+    so that one that is left tells of a run that was killed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -194,14 +194,14 @@ class _Disk:
         return statistics_of(content.array, categories)
 
     def leaf(self, path: str, iteration: int | None) -> None:
-        (self.root / path).mkdir(parents=True, exist_ok=True)
+        self._folder(self.root / path)
 
     def text(self, path: str, text: str) -> None:
         self.data(path, text.encode("utf-8", "surrogateescape"))
 
     def data(self, path: str, data: bytes) -> None:
         place = self.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        self._folder(place.parent)
         self._whole(place, lambda file: file.write(data))
 
     def table(self, path: str, lines: Sequence[str]) -> None:
@@ -224,9 +224,12 @@ class _Disk:
     def skip(self, key: TensorKey, reason: str) -> None:
         pass
 
+    def _folder(self, path: Path) -> None:
+        self._work.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+
     def _whole(self, path: Path, fill: Callable[[BinaryIO], object]) -> None:
         """Let ``fill`` write a file that appears under its name only when it is complete."""
-        self._work.mkdir(parents=True, exist_ok=True)
         partial = self._work / "file"
         with partial.open("wb") as file:
             fill(file)

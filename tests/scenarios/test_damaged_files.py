@@ -1,0 +1,63 @@
+"""Damaged files of every kind are read or refused: quickly, in little memory, inside their folder.
+
+By default each reader gets a few; ``make mutations`` gives ten thousand to each, and two thousand
+damaged trees of every kind.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import read_mutants
+from good_files import READERS
+from good_trees import TREES
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"
+)
+
+FILES = int(os.environ.get("MUTATIONS", "60"))
+COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
+TESTS = Path(read_mutants.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def ask():
+    """Has a process of its own read damaged files; a new one if it died."""
+    workers = []
+
+    def answer(*question):
+        if not workers or workers[-1].poll() is not None:
+            workers.append(worker())
+        workers[-1].stdin.write(json.dumps(question) + "\n")
+        workers[-1].stdin.flush()
+        return json.loads(workers[-1].stdout.readline() or "{}")
+
+    yield answer
+    for process in workers:
+        process.communicate()
+
+
+def worker() -> subprocess.Popen:
+    """Start the process; what is allocated in large pieces is given back at once, so it counts."""
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    pieces = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    return subprocess.Popen(
+        [sys.executable, str(TESTS / "read_mutants.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | pieces | {"PYTHONPATH": path},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COUNTS)
+def test_damaged_files_are_read_or_refused(ask, name):
+    report = ask(name, 0, COUNTS[name])
+    print(name, {key: value for key, value in report.items() if key != "failures"})
+    assert report["failures"] == []
+    assert report["read"] + report["refused"] >= COUNTS[name]

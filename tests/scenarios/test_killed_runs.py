@@ -1,0 +1,96 @@
+"""Runs killed at any moment leave whole files alone, and the next run says what it found.
+
+``KILLS=50`` is the whole test of each job; by default there are few, spread over the run.
+"""
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import run_and_kill
+from good_files import ask_tree
+
+from workbench.core.errors import FormatError
+from workbench.dump.new_folder import WORK
+
+KILLS = int(os.environ.get("KILLS", "4"))
+FORM = re.compile(r"acl_dump_\d+\.json")
+"""What MindSpore O2 tells AscendCL of a step, written anew with each."""
+
+TESTS = Path(run_and_kill.__file__).parent
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file under its final name."""
+    found = {}
+    for path in root.rglob("*"):
+        name = path.relative_to(root).as_posix()
+        if path.is_file() and not name.startswith(f"{WORK}/"):
+            found[name] = path.read_bytes()
+    return found
+
+
+@pytest.fixture(params=run_and_kill.JOBS)
+def job(request, tmp_path):
+    """Starts the job in a child that is killed after some seconds, and the job itself."""
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    process = subprocess.Popen(
+        [sys.executable, str(TESTS / "run_and_kill.py"), request.param, str(tmp_path / "in")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+    def start(out: Path, seconds: float | None = None) -> dict:
+        process.stdin.write(json.dumps([str(out), seconds]) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    with process:
+        yield start, run_and_kill.JOBS[request.param](tmp_path / "in")
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_a_killed_run_leaves_whole_files_alone_and_the_next_one_says_so(job, tmp_path):
+    start, again = job
+    length = start(tmp_path / "whole")["seconds"]
+    whole = files(tmp_path / "whole")
+    draw, amid = random.Random(8), 0
+    for turn in range(KILLS):
+        out = tmp_path / f"out{turn}"
+        moment = (turn + draw.random()) / KILLS * length
+        killed = start(out, moment)["killed"]
+        left = files(out)
+        for name, data in left.items():
+            if FORM.fullmatch(name):
+                assert json.loads(data)
+            else:
+                assert data == whole[name], name
+        amid += killed and 0 < len(left) < len(whole)
+        with suppress(FormatError):  # there may be too little to know the layout by
+            ask_tree(out)
+        said = next_run(again, out)
+        if (out / WORK).exists():
+            assert re.search(f"interrupted left {len(left)} whole files", said)
+        elif left:
+            assert left == whole
+            assert "must be new or empty" in said
+        else:
+            assert (said, files(out)) == ("", whole)
+    assert amid
+
+
+def next_run(job, out: Path) -> str:
+    try:
+        job(str(out))
+    except FormatError as error:
+        return str(error)
+    return ""
