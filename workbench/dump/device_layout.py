@@ -1,78 +1,26 @@
-"""How tensors lie on the simulated device: which formats its operators use, one row a type.
+"""How tensors lie in a dump: as the device has them, as a record states it, or as a vendor converts them.
 
-The cube unit reads feature maps as NC1HWC0, weights of convolutions as FRACTAL_Z and matrices as
-FRACTAL_NZ; operators between convolutions keep feature maps as they are. All others work on tensors as the
-graph has them. A real compiler chooses for every graph anew; here the type of the operator decides.
+Which formats the device uses says `workbench.run.layout`.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from workbench.core.arrangement import device_shape
-from workbench.core.errors import FormatError, GraphError
+from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
-from workbench.core.relayout import to_device
-from workbench.graph.ops import bind
+from workbench.run.layout import Lie, device_lie, host_lie
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from workbench.core.tensors import Io, TensorKey, TensorSpec
+    from workbench.core.tensors import TensorKey, TensorSpec
     from workbench.graph.nodes import Op
 
-_MAP, _WEIGHT, _MATRIX = "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
 _DEFAULT = "DefaultFormat"
-
-FORMATS_OF: dict[str, tuple[str, ...]] = {
-    "Conv2D": (_MAP, _WEIGHT, _MAP),
-    "MaxPool": (_MAP, _MAP),
-    "AvgPool": (_MAP, _MAP),
-    "BatchNorm": (_MAP, _MAP),
-    "BiasAdd": (_MAP, "", _MAP),
-    "ReLU": (_MAP, _MAP),
-    "MatMul": (_MATRIX, _MATRIX, _MATRIX),
-    "BatchMatMul": (_MATRIX, _MATRIX, _MATRIX),
-}
-"""Operator type → format of each input, then that of the first output; empty: as in the graph."""
-
-_TYPES = frozenset(("float16", "float32", "bfloat16", "int8"))
-"""Number formats that the cube unit takes."""
-
 
 CONVERTED = frozenset(
     ("NC1HWC0", "NC1HWC0_C04", "FRACTAL_Z", "FRACTAL_NZ", "C1HWNCoC0", "NDC1HWC0", "FRACTAL_Z_3D")
 )
 """Formats that MindSpore O2 knows to convert."""
-
-
-class Lie(NamedTuple):
-    """How a tensor lies: its format and shape there, groups of a weight, its format in the graph.
-
-    ``held`` says that the data at hand lie so already.
-    """
-
-    format: str
-    shape: tuple[int, ...] | None
-    groups: int = 1
-    host_format: str = "ND"
-    held: bool = False
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether it lies in a format of the device."""
-        row = FORMATS.get(self.format)
-        return row is not None and bool(row.device)
-
-    def laid(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return the graph's tensor as it lies there; raises FormatError if it cannot."""
-        c0 = self.shape[-1] if self.shape else None
-        there = to_device(array, self.host_format, self.format, groups=self.groups, c0=c0)
-        if there.shape != self.shape:
-            message = f"shape of {array.shape} in {self.format} must be {there.shape}"
-            raise FormatError(f"{message}, got {self.shape}")
-        return there
 
 
 def lie_of(
@@ -117,46 +65,3 @@ def _stated(label: TensorSpec, shape: tuple[int, ...] | None) -> Lie | None:
     if row.axes != "RC":
         host = "NCDHW" if len(shape or ()) == 5 else "NCHW"
     return Lie(row.name, there, word.groups, host)
-
-
-@lru_cache(maxsize=4096)
-def host_lie(shape: tuple[int, ...] | None) -> Lie:
-    """Return how a tensor lies in the graph: four dimensions are NCHW, all others ND."""
-    form = "NCHW" if shape is not None and len(shape) == 4 else "ND"
-    return Lie(form, shape, host_format=form)
-
-
-def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
-    """Return how a tensor of an operator lies on the device; as in the graph if it does not fit."""
-    form, shape = _format(op, io, slot), spec.shape
-    if op is None or not form or shape is None or spec.dtype not in _TYPES:
-        return host_lie(shape)
-    return _lie(form, shape, spec.dtype, groups_of(op) if form == _WEIGHT else 1)
-
-
-@lru_cache(maxsize=4096)
-def _lie(form: str, shape: tuple[int, ...], dtype: str, groups: int) -> Lie:
-    if not (len(shape) >= 2 if form == _MATRIX else len(shape) == 4):
-        return host_lie(shape)
-    host = "ND" if form == _MATRIX else "NCHW"
-    try:
-        there = device_shape(shape, host, form, dtype, groups=groups)
-    except FormatError:  # open or impossible in a graph that nobody has run
-        return host_lie(shape)
-    return Lie(form, there, groups, host)
-
-
-def _format(op: Op | None, io: Io, slot: int) -> str:
-    formats = FORMATS_OF.get(op.op_type, ()) if op is not None else ()
-    if io == "output":
-        return formats[-1] if formats and slot == 0 else ""
-    return formats[slot] if slot < len(formats) - 1 else ""
-
-
-def groups_of(op: Op) -> int:
-    """Return the groups of a convolution; 1 for all else."""
-    try:
-        groups = bind(op).settings.get("group", 1)
-    except GraphError:  # of a type that is not known
-        groups = op.attrs.get("group", 1)
-    return groups if isinstance(groups, int) else 1

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
-from workbench.dump.device_layout import Lie, device_lie, host_lie
 from workbench.dump.ge_tree import GeTarget, GeTree, time_folder
 from workbench.dump.mindspore_tree import Clock
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_files import ge_graph_file
 from workbench.ir.ge_lower import ge_graph_of
 from workbench.ir.ge_text_writer import write_ge_text
+from workbench.run.layout import Lie, device_lie, host_lie
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

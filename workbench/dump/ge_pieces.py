@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.data_types import DataType
-    from workbench.dump.device_layout import Lie
     from workbench.dump.mindspore_tree import Content
     from workbench.graph.nodes import Graph, Operand
+    from workbench.run.layout import Lie
 
 _BASE, _ALIGNED = 0x12C0_4000_0000, 512
 _LARGEST = 1 << 60

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.plan import DumpPlan
-    from workbench.dump.device_layout import Lie
     from workbench.graph.nodes import Graph, Op
+    from workbench.run.layout import Lie
 
 VERSION = "2.6.0"
 """MindSpore version whose names and columns are written unless another one is named."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
 from workbench.dump.block_index import BlockSource
-from workbench.dump.device_layout import groups_of
 from workbench.dump.device_npy import DeviceNpySource
 from workbench.dump.host_formats import host_by_shape
 from workbench.dump.names import sanitize
@@ -20,6 +19,7 @@ from workbench.dump.tree import Note
 from workbench.ir.detect import read_graph
 from workbench.ir.ms_pb import read_ms_pb
 from workbench.ir.ms_text import read_ms_text
+from workbench.run.layout import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
