@@ -39,7 +39,6 @@ _MAX_OLD_FILE = (1 << 31) - 1
 """Largest message that protobuf itself reads, and so the largest file of version 1."""
 
 _MAX_DIMS = 32
-_ALIGNED = 32
 _SLACK = 64
 """More than the device adds to a tensor: it rounds up to 32 bytes and reserves 32 more."""
 
@@ -163,9 +162,7 @@ def _place(
         notes.append(f"{left - total} bytes follow the last block")
     elif left < total:
         notes.append(f"the file is cut off: it holds {held} of {begin + total} bytes")
-    added = sum(_padding(block) for at, block in enumerate(blocks) if at not in absent)
-    doubt = "no" if left == total else "padding" if 0 < total - left <= added else "sizes"
-    placed = _walk_payload(blocks, absent, begin, held, doubt)
+    placed = _walk_payload(blocks, absent, begin, held, exact=left == total)
     if left < total and not any(block.size and block.start >= 0 for block in placed):
         raise FormatError(
             f"{where}: byte {held}: file must hold the {begin + total} bytes that its header "
@@ -174,20 +171,9 @@ def _place(
     return iter(placed)
 
 
-def _padding(block: Block) -> int:
-    """Bytes of a block's payload beyond those that its type and shape ask for."""
-    stated = block.stated_bytes if block.start < 0 else None
-    return max(0, block.size - stated) if stated is not None else 0
-
-
 def _walk_payload(
-    blocks: Sequence[Block], absent: set[int], at: int, held: int, doubt: str
+    blocks: Sequence[Block], absent: set[int], at: int, held: int, *, exact: bool
 ) -> list[Block]:
-    """Place the blocks one after the other, until one may have another size than it says.
-
-    ``doubt`` is ``no`` if the sizes add up to the file, ``padding`` if what is missing may be padding that
-    was never written, else ``sizes``.
-    """
     placed, believed = [], True
     for number, block in enumerate(blocks):
         if block.start >= 0:
@@ -204,16 +190,9 @@ def _walk_payload(
         else:
             placed.append(block._replace(start=at))
             at += block.size
-            believed = doubt == "no" or _is_likely(block, padded=doubt != "padding")
+            stated = block.stated_bytes
+            believed = exact or (stated is not None and stated <= block.size < stated + _SLACK)
     return placed
-
-
-def _is_likely(block: Block, *, padded: bool) -> bool:
-    """Whether a size is that of type and shape, with the padding that the device adds if at all."""
-    stated = block.stated_bytes
-    if stated is None or block.size == stated:
-        return stated is not None
-    return padded and stated < block.size < stated + _SLACK and block.size % _ALIGNED == 0
 
 
 def _judged(block: Block) -> Block:

@@ -29,10 +29,6 @@ _FLAGS = (
 )
 
 
-_HEADER = 8
-"""Byte at which the header begins, which describes what has no place in the file."""
-
-
 @dataclass(frozen=True, slots=True)
 class ContainerSource:
     """The data of one block of a container; read when asked for.
@@ -57,7 +53,7 @@ class ContainerSource:
     def raw(self) -> NDArray[np.uint8]:
         """Every byte of the block, padding included, whatever its type."""
         if self.block.start < 0:
-            raise FormatError(f"{self.path}: byte {_HEADER}: {self._name()}: {self.block.problem}")
+            raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
         return self._bytes(0, self.block.size)
 
     def _name(self) -> str:
@@ -67,7 +63,7 @@ class ContainerSource:
         """Number format and shape of the elements; raises FormatError if they cannot be had."""
         row, shape = self.block.row, self.block.held_shape
         if self.block.problem or row is None:
-            place = self.block.start if self.block.start >= 0 else _HEADER
+            place = max(self.block.start, 0)
             raise FormatError(f"{self.path}: byte {place}: {self._name()}: {self.block.problem}")
         return row, shape
 
@@ -79,14 +75,10 @@ class ContainerSource:
             return fill(file, self.block.start + first, np.empty(size, np.uint8), self.path)
 
 
-def _open(path: str, _flags: int) -> int:
-    return os.open(path, _FLAGS)
-
-
 def open_dump(where: str) -> BinaryIO:
     """Open a regular file for reading; raises FormatError for anything else."""
     try:
-        file = open(where, "rb", buffering=0, opener=_open)  # noqa: SIM115 (the caller's with)
+        file = open(os.open(where, _FLAGS), "rb", buffering=0)  # noqa: SIM115 (the caller's with)
     except OSError as error:
         raise FormatError(f"{where}: file must be readable, got {error.strerror}") from error
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -106,25 +106,21 @@ class DeviceNpySource(FileSource):
         if self._found is None:
             with NpySource(self.path).payload(Buffer(_FIRST)) as payload:
                 header = payload.header
-            try:
-                held = os.stat(self.path).st_size - header.offset
-            except OSError as error:
-                message = f"{self.path}: file must be readable, got {error.strerror}"
-                raise FormatError(message) from error
+            held = os.stat(self.path).st_size - header.offset
             self._found = header, held // header.dtype.itemsize
         return self._found
 
     def _way(self, header: Extent, held: int) -> Way | None:
         """How the elements become the host's; ``None`` if they are given as the header says."""
         dtype = self.dtype or header.name
-        exact = held == header.size
-        if exact and (header.fortran or len(header.shape) < 2):
-            return None  # written by nobody; a scalar, or the first elements as a sample
+        exact = held == header.size and not header.fortran
         if exact and self._is_there(header.shape, (self._c0(dtype),)):
             return self._stated(header.shape, dtype)
-        found = host_by_count(self.device, held, header.shape, dtype)
-        if found is not None and not header.fortran:
-            return Way(found[1], header.shape, found[0])
+        flat = exact and len(header.shape) == 1  # a sample of its first elements, or left so
+        if not flat and not header.fortran:
+            found = host_by_count(self.device, held, header.shape, dtype)
+            if found is not None:
+                return Way(found[1], header.shape, found[0])
         if not exact:
             claimed = f"{header.shape} in {self.device.name} must have all its elements"
             problem = f"npy file of {claimed}, got {held}; is it still being written?"

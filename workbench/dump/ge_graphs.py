@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ from workbench.dump.mindspore_tree import Clock
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_files import ge_graph_file
 from workbench.ir.ge_lower import ge_graph_of
+from workbench.ir.ge_stages import FIRST, STAGES
 from workbench.ir.ge_text_writer import write_ge_text
+from workbench.run.compile import WEIGHTS
 from workbench.run.layout import Lie, device_lie, host_lie
 
 if TYPE_CHECKING:
@@ -36,9 +39,6 @@ if TYPE_CHECKING:
 
 FOLDER = "graphs"
 """Where graph files lie below the dump's own folder; a real run writes them where its environment says."""
-
-WEIGHTS = {"tensorflow": "Variable", "torchair": "Data"}
-"""Surface → type of the operators that hold weights; MindSpore's are ``RefData``."""
 
 _MINUTE = 60_000_000
 _SCALAR, _MATRIX = TensorSpec("float32", ()), TensorSpec("float32", (2, 3))
@@ -92,11 +92,25 @@ AFTER: dict[str, tuple[Beside, ...]] = {
 
 
 class GraphFiles(NamedTuple):
-    """Graph files of one graph, in which folder below `FOLDER`, and the options of the session."""
+    """Graph files of one graph, in which folder below `FOLDER`, and the options of the session.
+
+    ``compiled`` are graphs of the network by the stage from which on it looks so; without one it is
+    always the same.
+    """
 
     stages: tuple[StageFile, ...]
     folder: str
     options: Mapping[str, str]
+    compiled: Mapping[str, Graph] = MappingProxyType({})
+
+    def at(self, stage: str, graph: Graph) -> Graph:
+        """Return the network's graph, which runs as ``graph``, as it is after a stage."""
+        now = self.compiled.get(FIRST, graph)
+        for one in STAGES:
+            now = self.compiled.get(one.name, now)
+            if one.name == stage:
+                break
+        return now
 
 
 class GeRun:
@@ -151,24 +165,25 @@ class GeRun:
         if files is None or self._graph.dialect == "ge":
             return
         folder = f"{FOLDER}/{files.folder}".rstrip("/")
-        lowered: dict[bool, Graph] = {}
-        texts: dict[tuple[bool, int, bool], str] = {}
+        lowered: dict[tuple[int, bool], Graph] = {}
+        texts: dict[tuple[int, bool, int, bool], str] = {}
         for stage, level, options in files.stages:
-            if stage.laid not in lowered:
-                lowered[stage.laid] = self._lowered(graph, tree.model, laid=stage.laid)
-            key = (stage.laid, level, options)
-            if key not in texts:
+            now = files.at(stage.name, graph) if graph is self._graph else graph
+            key = (id(now), stage.laid)
+            if key not in lowered:
+                lowered[key] = self._lowered(now, tree.model, laid=stage.laid)
+            if (*key, level, options) not in texts:
                 attrs = _options(files.options) if options else {}
-                known = lowered[stage.laid]
+                known = lowered[key]
                 whole = replace(known, attrs={**known.attrs, **attrs})
-                texts[key] = write_ge_text(whole, level=level)
+                texts[*key, level, options] = write_ge_text(whole, level=level)
             name = ge_graph_file(next(self._numbers), stage.name)
-            self._sink.text(f"{folder}/{name}", texts[key])
+            self._sink.text(f"{folder}/{name}", texts[*key, level, options])
 
     def _lowered(self, graph: Graph, name: str, *, laid: bool) -> Graph:
         """The graph as GE has it, under the name of the model's folder."""
         surface = self._target.surface
-        weights = WEIGHTS.get(surface, "RefData")
+        weights = WEIGHTS[surface]
         made = ge_graph_of(
             graph,
             iterator=surface == "tensorflow",

@@ -40,6 +40,7 @@ from workbench.dump.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Value
 from workbench.ir.ge_ops import never_dumps
 from workbench.run.executor import operator_key
+from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -217,7 +218,7 @@ class GeTree:
         op = self._ops.get(op_name)
         if op is None or op_name in self.fed:
             return ""
-        if self._graph.dialect == "ge":
+        if self._graph.dialect in ("ge", COMPILED):
             return never_dumps(op)
         return CONTROL if op.op_type in CONTROL_FLOW else ""
 

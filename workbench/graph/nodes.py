@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
 
@@ -120,6 +120,26 @@ class FreeRef:
 Operand = Value | Param | Const | Bundle | GraphRef | FreeRef
 
 
+class Original(NamedTuple):
+    """A tensor of the network as it was before compiling: output ``slot`` of operator ``op_name``."""
+
+    op_name: str
+    slot: int
+    spec: TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """What one kernel computes that stands for several operators, in their order.
+
+    In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output
+    of ``ops[n]``; ``results`` are the kernel's outputs.
+    """
+
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Op:
     """An operator.
@@ -127,6 +147,8 @@ class Op:
     ``inputs`` are in the operator's own order; ``input_specs`` and ``outputs`` are host types,
     ``device_inputs`` and ``device_outputs`` what the kernel really uses (empty: as the host).
     ``forward_id`` links a gradient to its forward operator, ``unique_id`` is that operator's end of the link.
+    Of a compiled operator ``fused`` says what it computes, unless its type does, and ``origins``
+    which tensor of the network each output is (``None``: no one's; empty: its own).
     """
 
     name: str
@@ -140,6 +162,8 @@ class Op:
     frames: tuple[SourceFrame, ...] = ()
     unique_id: str = ""
     forward_id: str = ""
+    fused: Fused | None = None
+    origins: tuple[Original | None, ...] = ()
 
     @property
     def scope(self) -> str:

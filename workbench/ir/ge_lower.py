@@ -8,6 +8,7 @@ removed: GE does all that, and only a file of GE tells it.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -191,7 +192,9 @@ class _Lowering:
                 _desc(*specs) if one.edge else _UNCONNECTED
                 for one, specs in zip(made, read, strict=True)
             ),
-            "output_desc": tuple(_desc(*specs) for specs in given),
+            "output_desc": tuple(
+                _desc(*specs, _origin(op, slot)) for slot, specs in enumerate(given)
+            ),
             "subgraph_name": refs,
         }
         self.ops.append({key: value for key, value in fields.items() if value})
@@ -215,9 +218,26 @@ class _Lowering:
         return own
 
 
-def _desc(host: TensorSpec, device: TensorSpec) -> dict[str, Any]:
+def _origin(op: Op | None, slot: int) -> dict[str, Any]:
+    """Attributes of an output that stands for a tensor of the network."""
+    if op is None or not op.origins or slot >= len(op.origins):
+        return {}
+    found = op.origins[slot]
+    if found is None or (found.op_name, found.slot) == (op.name, slot):
+        return {}
+    return {
+        "_datadump_origin_name": found.op_name,
+        "_datadump_origin_output_index": found.slot,
+        "_datadump_origin_format": _layout(found.spec),
+        "_datadump_origin_data_type": _word(found.spec),
+    }
+
+
+def _desc(
+    host: TensorSpec, device: TensorSpec, origin: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
     """Fields of a ``TensorDescriptor``: the device's side, and the host's as attributes."""
-    attrs: dict[str, Any] = {"origin_format": _layout(host)}
+    attrs: dict[str, Any] = {**origin, "origin_format": _layout(host)}
     if host.shape is not None:
         attrs["origin_shape"] = host.shape
     if _word(host):

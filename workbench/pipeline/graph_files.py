@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.config.config import Config
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
+    from workbench.graph.nodes import Graph
 
 BY_OPTIONS = frozenset(("tensorflow", "torchair", "mindspore-ge"))
 """Surfaces that ask for a dump by options of GE's session; it then always writes the graph that runs."""
@@ -20,26 +21,35 @@ BY_OPTIONS = frozenset(("tensorflow", "torchair", "mindspore-ge"))
 PID = 4242
 """Number of the simulated process, which names folders of graph files."""
 
+BESIDE = frozenset(("acl", "mindspore-o2"))
+"""Surfaces whose dumps are set up beside the compiler. What it fused only a graph file tells, so the
+simulation leaves that of the graph that runs; a real compiler must be asked for it."""
+
 _ENABLE = {"data": "ge.exec.enableDump", "overflow": "ge.exec.enableDumpDebug"}
 
 
 def graph_files(
-    surface: str, config: Config, plan: DumpPlan, context: Context
+    surface: str,
+    config: Config,
+    plan: DumpPlan,
+    context: Context,
+    compiled: Mapping[str, Graph],
 ) -> GraphFiles | None:
-    """Return the files of every graph; none where nothing is compiled in the run.
+    """Return the files of every graph, ``None`` if there are none.
 
-    Variables that a form sets count before those of the context. AscendCL runs models that were
-    compiled before.
+    ``compiled`` are the network's graphs by stage. Variables that a form sets count before those of
+    the context. AscendCL runs models that were compiled before, by a process of the same environment.
     """
-    if surface == "acl":
+    if surface == "acl" and not compiled:
         return None
     own = config.data.get("environment", {})
     env = {**context.env, **{name: value for name, value in own.items() if value}}
     asked = surface in BY_OPTIONS and plan.kind in _ENABLE
-    stages = stage_files(env, dumps=asked)
+    stages = stage_files(env, dumps=asked or bool(surface in BESIDE and compiled))
     if not stages:
         return None
-    return GraphFiles(stages, stage_folder(env, PID, context.device), _options(plan, asked=asked))
+    folder = stage_folder(env, PID, context.device)
+    return GraphFiles(stages, folder, _options(plan, asked=asked), compiled)
 
 
 def _options(plan: DumpPlan, *, asked: bool) -> Mapping[str, str]:

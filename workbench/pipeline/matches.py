@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump.choice import Choice, kernel_type, names_model
 from workbench.dump.names import sanitize
+from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -108,7 +109,7 @@ class _Hints:
             self._without_id.setdefault(_ID.sub("", name), name)
         self._fused: dict[str, str] = {}
         for block in blocks:
-            for op in block.ops if block.dialect == "ge" else ():
+            for op in block.ops if block.dialect in ("ge", COMPILED) else ():
                 originals = op.attrs.get(_FUSED)
                 for name in originals if isinstance(originals, tuple | list) else ():
                     self._fused.setdefault(str(name), op.name)

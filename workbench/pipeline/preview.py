@@ -23,6 +23,7 @@ from workbench.dump.numbering import numbered
 from workbench.dump.preview import Forecast, predict_tree
 from workbench.dump.writer import check_net_name
 from workbench.pipeline.bounds import at_most
+from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
 from workbench.pipeline.graph_files import BY_OPTIONS
 from workbench.pipeline.matches import match
@@ -73,6 +74,7 @@ def preview(
     iterations: int = 1,
     seed: int = 0,
     version: str = "",
+    compiling: Compiling | None = None,
 ) -> Preview:
     """Predict what a configuration writes of a graph.
 
@@ -91,6 +93,8 @@ def preview(
         As `workbench.pipeline.simulate`'s, for the same names.
     version : str
         MindSpore version of names and columns; that of the context or of the simulation if left out.
+    compiling : Compiling, optional
+        How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
 
     Raises
     ------
@@ -119,6 +123,7 @@ def preview(
         seed=seed,
         target=target,
         config=config,
+        compiling=compiling,
     )
     unknown = run_only(config.check(context))
     notes = (f"only the run knows {path}; it may dump otherwise" for path in unknown)
@@ -135,6 +140,7 @@ def preview_plan(
     seed: int = 0,
     target: Target,
     config: Config | None = None,
+    compiling: Compiling | None = None,
 ) -> Preview:
     """Predict what a plan writes on a surface; see `preview`.
 
@@ -145,12 +151,16 @@ def preview_plan(
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
     closed = _no_forecast(plan, surface)
+    program = (compiling or Compiling()).program(graphs[0], surface)
+    if program is not None:
+        graphs = (program.graph, *graphs[1:])
 
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
         if surface in PLATFORMS:
             check_net_name(plan.net_name)
             return predict_tree(graphs, asked, told, target=target, clock=Clock(seed))
-        engine = ge_target(surface, config or plan, plan, graphs[0], iterations, context)
+        runs = program or graphs[0]
+        engine = ge_target(surface, config or plan, plan, runs, iterations, context)
         engine = engine._replace(version=target.version)
         return predict_containers(graphs[0], asked, told, engine, Clock(seed))
 

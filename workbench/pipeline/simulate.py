@@ -17,13 +17,15 @@ from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
 from workbench.dump.numbering import numbered
 from workbench.dump.writer import write, write_ge
+from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.reports import Reports
 from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
-from workbench.run.npu import run_npu
+from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model
 from workbench.run.profiles import PROFILES
+from workbench.run.program import Program, as_it_is
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def simulate(
     seed: int = 0,
     iterations: int = 1,
     precision_mode: str | Precision | None = None,
+    fusion: str | Path = "",
     version: str = "",
     env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
@@ -99,6 +102,9 @@ def simulate(
         How many iterations run, counted from the form's ``initial_iteration``.
     precision_mode : str or Precision, optional
         The NPU's precision mode, or all that is asked of its compiler.
+    fusion : str or path
+        Whether the graph engine fuses operators: ``on``, ``off``, or a ``fusion_switch_file``; empty:
+        nothing is compiled, nor is it on surfaces of MindSpore's own.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
         and folders are those of that release (1.3 or newer). Left out, the form is judged by the
@@ -136,13 +142,13 @@ def simulate(
         wanted = []
     if wanted and ends_run(planted):
         wanted = list(range(plan.initial_iteration, wanted[-1] + 1))
-    run: Run = partial(run_reference, graph, feeds)
-    if device != REFERENCE:
-        run = partial(run_npu, graph, feeds, profile=device, seed=seed)
-        run = partial(run, precision_mode=precision_mode, faults=planted)
+    seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
+    run, program = _prepared(
+        graph, feeds, Compiling(device, precision_mode, fusion), surface, seeded
+    )
+    compiled = graph if program is None else program.graph  # what the device shows of its faults
     reports = Reports()
     records = reports.pass_on(run, wanted)
-    compiled = faulty_graph(graph, planted)  # what the device compiled is what its IR shows
     if surface in PLATFORMS:
         text = None
         if form is not None:
@@ -160,7 +166,8 @@ def simulate(
         )
     else:
         context = Context(version=version, env=env or {})
-        target = ge_target(surface, form or plan, plan, compiled, iterations, context, device)
+        runs = program or graph
+        target = ge_target(surface, form or plan, plan, runs, iterations, context, device)
         target = target._replace(version=written_by)
         tree = write_ge(
             records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
@@ -171,6 +178,23 @@ def simulate(
         for sentence in reports.sentences(about_overflow=looks, unseen=unseen):
             say(sentence)
     return tree
+
+
+def _prepared(
+    graph: Graph,
+    feeds: Mapping[str, Any] | None,
+    compiling: Compiling,
+    surface: str,
+    faults: Sequence[Fault],
+) -> tuple[Run, Program | None]:
+    """Return how an iteration runs, and what runs on an NPU."""
+    if compiling.device == REFERENCE:
+        return partial(run_reference, graph, feeds), None
+    program = compiling.program(graph, surface, faults)
+    if program is None:
+        model = numeric_model(compiling.device, compiling.precision_mode)
+        program = as_it_is(faulty_graph(graph, faults), model)
+    return partial(run_program, program, feeds, faults=faults), program
 
 
 def _check(
@@ -244,16 +268,16 @@ def ge_target(
     surface: str,
     config: Config | DumpPlan,
     plan: DumpPlan,
-    graph: Graph,
+    compiled: Graph | Program,
     iterations: int,
     context: Context | None = None,
     profile: str = "",
 ) -> GeTarget:
     """Say whose tree the graph engine writes.
 
-    ``config`` is what `plan` was made from, ``profile`` the kind of device. MindSpore O2's files for
-    AscendCL name the folder of the form and not the one that takes its place, so that trees are the
-    same wherever they are written.
+    ``config`` is what `plan` was made from, ``compiled`` what runs, ``profile`` the kind of device.
+    MindSpore O2's files for AscendCL name the folder of the form and not the one that takes its
+    place, so that trees are the same wherever they are written.
     """
     from workbench.config import Config, get  # pydantic
 
@@ -273,10 +297,12 @@ def ge_target(
     if plan.devices is not None and device not in plan.devices:
         return target
     if plan.ranks is None or context.rank in plan.ranks:
-        graphs = graph_files(surface, config, plan, context)
+        stages = compiled.stages if isinstance(compiled, Program) else {}
+        graphs = graph_files(surface, config, plan, context, stages)
         target = target._replace(graphs=graphs, beside=True)
     if surface != "mindspore-o2":
         return target
+    graph = compiled.graph if isinstance(compiled, Program) else compiled
     names = [op.name for op in graph.ops]
     return target._replace(form=partial(_acl_form, config, context, names), steps=iterations)
 

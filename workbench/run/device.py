@@ -11,11 +11,12 @@ import numpy as np
 from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
-from workbench.graph.nodes import Value
+from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import bind, op_def
 from workbench.graph.traits import MOVEMENT
 from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.cube import CUBE, INTEGERS
+from workbench.run.executor import literal
 from workbench.run.faults import apply_faults
 from workbench.run.kernels import KERNELS
 from workbench.run.rounding import ROUND
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.nodes import Fused, Graph, Op
     from workbench.run.faults import Fault, Site
     from workbench.run.numeric import NumericModel
 
@@ -41,11 +42,11 @@ class Device:
     """The units of a device, set up for one graph; ``events`` are those of operators by name."""
 
     def __init__(
-        self, model: NumericModel, graph: Graph, sites: Sequence[Site], faults: Sequence[Fault]
+        self, model: NumericModel, graph: Graph, sites: Mapping[str, Site], faults: Sequence[Fault]
     ) -> None:
         self._model = model
         self._faults = tuple(faults)
-        self._sites = {op.name: site for op, site in zip(graph.ops, sites, strict=True)}
+        self._sites = sites
         self._settled = _settled(graph, sites, faults)
         self.events: dict[str, DeviceEvent] = {}
 
@@ -53,29 +54,72 @@ class Device:
         """Return the outputs of one operator as the device stores them."""
         for tensor in tensors:
             self._check(op, tensor)
-        site = self._sites[op.name]
         status = Status(op, "cube" if op_def(op.op_type).engine == "cube" else "vector")
-        if site.fails:
+        steps = (op,) if op.fused is None else (op, *op.fused.ops)
+        if any(self._sites[one.name].fails for one in steps):
             self.events[op.name] = DeviceEvent(op.name, "failure", status.unit)
             return [_unwritten(spec) for spec in op.outputs]
         with np.errstate(all="ignore"):
-            settled = self._settled[op.name]
-            inputs = tuple(
-                self._load(tensor, site, status, settled=slot in settled)
-                for slot, tensor in enumerate(tensors)
-            )
-            site = apply_faults(self._faults, replace(site, inputs=inputs), "load")
-            results = self._results(site, settings, status)
-            status.computed(site.inputs, settings, results)
-            exact = op.op_type in _CHOOSING and len(settled) == len(tensors)
-            outputs = tuple(
-                self._store(result, slot, site, status, exact=exact)
-                for slot, result in enumerate(results)
-            )
-            site = apply_faults(self._faults, replace(site, outputs=outputs), "store")
+            if op.fused is None:
+                outputs = self._single(op, tensors, settings, status)
+            else:
+                outputs = self._together(op, op.fused, tensors, status)
         if status.causes:
             self.events[op.name] = DeviceEvent(op.name, "overflow", status.unit, status.causes)
-        return list(site.outputs)
+        return outputs
+
+    def _single(
+        self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], status: Status
+    ) -> list[Array]:
+        """Compute an operator on its own."""
+        site, settled = self._sites[op.name], self._settled[op.name]
+        inputs = tuple(
+            self._load(tensor, site, status, settled=slot in settled)
+            for slot, tensor in enumerate(tensors)
+        )
+        site, results = self._computed(replace(site, inputs=inputs), settings, status)
+        exact = op.op_type in _CHOOSING and len(settled) == len(tensors)
+        outputs = tuple(
+            self._store(result, slot, site, status, exact=exact)
+            for slot, result in enumerate(results)
+        )
+        return list(apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs)
+
+    def _together(
+        self, op: Op, fused: Fused, tensors: Sequence[Array], status: Status
+    ) -> list[Array]:
+        """Compute several operators as one: what they hand to each other stays float32 in the unit."""
+        done: list[tuple[Array, ...]] = []
+        for one in fused.ops:
+            site, bound = self._sites[one.name], bind(one)
+            own = Status(one, status.unit)
+            inputs = []
+            for operand in bound.tensors:
+                if isinstance(operand, Value):
+                    inputs.append(done[operand.op][operand.slot])
+                    continue
+                given = tensors[operand.index] if isinstance(operand, Param) else literal(operand)
+                inputs.append(self._load(given, site, own, settled=False))
+            site, results = self._computed(replace(site, inputs=tuple(inputs)), bound.settings, own)
+            site = apply_faults(self._faults, replace(site, outputs=tuple(results)), "store")
+            done.append(site.outputs)
+            status.add(own)
+        whole = self._sites[op.name]
+        outputs = tuple(
+            self._store(done[value.op][value.slot], slot, whole, status, exact=False)
+            for slot, value in enumerate(fused.results)
+        )
+        others = [fault for fault in self._faults if not any(map(fault.meets, fused.ops))]
+        return list(apply_faults(others, replace(whole, outputs=outputs), "store").outputs)
+
+    def _computed(
+        self, site: Site, settings: Mapping[str, Any], status: Status
+    ) -> tuple[Site, list[Array]]:
+        """Results of an operator whose inputs are in the unit, not yet rounded to their dtypes."""
+        site = apply_faults(self._faults, site, "load")
+        results = self._results(site, settings, status)
+        status.computed(site.inputs, settings, results)
+        return site, results
 
     def _results(self, site: Site, settings: Mapping[str, Any], status: Status) -> list[Array]:
         op, inputs = site.op, site.inputs
@@ -148,7 +192,7 @@ def _for_cube(op: Op, inputs: Sequence[Array]) -> bool:
 
 
 def _settled(
-    graph: Graph, sites: Sequence[Site], faults: Sequence[Fault]
+    graph: Graph, sites: Mapping[str, Site], faults: Sequence[Fault]
 ) -> dict[str, frozenset[int]]:
     """For every operator, the tensor inputs that arrive rounded to the format it reads.
 
@@ -158,7 +202,10 @@ def _settled(
     touched = {op.name for op in graph.ops if any(fault.meets(op) for fault in faults)}
     written: dict[Value, str] = {}
     found: dict[str, frozenset[int]] = {}
-    for number, (op, site) in enumerate(zip(graph.ops, sites, strict=True)):
+    for number, op in enumerate(graph.ops):
+        if op.fused is not None:
+            continue
+        site = sites[op.name]
         wanted = site.formats.inputs or "float32"
         found[op.name] = frozenset(
             place

@@ -29,9 +29,10 @@ def execute(
 ) -> Iterator[TensorRecord]:
     """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
-    ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored. The records are
-    those of MindSpore on a CPU: scalar settings are 0-d inputs, tuples 1-D int64 inputs; text has
-    no record. Values are dropped after their last use.
+    ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored; it is handed all
+    inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
+    settings are 0-d inputs, tuples 1-D int64 inputs; text has no record. Values are dropped after
+    their last use.
     """
     if graph.subgraphs:
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
@@ -60,6 +61,8 @@ def execute(
 def _compute(
     op: Op, operands: Sequence[Operand], arrays: Sequence[Array | None], compute: Compute
 ) -> list[Array]:
+    if op.fused is not None:
+        return compute(op, [array for array in arrays if array is not None], {})
     bound = bind(op)
     tensors = [arrays[slot] for slot in bound.slots]
     if any(tensor is None for tensor in tensors):
@@ -122,6 +125,14 @@ def constant(operand: Const) -> Array | None:
     if array is None or operand.dtype not in DTYPES or operand.shape is None:
         return array
     return array.reshape(operand.shape) if array.size > 1 else np.full(operand.shape, array)
+
+
+def literal(operand: Operand) -> Array:
+    """Array of a constant that must have one; raises GraphError for any other operand."""
+    array = constant(operand) if isinstance(operand, Const) else None
+    if array is None:
+        raise GraphError(f"operand must be a constant with a value, got {operand!r}")
+    return array
 
 
 def constant_spec(operand: Const) -> TensorSpec | None:

@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.run.device import Device
 from workbench.run.executor import execute
-from workbench.run.faults import compiled_sites, uploaded
+from workbench.run.faults import check_faults, compiled_sites, faulty_graph, uploaded
 from workbench.run.numeric import numeric_model
+from workbench.run.program import as_it_is
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph
     from workbench.run.faults import Fault
     from workbench.run.precision import Precision
+    from workbench.run.program import Program
 
 
 def run_npu(
@@ -82,13 +84,30 @@ def run_npu(
     GraphError
         Unknown profile, mode or fault, or an input that does not fit.
     """
-    model = numeric_model(profile, precision_mode)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
-    sites = compiled_sites(graph, seeded, model.formats(graph))
-    compiled = replace(graph, ops=tuple(site.op for site in sites))
-    device = Device(model, compiled, sites, seeded)
-    memory = uploaded(compiled, feeds or {}, seeded)
-    records = execute(compiled, memory, device.compute, iteration)
+    program = as_it_is(faulty_graph(graph, seeded), numeric_model(profile, precision_mode))
+    return run_program(program, feeds, faults=seeded, iteration=iteration)
+
+
+def run_program(
+    program: Program,
+    feeds: Mapping[str, Any] | None = None,
+    *,
+    faults: Sequence[Fault] = (),
+    iteration: int = 0,
+) -> Iterator[TensorRecord]:
+    """Yield every tensor of one run of a program, as `run_npu` does.
+
+    Faults that alter the graph must be in the program already
+    (`workbench.run.faults.altered_graph`); the others may be in operators of the network or of the
+    program.
+    """
+    computed = list(program.computed)
+    check_faults(faults, [*program.source.ops, *computed], program.source.name)
+    sites = compiled_sites(computed, faults, program.formats)
+    device = Device(program.model, program.graph, sites, faults)
+    memory = uploaded(program.source, feeds or {}, faults)
+    records = execute(program.graph, memory, device.compute, iteration)
     return _reported(records, device.events)
 
 

@@ -51,6 +51,10 @@ class Status:
         """Causes in the order in which they came about."""
         return tuple(self._causes)
 
+    def add(self, other: Status) -> None:
+        """Take the causes of an operator that is computed within this one."""
+        self._causes |= other._causes
+
     def loaded(self, array: Array, name: str) -> None:
         """Look at an input before it is converted to the format of its unit."""
         self._narrowed(array, name, "conversion")

@@ -17,6 +17,7 @@ from workbench.run.cube import CUBE, INTEGERS
 from workbench.run.faults import inputs, outputs, units
 from workbench.run.faults.attributes import wrong_attribute
 from workbench.run.faults.fault import Site
+from workbench.run.numeric import UNTOUCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ class Kind:
     """A kind of fault: when it strikes, what it does, what its strength and its value mean.
 
     ``types`` are the operator types that it can be in (none: all), ``floats``: it is about floats.
-    ``ends_run`` says that nothing is computed after it.
+    ``ends_run`` says that nothing is computed after it, ``alters`` that the graph shows it.
     """
 
     step: Step
@@ -41,6 +42,7 @@ class Kind:
     types: frozenset[str] = frozenset()
     floats: bool = False
     ends_run: bool = False
+    alters: bool = False
 
 
 _CUBE = frozenset(CUBE)
@@ -49,7 +51,7 @@ _TEN = "what is written (10 times the largest)"
 
 FAULTS: dict[str, Kind] = {
     # what is compiled
-    "wrong-attribute": Kind("compile", wrong_attribute, value="attributes by name"),
+    "wrong-attribute": Kind("compile", wrong_attribute, value="attributes by name", alters=True),
     "half-accumulation": Kind("compile", units.half_accumulation, types=_CUBE),
     "missing-cast": Kind(
         "compile", units.missing_cast, value="format it computes in (next coarser)", floats=True
@@ -95,27 +97,33 @@ def ends_run(faults: Iterable[Fault]) -> bool:
 
 
 def compiled_sites(
-    graph: Graph, faults: Sequence[Fault], formats: Sequence[Formats] = ()
-) -> list[Site]:
-    """Return every operator as the faulty device compiled it, to be computed in ``formats``.
+    ops: Iterable[Op], faults: Sequence[Fault], formats: Mapping[str, Formats]
+) -> dict[str, Site]:
+    """Return how the faulty device computes operators of a `faulty_graph`, by their names.
 
-    Raises GraphError for a fault of unknown kind, one that meets no operator, or one that cannot
-    work there.
+    ``formats`` are those of the operators by name. Raises GraphError for a fault that cannot work.
     """
-    for fault in faults:
-        _check(fault, graph)
-    sites = map(Site, graph.ops, formats) if formats else map(Site, graph.ops)
-    return [apply_faults(faults, site, "compile") for site in sites]
+    others = [fault for fault in faults if not FAULTS[fault.kind].alters]
+    sites = (Site(op, formats.get(op.name, UNTOUCHED)) for op in ops)
+    return {site.op.name: apply_faults(others, site, "compile") for site in sites}
 
 
 def faulty_graph(graph: Graph, faults: Sequence[Fault]) -> Graph:
     """Return the graph as the faulty device compiled it: wrong attributes show in it.
 
-    Raises GraphError as `compiled_sites` does.
+    Raises GraphError as `check_faults` does, or for a fault that cannot work.
     """
-    if not faults:
+    check_faults(faults, graph.ops, graph.name)
+    return altered_graph(graph, faults)
+
+
+def altered_graph(graph: Graph, faults: Sequence[Fault]) -> Graph:
+    """Return the graph with the settings that faults change; those that meet nothing are left alone."""
+    altering = [f for f in faults if f.kind in FAULTS and FAULTS[f.kind].alters]
+    if not altering:
         return graph
-    return replace(graph, ops=tuple(site.op for site in compiled_sites(graph, faults)))
+    sites = (apply_faults(altering, Site(op), "compile") for op in graph.ops)
+    return replace(graph, ops=tuple(site.op for site in sites))
 
 
 def uploaded(graph: Graph, feeds: Mapping[str, Any], faults: Sequence[Fault]) -> Mapping[str, Any]:
@@ -143,17 +151,23 @@ def _upload(fault: Fault, op: Op, graph: Graph, feeds: dict[str, Any]) -> None:
         feeds[weight.name] = FAULTS[fault.kind].apply(fault, Site(op, inputs=(array,))).inputs[0]
 
 
-def _check(fault: Fault, graph: Graph) -> None:
+def check_faults(faults: Iterable[Fault], ops: Sequence[Op], name: str) -> None:
+    """Raise GraphError for a fault of unknown kind, one that meets no operator, or not of its kind."""
+    for fault in faults:
+        _check(fault, ops, name)
+
+
+def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
     if fault.kind not in FAULTS:
         message = f"kind of fault must be one of {sorted(FAULTS)}, got {fault.kind!r}"
         raise GraphError(message)
-    met = [op for op in graph.ops if fault.meets(op)]
+    met = [op for op in ops if fault.meets(op)]
     for op in met:
         _check_operator(fault, op)
     if not met:
-        names = [op.name for op in graph.ops]
+        names = [op.name for op in ops]
         close = difflib.get_close_matches(fault.op_name, names, 3, 0.3) or names[:3]
-        message = f"operator of a fault must be one of graph {graph.name!r}, got {fault.op_name!r}"
+        message = f"operator of a fault must be one of graph {name!r}, got {fault.op_name!r}"
         raise GraphError(f"{message}; close: {close}")
 
 

@@ -1,0 +1,96 @@
+"""Compile for a simulated device: what a run and its preview are told about the compiler, as one value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import FormatError
+from workbench.core.files import file_content
+from workbench.run.compile import WEIGHTS, compile_graph
+from workbench.run.faults import altered_graph
+from workbench.run.fusion import FUSIONS, LEVELS
+from workbench.run.numeric import numeric_model
+from workbench.run.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.graph.nodes import Graph
+    from workbench.run.faults import Fault
+    from workbench.run.precision import Precision
+    from workbench.run.program import Program
+
+
+_LARGEST = 1 << 20
+"""Bytes of a switch file that are read."""
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """How a graph is compiled: for which device, in which precision, with which fusions.
+
+    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``; nothing is
+    compiled if it is empty, or on a device that is not a key of `workbench.run.profiles.PROFILES`.
+    """
+
+    device: str = "a2"
+    precision_mode: str | Precision | None = None
+    fusion: str | Path = ""
+
+    def program(self, graph: Graph, surface: str, faults: Sequence[Fault] = ()) -> Program | None:
+        """Compile a graph that a faulty compiler alters; ``None`` if nothing is compiled.
+
+        Raises GraphError or FormatError for a mode or file that does not fit.
+        """
+        compiles = self.fusion and surface in WEIGHTS and self.device in PROFILES
+        if not compiles or graph.dialect == "ge":
+            return None
+        model = numeric_model(self.device, self.precision_mode)
+        off = fusions_off(self.fusion)
+        return compile_graph(altered_graph(graph, faults), surface, model, off=off)
+
+
+def fusions_off(fusion: str | Path) -> frozenset[str]:
+    """Return the names of the fusions that a switch turns off.
+
+    Raises FormatError if it is a file that cannot be read or is no ``fusion_switch_file``.
+    """
+    if fusion in ("on", "off"):
+        return frozenset(FUSIONS) if fusion == "off" else frozenset()
+    if not Path(fusion).exists():
+        message = f"fusion must be on, off or a fusion_switch_file, got {str(fusion)!r}"
+        raise FormatError(message)
+    text = file_content(fusion, _LARGEST, "fusion_switch_file").decode("utf-8", "replace")
+    return read_switch(text, str(fusion))
+
+
+def read_switch(text: str, path: str) -> frozenset[str]:
+    """Return the fusions that the text of a ``fusion_switch_file`` turns off.
+
+    ``ALL`` means those of its part that are not named; names that are not simulated say nothing.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: fusion_switch_file must be JSON, got {error}") from None
+    parts = _object(_object(content, "the file", path).get("Switch"), "Switch", path)
+    off = set()
+    for part, level in LEVELS.items():
+        switches = _object(parts.get(part, {}), part, path)
+        for name, state in switches.items():
+            if state not in ("on", "off"):
+                raise FormatError(f"{path}: {name} must be on or off, got {state!r}")
+        for name, fusion in FUSIONS.items():
+            state = switches.get(name, switches.get("ALL", "on"))
+            if fusion.level == level and state == "off":
+                off.add(name)
+    return frozenset(off)
+
+
+def _object(value: Any, name: str, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FormatError(f"{path}: {name} must be a JSON object, got {value!r}")
+    return value

@@ -1,0 +1,339 @@
+"""Which operators the graph engine fuses into one kernel, how that is called, and what it computes.
+
+Two kinds, as in GE: fusions of the graph, which run first and give operators their own type and name
+(``conv_batchnorm_fusion_pass``, ``matmul_biasadd_fusion_pass``, ``layer_norm_fusion_pass``, …), and
+fusions in the unified buffer, which join what is left of neighbors and string their names together
+(``fusion_op_comm``). Names of original operators and tensors are recorded as ``graph_pass_util`` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.core.errors import GraphError
+from workbench.graph.nodes import Bundle, Const, Fused, Op, Original, Param, Value
+from workbench.graph.ops import bind
+from workbench.run.patterns import Finder, Node, Number, scalar
+from workbench.run.rewrite import Rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Operand
+    from workbench.run.patterns import Part
+
+ORIGINAL_NAMES = "_datadump_original_op_names"
+ORIGINAL_TYPES = "_datadump_original_op_types"
+
+_LONGEST = 512
+"""Characters of a name from which on GE no longer strings names together."""
+
+Level = Literal["graph", "buffer"]
+
+LEVELS: dict[str, Level] = {"GraphFusion": "graph", "UBFusion": "buffer"}
+"""Part of a ``fusion_switch_file`` → fusions that it switches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A fusion: the pattern of its operators, and the kernel that takes their place.
+
+    ``inputs`` orders operands by the pattern's names; others follow in order of use. ``results`` are
+    roles whose outputs the kernel has, the last operator first. ``attrs`` makes its attributes, or
+    returns nothing if the part does not fit after all. ``name`` is a role, or a word behind the last
+    operator's name; left out, names are strung together. ``type`` is the kernel's, or that of the
+    operator with role ``main``.
+    """
+
+    level: Level
+    patterns: tuple[Node, ...]
+    attrs: Callable[[Finder, Part], Mapping[str, Any] | None]
+    inputs: str = ""
+    results: str = ""
+    name: str = ""
+    type: str = ""
+
+
+def _main(finder: Finder, part: Part) -> Mapping[str, Any]:
+    """Settings of the operator that does the work."""
+    op = finder.graph.ops[part.roles["main"]]
+    return dict(op.attrs) if op.fused is not None else settings_of(op)
+
+
+def settings_of(op: Op) -> dict[str, Any]:
+    """Attributes of an operator, and what it takes as constants under the arguments' names."""
+    try:
+        found = bind(op).settings
+    except GraphError:
+        return dict(op.attrs)
+    given = {name: value for name, value in found.items() if not isinstance(value, Value | Param)}
+    stated = len(list(op.flat_inputs())) > len(bind(op).slots)
+    return given if stated else dict(op.attrs)
+
+
+def _biased(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """A bias for every column of a product, or channel of a convolution."""
+    main = finder.graph.ops[part.roles["main"]]
+    bias, shape = finder.spec(part.names["bias"]), main.outputs[0].shape
+    if bias is None or bias.shape is None or len(bias.shape) != 1 or shape is None:
+        return None
+    channels = shape[1] if main.op_type == "Conv2D" else shape[-1]
+    if bias.shape != (channels,):
+        return None
+    return {**_main(finder, part), "has_bias": True}
+
+
+def _layer_norm(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """Mean and variance over the last axis, one factor and one summand for each of its elements."""
+    op, epsilon = finder.graph.ops[part.roles["mean"]], scalar(part.names["epsilon"])
+    spec = finder.spec(part.names["x"])
+    axes = _axes(op, spec)
+    if epsilon is None or spec is None or spec.shape is None or axes != (len(spec.shape) - 1,):
+        return None
+    if axes != _axes(finder.graph.ops[part.roles["variance"]], spec):
+        return None
+    sides = [finder.spec(part.names[name]) for name in ("gamma", "beta")]
+    if any(side is None or side.shape != spec.shape[-1:] for side in sides):
+        return None
+    return {"begin_norm_axis": axes[0], "begin_params_axis": -1, "epsilon": epsilon}
+
+
+def _softmax(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """Exponentials over their sum along one axis."""
+    spec = finder.spec(part.names["x"])
+    axes = _axes(finder.graph.ops[part.roles["largest"]], spec)
+    same = axes == _axes(finder.graph.ops[part.roles["sum"]], spec)
+    return {"axis": axes} if axes is not None and len(axes) == 1 and same else None
+
+
+def _axes(op: Op, spec: TensorSpec | None) -> tuple[int, ...] | None:
+    """Axes of a reduction that keeps them, counted from the front."""
+    settings = bind(op).settings
+    axis = settings["axis"]
+    axes = (axis,) if isinstance(axis, int) else axis
+    if spec is None or spec.shape is None or settings["keep_dims"] is not True:
+        return None
+    rank = len(spec.shape)
+    if not isinstance(axes, tuple | list) or not all(isinstance(one, int) for one in axes):
+        return None
+    return tuple(one % rank for one in axes if rank)
+
+
+def _nothing(finder: Finder, part: Part) -> Mapping[str, Any]:
+    return {}
+
+
+_CENTRED = Node("Sub", ("x", Node("ReduceMean", ("x",), "mean")), "centred")
+_SPREAD = tuple(
+    Node("Add", (Node("ReduceMean", (square,), "variance"), "epsilon"))
+    for square in (
+        Node("Square", (_CENTRED,)),
+        Node("Mul", (_CENTRED, _CENTRED)),
+        Node("Pow", (_CENTRED, Number(2.0))),
+    )
+)
+_NORMAL = (
+    *(Node("Mul", (_CENTRED, Node("Rsqrt", (spread,)))) for spread in _SPREAD),
+    *(Node("RealDiv Div", (_CENTRED, Node("Sqrt", (spread,)))) for spread in _SPREAD),
+)
+_POWER = Node("Exp", (Node("Sub", ("x", Node("ReduceMax", ("x",), "largest"))),))
+_ERF = tuple(
+    Node("Add", (Node("Erf", (scaled,)), Number(1.0)))
+    for scaled in (
+        Node("RealDiv Div", ("x", Number(2**0.5))),
+        Node("Mul", ("x", Number(2**-0.5))),
+    )
+)
+_PRODUCT, _CONVOLUTION = Node("MatMul BatchMatMul", role="main"), Node("Conv2D", role="main")
+
+FUSIONS: dict[str, Fusion] = {
+    "AABiasaddConvFusion": Fusion(
+        "graph", (Node("BiasAdd", (Node("Conv2D", ("x", "w"), "main"), "bias")),), _biased,
+        inputs="x w bias", name="main",
+    ),
+    "MatMulBiasAddFusionPass": Fusion(
+        "graph",
+        tuple(Node(kind, (Node("MatMul BatchMatMul", ("x", "w"), "main"), "bias"))
+              for kind in ("BiasAdd", "Add")),
+        _biased, inputs="x w bias", name="main",
+    ),
+    "LayerNormFusionPass": Fusion(
+        "graph",
+        tuple(Node("Add", (Node("Mul", (normal, "gamma")), "beta")) for normal in _NORMAL),
+        _layer_norm, inputs="x gamma beta", results="mean variance", name="/LayerNorm",
+        type="LayerNorm",
+    ),
+    "SoftmaxFusionPass": Fusion(
+        "graph", (Node("RealDiv Div", (_POWER, Node("ReduceSum", (_POWER,), "sum"))),), _softmax,
+        name="/Softmax", type="Softmax",
+    ),
+    "GeluOnnxFusionPass": Fusion(
+        "graph",
+        tuple(
+            pattern
+            for erf in _ERF
+            for pattern in (
+                Node("Mul", (Node("Mul", ("x", Number(0.5))), erf)),
+                Node("Mul", (Node("Mul", ("x", erf)), Number(0.5))),
+                Node("Mul", ("x", Node("Mul", (erf, Number(0.5))))),
+            )
+        ),
+        _nothing, name="/Gelu", type="GeLU",
+    ),
+    "TbeConv2DActivationFusionPass": Fusion(
+        "buffer", (Node("ReLU ReLU6 LeakyRelu Sigmoid Tanh", (_CONVOLUTION,)),), _main,
+    ),
+    "TbeMatmulElemwiseFusionPass": Fusion(
+        "buffer", (Node("ReLU Sigmoid Tanh GeLU", (_PRODUCT,)),), _main,
+    ),
+}  # fmt: skip
+"""Fusions by the names that a switch of GE knows them by; the earlier one comes first."""
+
+
+def fuse(graph: Graph, level: Level, off: frozenset[str] = frozenset()) -> Graph:
+    """Return the graph with everything fused that a level fuses, but for the fusions in ``off``."""
+    for name, fusion in FUSIONS.items():
+        if fusion.level == level and name not in off:
+            graph = _fuse_all(graph, fusion)
+    return graph
+
+
+def _fuse_all(graph: Graph, fusion: Fusion) -> Graph:
+    finder, kernels, inside = Finder(graph), dict[int, Op](), set[int]()
+    rewrite = Rewrite(graph)
+    for root, part, attrs in _parts(finder, fusion):
+        if not inside & part.members:
+            inside |= part.members
+            kernels[root] = _kernel(finder, fusion, root, part, attrs)
+    if not kernels:
+        return graph
+    for number in range(len(graph.ops)):
+        if number in kernels:
+            kernel = kernels[number]
+            rewrite.stand(number, replace(kernel, inputs=rewrite.inputs(kernel)))
+        elif number not in inside:
+            rewrite.keep(number)
+    return rewrite.graph()
+
+
+def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[str, Any]]]:
+    for root in range(len(finder.graph.ops)):
+        for pattern in fusion.patterns:
+            part = finder.find(root, pattern)
+            attrs = fusion.attrs(finder, part) if part is not None else None
+            if part is not None and attrs is not None:
+                yield root, part, attrs
+                break
+
+
+def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mapping[str, Any]) -> Op:
+    """Return the operator that takes the place of a part, with operands of the graph as it is."""
+    ops = finder.graph.ops
+    members = sorted(part.members)
+    joined = _Joined(finder.graph, members, [part.names[name] for name in fusion.inputs.split()])
+    roles = [root, *(part.roles[name] for name in fusion.results.split())]
+    results = [Value(number, 0) for number in roles]
+    last = ops[root]
+    return Op(
+        _name(fusion, [ops[number].name for number in members], root, part, finder),
+        fusion.type or ops[part.roles["main"]].op_type,
+        tuple(joined.inputs),
+        {
+            **attrs,
+            ORIGINAL_NAMES: tuple(name for n in members for name in original_names(ops[n])),
+            ORIGINAL_TYPES: tuple(kind for n in members for kind in original_types(ops[n])),
+        },
+        tuple(ops[value.op].outputs[value.slot] for value in results),
+        tuple(joined.specs),
+        frames=last.frames,
+        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        origins=(origin_of(last, 0), *(None for _ in results[1:])),
+    )
+
+
+def _name(fusion: Fusion, names: list[str], root: int, part: Part, finder: Finder) -> str:
+    if fusion.name.startswith("/"):
+        return finder.graph.ops[root].name + fusion.name
+    if fusion.name:
+        return finder.graph.ops[part.roles[fusion.name]].name
+    strung = "".join(names)
+    return strung if len(strung) <= _LONGEST else f"{names[0]}_ub_fusion"
+
+
+def original_names(op: Op) -> tuple[str, ...]:
+    """Names of the network's operators that an operator stands for."""
+    return tuple(op.attrs.get(ORIGINAL_NAMES, (op.name,)))
+
+
+def original_types(op: Op) -> tuple[str, ...]:
+    """Types of the network's operators that an operator stands for."""
+    return tuple(op.attrs.get(ORIGINAL_TYPES, (op.op_type,)))
+
+
+def origin_of(op: Op, slot: int) -> Original | None:
+    """Tensor of the network that an output is."""
+    return op.origins[slot] if op.origins else Original(op.name, slot, op.outputs[slot])
+
+
+class _Joined:
+    """Operators of a part, with operands as `Fused` wants them."""
+
+    def __init__(self, graph: Graph, members: list[int], first: list[Operand]) -> None:
+        self.ops: list[Op] = []
+        self.inputs: list[Operand] = list(dict.fromkeys(first))
+        self.specs: list[TensorSpec | None] = []
+        self._graph, self._finder = graph, Finder(graph)
+        self._inner: dict[Value, Value] = {}
+        for number in members:
+            self._join(number, graph.ops[number])
+        self.specs = [self._finder.spec(operand) for operand in self.inputs]
+
+    def inner(self, value: Value) -> Value:
+        """Return where a value of the graph is computed inside."""
+        return self._inner[value]
+
+    def _join(self, number: int, op: Op) -> None:
+        start = len(self.ops)
+        if op.fused is None:
+            self.ops.append(replace(op, inputs=tuple(self._operand(one, op) for one in op.inputs)))
+            for slot in range(len(op.outputs)):
+                self._inner[Value(number, slot)] = Value(start, slot)
+            return
+        given = [self._operand(one, op) for one in op.flat_inputs()]
+        for one in op.fused.ops:
+            moved = tuple(_moved(operand, start, given) for operand in one.inputs)
+            self.ops.append(replace(one, inputs=moved))
+        for slot, value in enumerate(op.fused.results):
+            self._inner[Value(number, slot)] = Value(start + value.op, value.slot)
+
+    def _operand(self, operand: Operand, op: Op) -> Operand:
+        """Return an operand as the kernel sees it; scalars and settings become part of it."""
+        if isinstance(operand, Bundle):
+            return replace(operand, items=tuple(self._operand(one, op) for one in operand.items))
+        if isinstance(operand, Value) and operand in self._inner:
+            return self._inner[operand]
+        if not isinstance(operand, Value | Param) and not _is_array(operand):
+            return operand
+        if operand not in self.inputs:
+            self.inputs.append(operand)
+        return Param(self.inputs.index(operand))
+
+
+def _is_array(operand: Operand) -> bool:
+    """Whether a constant is a tensor that a kernel reads: neither a number nor a setting."""
+    return (
+        isinstance(operand, Const)
+        and operand.shape not in (None, (), (1,))
+        and operand.dtype != "tuple"
+    )
+
+
+def _moved(operand: Operand, start: int, given: list[Operand]) -> Operand:
+    """Return an operand of a fused operator inside a larger one."""
+    if isinstance(operand, Bundle):
+        return replace(operand, items=tuple(_moved(one, start, given) for one in operand.items))
+    if isinstance(operand, Param):
+        return given[operand.index]
+    return Value(start + operand.op, operand.slot) if isinstance(operand, Value) else operand
