@@ -291,6 +291,23 @@ def test_tuples_of_tuples_do_not_fill_the_memory():
         graph_of("  %0(t) = MakeTuple(%para1_x, %para1_x)", *doubled, "  Return(%59)")
 
 
+def test_tuples_may_hold_more_in_a_long_file_than_in_a_short_one():
+    """Each level doubles what an operator takes: a short file must not say a million operands."""
+
+    def file(levels: int, more: int) -> str:
+        text = "# IR entry: @g\n\n%para1_x: <Tensor[Float32], (2)>\n\nsubgraph @g() {\n"
+        text += "  %0(a) = MakeTuple(%para1_x, %para1_x)\n"
+        for number in range(1, levels):
+            text += f"  %{number}(a) = MakeTuple(%{number - 1}, %{number - 1})\n"
+        text += "".join(f"  %{levels + n}(b) = Add(%para1_x, %para1_x)\n" for n in range(more))
+        return text + f"  %{levels + more}(c) = Concat(%{levels - 1})\n}}\n"
+
+    assert len(list(parse_ms_text(file(13, 0)).ops[-1].flat_inputs())) == 2**13
+    with pytest.raises(FormatError, match=r"^<text>: tuples must hold at most \d{5} values"):
+        parse_ms_text(file(16, 0))
+    assert parse_ms_text(file(16, 4000)).unknown_lines == 0
+
+
 # Text that asks for more than it gives.
 
 

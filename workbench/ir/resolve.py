@@ -22,8 +22,9 @@ STRUCTURAL = frozenset(
 )  # fmt: skip
 """Node types that move values without computing; they have no kernel and no dump file."""
 
-MAX_ITEMS = 1 << 24
-"""Most operands of a graph, those inside tuples counted wherever the tuple is used."""
+FEW_ITEMS, ITEMS_EACH = 1 << 16, 64
+"""Most operands of a graph, those inside tuples counted wherever the tuple is used: so many in any graph,
+and more for each operand that is written in its file."""
 
 _MONAD = Const("U", "monad")
 _PARAM = re.compile(r"%para(\d{1,9})(?:_|$)")
@@ -63,7 +64,7 @@ def resolve_nodes(
     hold each other too deep or too often raise FormatError, which ``where`` starts.
     """
     values: dict[int, Operand] = {}
-    tuples = _Tuples(where)
+    tuples = _Tuples(where, sum(len(node.operands) for node in nodes))
     ops: list[Op] = []
     outputs: tuple[Operand, ...] = ()
     for node in nodes:
@@ -83,8 +84,9 @@ def resolve_nodes(
 class _Tuples:
     """Size of the tuples built so far: written out, ``(a, a)`` of ``(b, b)`` of … would fill any memory."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, written: int) -> None:
         self.where = where
+        self.limit = FEW_ITEMS + ITEMS_EACH * written
         self.known: dict[int, tuple[Operand, int, int]] = {}
         self.written = 0
 
@@ -93,9 +95,9 @@ class _Tuples:
         sizes = [self._size(operand) for operand in operands]
         self.written += sum(items for items, _ in sizes)
         deepest = max((depth for _, depth in sizes), default=0)
-        if self.written > MAX_ITEMS or deepest > MAX_DEPTH:
+        if self.written > self.limit or deepest > MAX_DEPTH:
             message = (
-                f"{self.where}: tuples must hold at most {MAX_ITEMS} values in {MAX_DEPTH} levels, "
+                f"{self.where}: tuples must hold at most {self.limit} values in {MAX_DEPTH} levels, "
                 f"got {self.written} values, {deepest} levels"
             )
             raise FormatError(message)
