@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.compare.laying import lie_apart
 from workbench.compare.measure import choose_kernel, measure, measure_arrays
 from workbench.compare.metrics import Divergence, unmeasured
 from workbench.compare.oddities import MISLABELLED, REWRITTEN
@@ -138,6 +139,8 @@ def _measure(
     cancelled: Cancelled | None,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
+        if apart := lie_apart(target.source, golden.source):
+            return unmeasured(apart)
         return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
     size, other = _spec(target).size, _spec(golden).size

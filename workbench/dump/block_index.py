@@ -56,7 +56,7 @@ class BlockSource(FileSource):
 
     ``label`` is what is known without decoding the header: a shape of ``None`` is asked for when needed,
     and with it the format that the data come in. ``is_cut`` says that the file holds a device format,
-    ``preferred`` is the host format that the graph states.
+    ``host`` is what the graph states of the tensor there.
     """
 
     path: str
@@ -64,17 +64,17 @@ class BlockSource(FileSource):
     slot: int
     label: TensorSpec
     is_cut: bool = False
-    preferred: str = ""
+    host: TensorSpec | None = None
 
     def spec(self) -> TensorSpec:
         if self.label.shape is None:
-            self.label = _spec(self._block(), self.preferred)
+            self.label = _spec(self._block(), self._preferred())
         return self.label
 
     def array(self) -> NDArray[Any]:
         block = self._block()
         array = known_elements(ContainerSource(self.path, block).array())
-        host = host_format(block, self.preferred)
+        host = host_format(block, self._preferred())
         if not host:
             return array
         groups = max(1, block.sub_format)
@@ -83,10 +83,10 @@ class BlockSource(FileSource):
 
     def reading(self, buffer: Buffer) -> Reading:
         block = self._block()
-        self.label = _spec(block, self.preferred)  # whoever compares asks for it, too
+        self.label = _spec(block, self._preferred())  # whoever compares asks for it, too
         row, shape = ContainerSource(self.path, block).ready()
         elements = Elements(self.path, block.start, row, element_count(shape))
-        host = host_format(block, self.preferred)
+        host = host_format(block, self._preferred())
         if not host:
             return elements.reading(buffer, shape)
         origin = Layout(host, cast("tuple[int, ...]", block.original_shape))
@@ -95,18 +95,24 @@ class BlockSource(FileSource):
         route = Route(source, origin, tuple(range(len(origin.shape))))
         return known_pieces(rearranged(elements, route, TemporaryFile), row, origin.shape)
 
-    def prefer(self, host: str) -> None:
-        """Take the host format that a graph states, if data can be in it."""
-        if host != self.preferred:
-            self.preferred = host
+    def settle(self, host: TensorSpec, groups: int | None = None) -> None:
+        if self.is_cut and host != self.host:
+            self.host = host
             self.label = self.label._replace(shape=None)
 
     def _block(self) -> Block:
+        """Header of the tensor; with the host's shape as it was told, if it states none that fits."""
         blocks = held_container(self.path).part(self.io)
         if self.slot >= len(blocks):
             message = f"container must be as it was indexed; {self.io} {self.slot} is gone"
             raise FormatError(f"{self.path}: byte 8: {message}")
-        return blocks[self.slot]
+        block, told = blocks[self.slot], self.host.shape if self.host is not None else None
+        if told is None or host_format(block, self._preferred()):
+            return block
+        return block._replace(original_shape=told)
+
+    def _preferred(self) -> str:
+        return self.host.format if self.host is not None else ""
 
 
 def block_source(path: str, block: Block) -> BlockSource:

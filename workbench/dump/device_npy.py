@@ -54,16 +54,16 @@ class DeviceNpySource(FileSource):
     `settle` tells what the graph says of it; without that, a file with the device's shape stays as it is.
     """
 
+    is_cut = True
     path: str
     device: FormatWord
     dtype: str = ""
     host: TensorSpec | None = None
     _found: tuple[Extent, int] | None = field(default=None, init=False, repr=False, compare=False)
 
-    def settle(self, host: TensorSpec, groups: int = 1) -> None:
-        """Take the shape and the format that a graph states for the host."""
+    def settle(self, host: TensorSpec, groups: int | None = None) -> None:
         self.host = host
-        if "G" in FORMATS[self.device.name].device:
+        if groups is not None and "G" in FORMATS[self.device.name].device:
             self.device = self.device._replace(groups=groups)
 
     def spec(self) -> TensorSpec:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.core.tensors import TensorSpec
+
 BLOCK = 1024 * 1024
 """Bytes read at once: enough for the page cache's full speed, few enough for the L2 cache."""
 
@@ -55,9 +57,20 @@ class Reading(Protocol):
 
 
 class FileSource:
-    """A tensor in a file that can be read front to back."""
+    """A tensor in a file that can be read front to back.
+
+    ``is_cut`` says that its elements lie in a device format, so that `settle` matters.
+    """
 
     __slots__ = ()
+    is_cut: bool = False
+
+    def settle(self, host: TensorSpec, groups: int | None = None) -> None:
+        """Take what a graph or the other side of a comparison states of the tensor on the host.
+
+        ``groups`` are those of a weight, if the graph has its operator. Elements come in the host's format
+        where both fit each other.
+        """
 
     def reading(self, buffer: Buffer) -> Reading | None:
         """Open the tensor; ``None`` if its elements do not lie in order.

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
-from workbench.dump.block_index import BlockSource
-from workbench.dump.device_npy import DeviceNpySource
 from workbench.dump.host_formats import host_by_shape
 from workbench.dump.names import sanitize
-from workbench.dump.sliced_source import SlicedSource
+from workbench.dump.reading import FileSource
 from workbench.dump.tree import Note
 from workbench.ir.detect import read_graph
 from workbench.ir.ms_pb import read_ms_pb
@@ -145,14 +143,9 @@ class Side:
 
 def _settle(record: TensorRecord, spec: TensorSpec, op: Op) -> None:
     """Tell the data of a record what its graph states of them."""
-    source = record.source
-    if isinstance(source, DeviceNpySource):
-        source.settle(spec, groups_of(op))
-    elif isinstance(source, SlicedSource):
-        source.prefer(spec)
-    elif isinstance(source, BlockSource):
-        source.prefer(spec.format)
-    elif source is None and spec.shape is not None:
+    if isinstance(record.source, FileSource):
+        record.source.settle(spec, groups_of(op))
+    elif record.source is None and spec.shape is not None:
         record.label = _padded(record.label, spec.shape)
 
 
@@ -176,6 +169,4 @@ def _padded(label: TensorSpec, host: tuple[int, ...]) -> TensorSpec:
 
 
 def _is_cut(source: Source | None) -> bool:
-    return isinstance(source, DeviceNpySource | SlicedSource) or (
-        isinstance(source, BlockSource) and source.is_cut
-    )
+    return isinstance(source, FileSource) and source.is_cut

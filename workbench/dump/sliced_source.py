@@ -44,14 +44,14 @@ class Slice(NamedTuple):
 class SlicedSource(FileSource):
     """Slices of one tensor in the order of the cut axis, in the host's format where it can be had."""
 
+    is_cut = True
     slices: tuple[Slice, ...]
     axis: int
     row: DataType
     layout: FormatWord
     host: TensorSpec | None = None
 
-    def prefer(self, host: TensorSpec) -> None:
-        """Take the host's format and shape that a graph states, if data can be in it."""
+    def settle(self, host: TensorSpec, groups: int | None = None) -> None:
         self.host = host
 
     def spec(self) -> TensorSpec:

@@ -1,0 +1,47 @@
+"""Whether two tensors can be laid over each other: data in a device format need the host's shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.core.errors import FormatError
+from workbench.core.formats import FORMATS, read_format
+from workbench.dump.reading import FileSource
+
+if TYPE_CHECKING:
+    from workbench.core.tensors import Source
+
+
+def lie_apart(target: Source, golden: Source) -> str:
+    """Why elements of two tensors have other places; ``""`` if they have the same.
+
+    A tensor that lies as its device has it is told the other's shape on the host first, which serves
+    where no graph did. Raises FormatError if a source cannot be read.
+    """
+    if _device_format(target) == _device_format(golden):
+        return ""
+    for one, other in ((target, golden), (golden, target)):
+        if isinstance(one, FileSource) and _device_format(one) and not _device_format(other):
+            one.settle(other.spec())
+    ours, theirs = _device_format(target), _device_format(golden)
+    if ours == theirs:
+        return ""
+    return (
+        f"formats differ: {_words(target)} against {_words(golden)}, and no shape of the host fits"
+    )
+
+
+def _device_format(source: Source) -> str:
+    """Device format that a source's elements come in; ``""`` for those in a host format."""
+    if not isinstance(source, FileSource) or not source.is_cut:
+        return ""
+    name = source.spec().format
+    try:
+        return name if FORMATS[read_format(name).name].device else ""
+    except FormatError:
+        return ""
+
+
+def _words(source: Source) -> str:
+    spec = source.spec()
+    return f"{spec.shape} in {spec.format}"
