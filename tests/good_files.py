@@ -210,11 +210,36 @@ def container_files() -> Files:
     }
 
 
+def slice_files() -> Files:
+    """Two threads of an operator, and two operators that are slices of one."""
+    found: Files = {}
+    ends = [{"lower": 0, "higher": 3}, {"lower": 0, "higher": 4}]
+    places = [[[{"lower": at, "higher": at + 1}, *ends]] for at in range(2)]
+    told = {"slice_instance_num": 2, "outputCutList": [[2, 1, 1]], "inputCutList": [[1, 1, 1]]}
+    modes = {
+        "mm": told | {"threadMode": True, "output_tensor_slice": places},
+        "mm_lxslice{}": told | {"threadMode": False},
+    }
+    for number in range(2):
+        tensors = [
+            tensor_block("input", 0, FLOATS),
+            tensor_block("output", 0, FLOATS[number : number + 1]),
+        ]
+        for name, attribute in modes.items():
+            attrs = (("_sgt_json_info", json.dumps(attribute)),)
+            container = Container(tuple(block for block, _ in tensors), attrs=attrs)
+            path = f"{LEAF}/MatMul.{name.format(number)}.3.1.{START}.4.9.{number}.0"
+            found[path] = written(container, [data for _, data in tensors])
+    return found
+
+
 def ask_container(root: Path, path: Path, number: int) -> object:
     with placed(path, BYTE):
         for record in wb.load(root).records:
             if number % 2 and isinstance(record.source, BlockSource):
-                record.source.prefer(("NHWC", "ND", "x")[number % 3])
+                told = ("NHWC", (1, 2, 3, 20)), ("ND", None), ("x", (1, 20, 2, 3))
+                form, shape = told[number % 3]
+                record.source.settle(TensorSpec("float16", shape, form))
             ask_source(path, record.source, BYTE)
         container = read_container(path)
         for block in container.blocks:
@@ -645,6 +670,7 @@ def ask_name(_root: Path, path: Path, number: int) -> object:
 READERS: dict[str, Reader] = {
     "npy": Reader(npy_files, ask_npy),
     "container": Reader(container_files, ask_container),
+    "slice": Reader(slice_files, ask_tree, slice_files),
     "conversion of a container": Reader(container_files, ask_conversion),
     "conversion of an npy file": Reader(device_npy_files, ask_conversion),
     "conversion of an overflow record": Reader(overflow_files, ask_conversion),

@@ -95,7 +95,7 @@ class _LeafReader:
         self.found = found
         self.records: list[TensorRecord] = []
         self.overflows: list[tuple[str, OverflowRecord]] = []
-        self.parts: dict[tuple[str, str], list[Part]] = {}
+        self.parts: dict[tuple[str, str, bool], list[Part]] = {}
         self.at = leaf.graph_id, leaf.iteration, leaf.rank, leaf.net_name
         self.mapping = self._mapping() if FILE_NAME in leaf.names else {}
 
@@ -176,7 +176,8 @@ class _LeafReader:
         """Records of a container, unless it is a slice."""
         part = read_part(path, name, read_container(path)) if name.thread_id is not None else None
         if part is not None:
-            self.parts.setdefault((name.op_type, part.op_name), []).append(part)
+            operator = name.op_type, part.op_name, part.cut.automatic
+            self.parts.setdefault(operator, []).append(part)
         else:
             self._container(path, full, name)
 
