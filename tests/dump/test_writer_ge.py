@@ -95,6 +95,17 @@ def test_tensors_that_are_the_same_memory_have_one_address(tmp_path):
     assert all(address % 512 == 0 for address in (first, out))
 
 
+def test_memory_is_used_again_once_nobody_reads_what_lies_there(tmp_path):
+    ops = [Op("op0", "ReLU", (Param(0),), {}, (F,))]
+    ops += [Op(f"op{n}", "ReLU", (Value(n - 1),), {}, (F,)) for n in range(1, 4)]
+    graph = Graph("g", GRAPH.parameters, tuple(ops), (Value(3),))
+    plan = DumpPlan("/dump", files="bin", io=frozenset(("output",)))
+    records = (record(f"op{n}", op_type="ReLU") for n in range(4))
+    write_ge(records, plan, tmp_path, graph=graph, target=ACL)
+    found = [decoded(tmp_path / name)[1][0][1]["address"] for name in files(tmp_path)]
+    assert found == [found[0], found[0] + 512] * 2
+
+
 def nz(array, c0=16):
     """FRACTAL_NZ by loops: every element has its block, its row and its lane."""
     *lead, rows, columns = array.shape

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS
 from workbench.dump.container_blocks import Block, Container, Origin, element_count
 from workbench.dump.data_types import DATA_TYPES, PACKED, PLAIN, data_type_of, encode, packed_bytes
-from workbench.graph.nodes import Param, Value
+from workbench.run.memory import ALIGNED, plan_memory, room_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.data_types import DataType
     from workbench.dump.mindspore_tree import Content
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.nodes import Graph
     from workbench.run.layout import Lie
+    from workbench.run.memory import Memory
 
-_BASE, _ALIGNED = 0x12C0_4000_0000, 512
+_APART = 0x12E0_0000_0000
+"""Address at which tensors begin that have no place in the memory of their graph."""
+
 _LARGEST = 1 << 60
 """Elements that no file holds; a graph that states more is broken."""
 
@@ -52,41 +55,42 @@ class Piece(NamedTuple):
         return self.row.name if self.row is not None else self.content.spec.dtype
 
 
-class Memory:
-    """Addresses of a model's tensors: each has its own, the same in every iteration.
+class Addresses:
+    """Addresses of a model's tensors, those of `workbench.run.memory`.
 
-    An input has that of the output it comes from, unless it lies in another format.
+    A tensor that its graph does not know as large as it is gets a place apart.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._sources: dict[tuple[str, int], Operand] = {}
-        for number, op in reversed(list(enumerate(graph.ops))):
-            for slot, operand in enumerate(op.flat_inputs()):
-                if isinstance(operand, Value | Param):
-                    self._sources[f"input {op.name}", slot] = operand
-            for slot in range(len(op.outputs)):
-                self._sources[f"output {op.name}", slot] = Value(number, slot)
-        self._given: dict[Any, int] = {}
-        self._next = _BASE
+        self._graph = graph
+        self._apart: dict[tuple[str, str, int], int] = {}
+        self._next = _APART
 
-    def address(self, record: TensorRecord, size: int, form: str) -> int:
-        """Address of a tensor of so many bytes in a format."""
-        place = f"{record.key.io} {record.key.op_name}", record.key.slot
-        source: Any = self._sources.get(place, place), form
-        if source not in self._given:
-            self._given[source] = self._next
-            self._next += -(-size // _ALIGNED) * _ALIGNED
-        return self._given[source]
+    @cached_property
+    def _memory(self) -> Memory:
+        return plan_memory(self._graph)
+
+    def address(self, key: TensorKey, size: int) -> int:
+        """Address of a tensor of so many bytes."""
+        number = self._graph.by_name.get(key.op_name, -1)
+        place = self._memory.place(number, key.io, key.slot)
+        if place is not None and place.size >= size:
+            return place.address
+        unknown = key.op_name, key.io, key.slot
+        if unknown not in self._apart:
+            self._apart[unknown] = self._next
+            self._next += -(-room_of(size) // ALIGNED) * ALIGNED
+        return self._apart[unknown]
 
 
-def piece_of(record: TensorRecord, content: Content, lie: Lie, memory: Memory) -> Piece:
+def piece_of(record: TensorRecord, content: Content, lie: Lie, addresses: Addresses) -> Piece:
     """Say how many bytes a tensor has that lies so, and where."""
     row = _row(record.label.dtype or content.spec.dtype)
     size = None
     if row is not None and lie.shape is not None and min(lie.shape, default=0) >= 0:
         elements = element_count(lie.shape)
         size = packed_bytes(row, elements) if elements < _LARGEST else None
-    address = memory.address(record, size, lie.format) if size else 0
+    address = addresses.address(record.key, size) if size else 0
     return Piece(record, content, lie, row, size, address)
 
 

@@ -3,8 +3,8 @@
 `GeTree` decides what each operator becomes; a `GeSink` writes it or counts it, as for MindSpore's own
 trees (`workbench.dump.mindspore_tree`). Folders are those of the device writer ``dump_task.cpp``, of
 MindSpore's ``ascend_dump.cc`` up to 2.6 and of torchair. What only a device knows is made up and the
-same for the same seed: times come from the clock, tasks are numbered in the order of the graph, memory is
-given out in the order of use.
+same for the same seed: times come from the clock, tasks are numbered in the order of the graph, addresses
+are those of `workbench.run.memory`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.dump.choice import Choice
 from workbench.dump.device_layout import converted, lie_of
 from workbench.dump.ge_names import GeName, format_ge_name
-from workbench.dump.ge_pieces import Memory, Piece, container_of, piece_of
+from workbench.dump.ge_pieces import Addresses, Piece, container_of, piece_of
 from workbench.dump.ge_reports import STREAM, Reports
 from workbench.dump.ge_statistic import format_ge_statistics
 from workbench.dump.mindspore_tree import (
@@ -159,7 +159,7 @@ class GeTree:
         self._ops = {op.name: op for block in reversed(self._blocks) for op in reversed(block.ops)}
         self._npy = plan.files == "npy" and target.surface.startswith("mindspore")
         self._categories = categories_of(target.version, plan.statistics)
-        self._memory = Memory(graph)
+        self._addresses = Addresses(graph)
         self._time = time_folder(clock.now)
         self._leaves: dict[int, TreeLeaf] = {}
         self._watched: dict[str, list[TensorRecord]] = {}
@@ -296,7 +296,7 @@ class GeTree:
         lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
         if self._npy and not on_device:
             lie = converted(lie, content.spec.shape)
-        return piece_of(record, content, lie, self._memory)
+        return piece_of(record, content, lie, self._addresses)
 
     def _name(self, record: TensorRecord, stamp: int) -> GeName:
         key = record.key
