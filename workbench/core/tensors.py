@@ -73,10 +73,14 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ArraySource:
-    """Data in memory. ``dtype`` names the stored type where NumPy's own type is wider."""
+    """Data in memory. ``dtype`` names the stored type where NumPy's own type is wider.
+
+    ``there`` are the same data as they lie on a device, padding included, where that is known.
+    """
 
     data: NDArray[np.generic] = field(repr=False)
     dtype: str = ""
+    there: NDArray[np.generic] | None = field(default=None, repr=False)
 
     def spec(self) -> TensorSpec:
         return TensorSpec(self.dtype or self.data.dtype.name, self.data.shape)

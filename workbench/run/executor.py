@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,38 +24,80 @@ if TYPE_CHECKING:
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
 
 
+class Storage(Protocol):
+    """Where outputs are from the time they are written until nobody reads them any more."""
+
+    def read(self, value: Value) -> Array:
+        """Return an output as it is now."""
+        ...
+
+    def write(self, number: int, outputs: Sequence[Array]) -> list[ArraySource]:
+        """Take the outputs of operator ``number``; return what they are from now on."""
+        ...
+
+    def release(self, value: Value) -> None:
+        """Take note that an output has been read once more."""
+        ...
+
+
+class Held:
+    """Storage that holds every output as it came, until it was read as often as the graph says."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._uses = {value: len(readers) for value, readers in graph.consumers.items()}
+        self._values: dict[Value, Array] = {}
+
+    def read(self, value: Value) -> Array:
+        return self._values[value]
+
+    def write(self, number: int, outputs: Sequence[Array]) -> list[ArraySource]:
+        for slot, output in enumerate(outputs):
+            if Value(number, slot) in self._uses:
+                self._values[Value(number, slot)] = output
+        return [ArraySource(output) for output in outputs]
+
+    def release(self, value: Value) -> None:
+        self._uses[value] -= 1
+        if not self._uses[value]:
+            self._values.pop(value, None)
+
+
 def execute(
-    graph: Graph, feeds: Mapping[str, Any], compute: Compute, iteration: int = 0
+    graph: Graph,
+    feeds: Mapping[str, Any],
+    compute: Compute,
+    iteration: int = 0,
+    storage: Storage | None = None,
 ) -> Iterator[TensorRecord]:
     """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
     ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored; it is handed all
     inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
     settings are 0-d inputs, tuples 1-D int64 inputs; text has no record. Values are dropped after
-    their last use.
+    their last use. With a ``storage`` of its own, inputs are recorded as they are when the operator
+    is done, as a device dumps them.
     """
     if graph.subgraphs:
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
         raise GraphError(message)
     parameters = parameter_values(graph, feeds)
-    values: dict[Value, Array] = {}
-    uses = {value: len(readers) for value, readers in graph.consumers.items()}
+    values = storage or Held(graph)
     for number, op in enumerate(graph.ops):
         operands = list(op.flat_inputs())
         arrays = [_array(operand, values, parameters, op) for operand in operands]
-        yield from _records(graph, op, "input", arrays, iteration)
-        outputs = _compute(op, operands, arrays, compute)
-        yield from _records(graph, op, "output", outputs, iteration)
-        for slot, output in enumerate(outputs):
-            if Value(number, slot) in uses:
-                values[Value(number, slot)] = output
+        if storage is None:
+            yield from _records(graph, op, "input", arrays, iteration)
+        outputs = values.write(number, _compute(op, operands, arrays, compute))
+        if storage is not None:
+            arrays = [_array(operand, values, parameters, op) for operand in operands]
+            yield from _records(graph, op, "input", arrays, iteration)
+        for slot, source in enumerate(outputs):
+            yield _record(operator_key(graph, op, "output", slot, iteration), source)
         for operand in operands:
             if isinstance(operand, Value):
-                uses[operand] -= 1
-                if not uses[operand]:
-                    values.pop(operand, None)
+                values.release(operand)
     for parameter, array in zip(graph.parameters, parameters, strict=True):
-        yield _record(parameter_key(graph, parameter, iteration), array)
+        yield _record(parameter_key(graph, parameter, iteration), ArraySource(array))
 
 
 def _compute(
@@ -106,11 +148,9 @@ def parameter_values(graph: Graph, feeds: Mapping[str, Any]) -> list[Array]:
     return arrays
 
 
-def _array(
-    operand: Operand, values: Mapping[Value, Array], parameters: Sequence[Array], op: Op
-) -> Array | None:
+def _array(operand: Operand, values: Storage, parameters: Sequence[Array], op: Op) -> Array | None:
     if isinstance(operand, Value):
-        return values[operand]
+        return values.read(operand)
     if isinstance(operand, Param):
         return parameters[operand.index]
     if isinstance(operand, Const):
@@ -180,8 +220,8 @@ def _records(
 ) -> Iterator[TensorRecord]:
     for slot, array in enumerate(arrays):
         if array is not None:
-            yield _record(operator_key(graph, op, io, slot, iteration), array)
+            yield _record(operator_key(graph, op, io, slot, iteration), ArraySource(array))
 
 
-def _record(key: TensorKey, array: Array) -> TensorRecord:
-    return TensorRecord(key, TensorSpec(array.dtype.name, array.shape), ArraySource(array))
+def _record(key: TensorKey, source: ArraySource) -> TensorRecord:
+    return TensorRecord(key, TensorSpec(source.data.dtype.name, source.data.shape), source)

@@ -35,9 +35,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.run.arena import Arena
 from workbench.run.device import Device
 from workbench.run.executor import execute
-from workbench.run.faults import check_faults, compiled_sites, faulty_graph, uploaded
+from workbench.run.faults import check_faults, compiled_sites, faulty_graph, in_memory, uploaded
 from workbench.run.numeric import numeric_model
 from workbench.run.program import as_it_is
 
@@ -107,7 +108,8 @@ def run_program(
     sites = compiled_sites(computed, faults, program.formats)
     device = Device(program.model, program.graph, sites, faults)
     memory = uploaded(program.source, feeds or {}, faults)
-    records = execute(program.graph, memory, device.compute, iteration)
+    arena = Arena(program.graph, faults) if in_memory(faults) else None
+    records = execute(program.graph, memory, device.compute, iteration, arena)
     return _reported(records, device.events)
 
 

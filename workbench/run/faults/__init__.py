@@ -14,6 +14,7 @@ from workbench.run.faults.table import (
     compiled_sites,
     ends_run,
     faulty_graph,
+    in_memory,
     uploaded,
 )
 from workbench.run.faults.text import parse_fault
@@ -30,6 +31,7 @@ __all__ = [
     "compiled_sites",
     "ends_run",
     "faulty_graph",
+    "in_memory",
     "parse_fault",
     "uploaded",
 ]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Step = Literal["upload", "compile", "load", "store"]
+Step = Literal["upload", "compile", "load", "store", "memory"]
 """When a fault strikes: when a weight is copied to the device, while the operator is compiled, when
-its inputs are in the unit, or when its results are in memory."""
+its inputs are in the unit, when its results have the formats of memory, or while they are written there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ class Fault:
     seed: int = 0
     value: Any = None
 
+    def __str__(self) -> str:
+        return f"a{'n' if self.kind[:1] in 'aeiou' else ''} {self.kind} fault"
+
     def meets(self, op: Op) -> bool:
         """Whether the fault is in this operator."""
         return self.op_name in (op.name, op.op_type) or fnmatchcase(op.name, self.op_name)
@@ -47,7 +50,7 @@ class Fault:
         """Return the strength as a number of things, at most ``most``."""
         strength = default if self.strength is None else self.strength
         if not 1 <= strength < float("inf"):
-            message = f"strength of a {self.kind} fault must be 1 or more, got {strength!r}"
+            message = f"strength of {self} must be 1 or more, got {strength!r}"
             raise GraphError(message)
         return min(int(strength), most)
 
@@ -56,7 +59,7 @@ class Fault:
         if self.value is None:
             return default
         if not isinstance(self.value, int | float):
-            message = f"value of a {self.kind} fault must be a number, got {self.value!r}"
+            message = f"value of {self} must be a number, got {self.value!r}"
             raise GraphError(message)
         return float(self.value)
 
@@ -82,7 +85,9 @@ class Site:
     """One operator on the device: as it is compiled, then with its ``inputs``, then its ``outputs``.
 
     ``formats``, ``implementation`` (``""``: what the compiler was asked for) and ``accumulator`` say
-    how it is computed; or it ``fails``.
+    how it is computed; or it ``fails``. Once it writes, ``before`` is what lies where its outputs go, and
+    the next tensor that is still needed begins ``gap`` bytes behind the first output (-1: there is none);
+    ``past`` is written behind the end, and nothing at all if it does not ``writes``.
     """
 
     op: Op
@@ -92,6 +97,10 @@ class Site:
     fails: bool = False
     inputs: tuple[Array, ...] = ()
     outputs: tuple[Array, ...] = ()
+    before: tuple[Array, ...] = ()
+    gap: int = -1
+    past: bytes = b""
+    writes: bool = True
 
 
 def outstanding(array: Array) -> float:

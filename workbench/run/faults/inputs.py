@@ -35,7 +35,7 @@ def transposed_weight(fault: Fault, site: Site) -> Site:
         shape = list(weight.shape)
         shape[first], shape[second] = shape[second], shape[first]
     except (TypeError, ValueError, IndexError):
-        message = f"value of a {fault.kind} fault must be two axes of {weight.shape}"
+        message = f"value of {fault} must be two axes of {weight.shape}"
         raise GraphError(f"{message}, got {axes!r}") from None
     read = np.ascontiguousarray(weight).reshape(shape).swapaxes(first, second)
     return replace(site, inputs=(left, np.ascontiguousarray(read), *rest))

@@ -9,7 +9,6 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.core.formats import c0_of
-from workbench.graph.ops import op_def
 from workbench.run.faults.fault import outstanding
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from workbench.run.faults.fault import Fault, Site
 
     Array = NDArray[Any]
-
-_SIDE = 16  # rows and columns of a tile that the cube unit writes
-_REPEAT = 256  # bytes that one step of the vector unit writes
 
 
 def _with_first(site: Site, first: Array) -> Site:
@@ -57,7 +53,7 @@ def bit_flip(fault: Fault, site: Site) -> Site:
     bits = 8 * first.dtype.itemsize
     bit = (0 if first.dtype.kind == "b" else bits - 2) if fault.value is None else fault.value
     if bit not in range(bits):
-        message = f"value of a {fault.kind} fault must be a bit of {first.dtype}, 0 to {bits - 1}"
+        message = f"value of {fault} must be a bit of {first.dtype}, 0 to {bits - 1}"
         raise GraphError(f"{message}, got {fault.value!r}")
     if first.size:
         words = first.view(f"u{first.dtype.itemsize}").reshape(-1)
@@ -77,26 +73,6 @@ def saturated_output(fault: Fault, site: Site) -> Site:
     limit = 65504.0 if fault.strength is None else fault.strength
     first = site.outputs[0]
     return _with_first(site, np.clip(first, -limit, limit).astype(first.dtype))
-
-
-def unwritten_tail_tile(fault: Fault, site: Site) -> Site:
-    """Leave the last tile of the output as memory was before.
-
-    Of a cube operator it is the last 16 rows and columns, or what is beyond the last full ones; a
-    convolution's columns are its channels and its rows their places. The vector unit writes 256
-    bytes at a time.
-    """
-    first = site.outputs[0].copy(order="C")
-    left = np.float64(fault.number(0.0)).astype(first.dtype)
-    if op_def(site.op.op_type).engine == "cube" and first.ndim >= 2:
-        matrices = first.reshape(*first.shape[:2], -1) if first.ndim > 3 else first
-        rows, columns = (-(-size // _SIDE) - 1 for size in matrices.shape[-2:])
-        last = matrices.reshape(-1, *matrices.shape[-2:])[-1:]
-        last[:, rows * _SIDE :, columns * _SIDE :] = left
-    elif first.size:
-        step = _REPEAT // first.dtype.itemsize
-        first.reshape(-1)[(-(-first.size // step) - 1) * step :] = left
-    return _with_first(site, first)
 
 
 def wrong_layout_lanes(fault: Fault, site: Site) -> Site:

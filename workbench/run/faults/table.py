@@ -14,7 +14,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param
 from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.cube import CUBE, INTEGERS
-from workbench.run.faults import inputs, outputs, units
+from workbench.run.faults import inputs, memory, outputs, units
 from workbench.run.faults.attributes import wrong_attribute
 from workbench.run.faults.fault import Site
 from workbench.run.numeric import UNTOUCHED
@@ -74,10 +74,18 @@ FAULTS: dict[str, Kind] = {
     "nan-output": Kind("store", outputs.nan_output, "elements (1)", floats=True),
     "overwritten-element": Kind("store", outputs.overwritten_element, "elements (1)", _TEN),
     "bit-flip": Kind("store", outputs.bit_flip, "elements (1)", "bit (highest of the exponent)"),
-    "unwritten-tail-tile": Kind(
-        "store", outputs.unwritten_tail_tile, value="what memory held before (0)"
-    ),
     "wrong-layout-lanes": Kind("store", outputs.wrong_layout_lanes, "distance of lanes (1)"),
+    # where it is written
+    "unwritten-tail-tile": Kind(
+        "memory", memory.unwritten_tail_tile, value="what shows there (what memory held)"
+    ),
+    "stale-output": Kind("memory", memory.stale_output),
+    "overrun": Kind(
+        "memory",
+        memory.overrun,
+        "bytes behind its end (256 of the next tensor)",
+        "number that is written (its output again)",
+    ),
 }
 """Kind by name. `tests/run/test_fault_kinds.py` checks every one."""
 
@@ -94,6 +102,11 @@ def apply_faults(faults: Sequence[Fault], site: Site, step: Step) -> Site:
 def ends_run(faults: Iterable[Fault]) -> bool:
     """Whether a run with these faults does not reach its end."""
     return any(fault.kind in FAULTS and FAULTS[fault.kind].ends_run for fault in faults)
+
+
+def in_memory(faults: Iterable[Fault]) -> bool:
+    """Whether a run with these faults needs a memory of bytes."""
+    return any(fault.kind in FAULTS and FAULTS[fault.kind].step == "memory" for fault in faults)
 
 
 def compiled_sites(
@@ -144,7 +157,7 @@ def _upload(fault: Fault, op: Op, graph: Graph, feeds: dict[str, Any]) -> None:
     read = [graph.parameters[o.index] for o in op.flat_inputs() if isinstance(o, Param)]
     weight = next((one for one in read if one.is_weight), None)
     if weight is None:
-        raise GraphError(f"operator of a {fault.kind} fault must read a weight, got {op.name!r}")
+        raise GraphError(f"operator of {fault} must read a weight, got {op.name!r}")
     given = feeds.get(weight.name, weight.default)
     if given is not None:
         array = np.asarray(given).astype(dtype_row(weight.spec.dtype).storage)
@@ -173,10 +186,12 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
 
 def _check_operator(fault: Fault, op: Op) -> None:
     kind = FAULTS[fault.kind]
+    if kind.step == "memory":
+        memory.check_task(fault, op)
     if kind.types and op.op_type not in kind.types:
-        message = f"operator of a {fault.kind} fault must be one of {sorted(kind.types)}"
+        message = f"operator of {fault} must be one of {sorted(kind.types)}"
         raise GraphError(f"{message}, got {op.name!r} ({op.op_type})")
     dtype = op.outputs[0].dtype if op.outputs else ""
     if kind.floats and (dtype not in DTYPES or not dtype_row(dtype).is_float):
-        message = f"output of a {fault.kind} fault must hold floats"
+        message = f"output of {fault} must hold floats"
         raise GraphError(f"{message}, got {op.name!r} ({dtype or 'no output'})")
