@@ -31,16 +31,22 @@ from workbench.dump.container import read_container
 from workbench.dump.container_blocks import Block, Container, Origin
 from workbench.dump.container_source import ContainerSource
 from workbench.dump.container_writer import tensor_block, write_container
-from workbench.dump.core_file import Core
-from workbench.dump.exception import Argument, exception_container, failed_core, role
+from workbench.dump.core_file import Core, read_core
+from workbench.dump.exception import (
+    Argument,
+    exception_container,
+    failed_core,
+    read_exception,
+    role,
+)
 from workbench.dump.ge_names import GeName, format_ge_name, recognize
 from workbench.dump.ge_statistic import format_ge_statistics, ge_statistics_of
 from workbench.dump.l2_statistic import format_l2_statistics
 from workbench.dump.mapping import RENAMINGS, renamed
 from workbench.dump.names import NameParts, format_name
 from workbench.dump.npy import NpySource, npy_header
-from workbench.dump.overflow import overflow_container, parse_record
-from workbench.dump.overflow_json import record_json
+from workbench.dump.overflow import overflow_container, parse_record, read_overflow
+from workbench.dump.overflow_json import parse_json, record_json
 from workbench.dump.payload import fingerprint
 from workbench.dump.raw_tensor import parse_raw_name
 from workbench.dump.reading import Buffer
@@ -327,12 +333,34 @@ def core_files() -> Files:
     return {f"extra-info/data-dump/0/{format_ge_name(named)}": core}
 
 
+def ask_record(root: Path, path: Path, number: int) -> object:
+    if path.suffix == ".json":
+        text = path.read_bytes().decode("utf-8", "replace")
+        attempt(path, lambda: parse_json(text, str(path)))
+    else:
+        attempt(path, lambda: read_overflow(path), BYTE)
+    return ask_tree(root, path, number)
+
+
+def ask_failure(root: Path, path: Path, number: int) -> object:
+    if path.suffix == ".core":
+        core = attempt(path, lambda: read_core(path), BYTE)
+        ends = [memory.start + memory.size for memory in core.memories] if core else []
+        assert max(ends, default=0) <= path.stat().st_size
+    else:
+        attempt(path, lambda: read_exception(path), BYTE)
+    return ask_tree(root, path, number)
+
+
 def ask_tree(root: Path, _path: Path | None = None, _number: int = 0) -> object:
     """Everything that a dump holds."""
     dump = wb.load(root)
     for record in dump.records:
         if record.source is not None:
             ask_source(record.path, record.source)
+    for skipped in dump.skipped:
+        if skipped.reason in ("unreadable", "bad-row"):
+            assert skipped.detail.startswith(f"{root}/"), skipped
     for failure in dump.failures:
         for block in failure.container.blocks:
             role(block)
@@ -674,10 +702,10 @@ READERS: dict[str, Reader] = {
     "conversion of a container": Reader(container_files, ask_conversion),
     "conversion of an npy file": Reader(device_npy_files, ask_conversion),
     "conversion of an overflow record": Reader(overflow_files, ask_conversion),
-    "overflow record": Reader(overflow_files, ask_tree),
-    "overflow JSON": Reader(overflow_texts, ask_tree),
-    "exception": Reader(exception_files, ask_tree),
-    "core of a kernel": Reader(core_files, ask_tree),
+    "overflow record": Reader(overflow_files, ask_record),
+    "overflow JSON": Reader(overflow_texts, ask_record),
+    "exception": Reader(exception_files, ask_failure),
+    "core of a kernel": Reader(core_files, ask_failure),
     "bare tensor": Reader(raw_files, ask_tree, container_files),
     "golden npy": Reader(golden_files, ask_tree),
     **{f"statistic.csv of {name}": Reader(tables(name), ask_tree) for name in DIALECTS},

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.core.errors import FormatError
-from workbench.core.tensors import TensorSpec
 from workbench.dump.container import read_container
 from workbench.dump.container_blocks import Block, Container, Origin
 from workbench.dump.container_source import ContainerSource
@@ -414,62 +413,3 @@ def test_what_is_no_regular_file_is_refused(tmp_path):
     for path, words in (("missing", "readable"), (".", "regular"), ("pipe", "regular")):
         with pytest.raises(FormatError, match=words):
             read_container(tmp_path / path)
-
-
-def ask_everything(path: str) -> tuple[int, list[str]]:
-    """Bytes of all there is, and what was refused; only FormatError may come."""
-    read, refused = 0, []
-    try:
-        container = read_container(path)
-    except FormatError as error:
-        return 0, [str(error)]
-    for block in container.blocks:
-        source = ContainerSource(path, block)
-        spec = source.spec()
-        assert isinstance(spec, TensorSpec)
-        for ask in (source.raw, source.array):
-            try:
-                got = ask()
-            except FormatError as error:
-                refused.append(str(error))
-                continue
-            read += got.nbytes
-            assert ask == source.raw or got.shape == spec.shape
-    return read, refused
-
-
-def good_files() -> list[bytes]:
-    """Containers of several tensors of several types, of both versions."""
-    rng = np.random.default_rng(11)
-    made = [
-        tensor_block("input", 0, rng.standard_normal((2, 3)).astype("f4"), address=1 << 40),
-        tensor_block("input", 1, rng.integers(-8, 8, (5,)), "int4", address=1 << 41),
-        tensor_block("output", 0, rng.standard_normal((2, 3)), "bfloat16", origin=Origin("a/b")),
-        tensor_block("output", 1, rng.standard_normal(9), "hifloat8", dim_range=((0, 1),)),
-    ]
-    plain = [(block, data) for block, data in made if not block.address]
-    more = [(Block("buffer", 0, 7), rng.bytes(7)), (Block("space", 0, 5, type=0), rng.bytes(5))]
-    files = []
-    for some in (made[:2] + more, plain + more, plain):
-        container = Container(tuple(b for b, _ in some), op_name="net/Add", attrs=(("a", "{}"),))
-        files.append(written(container, [data for _, data in some]))
-    return [*files, ADD, wire.field(1, b"1.0") + tensor(4, size=8, dims=[2], data=F32[:8])]
-
-
-def fuzz(folder, seed: int, count: int) -> int:
-    rng, files = np.random.default_rng(seed), good_files()
-    path = str(folder / "mutant")
-    read = 0
-    for number in range(count):
-        data = wire.mutate(files[number % len(files)], rng)
-        with open(path, "wb") as file:
-            file.write(data)
-        got, refused = ask_everything(path)
-        assert got <= 32 * len(data)
-        assert all(text.startswith(f"{path}: byte ") for text in refused)
-        read += got > 0
-    return read
-
-
-def test_mutated_files_are_read_or_refused(tmp_path):
-    assert fuzz(tmp_path, 1, 1000) > 100

@@ -148,21 +148,3 @@ def test_a_stamp_is_cut_to_milliseconds():
     from datetime import datetime
 
     assert exception_stamp(datetime(2025, 12, 31, 23, 59, 59, 999999)) == 20251231235959999
-
-
-def test_mutated_files_are_read_or_refused(tmp_path):
-    rng = np.random.default_rng(3)
-    files = [written(ALL, 17), written(ALL[:3], 17, op_name="a/b", message="log" * 9)]
-    path = tmp_path / "mutant"
-    read, refused = 0, []
-    for number in range(500):
-        path.write_bytes(wire.mutate(files[number % 2], rng))
-        try:
-            scene, container = read_exception(path)
-        except FormatError as error:
-            refused.append(str(error))
-            continue
-        assert scene in ("brief", "norm")
-        read += all(role(block) for block in container.blocks)
-    assert read > 50
-    assert all(text.startswith(f"{path}: byte ") for text in refused)

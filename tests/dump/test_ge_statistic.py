@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from text_mutations import mutated
 
 from workbench.core.errors import FormatError
 from workbench.dump.ge_names import GeName, parse_ge_name
@@ -245,14 +244,3 @@ def test_what_is_written_reads_back_and_is_written_again_alike(rows, dialect):
     ]
     assert [r.statistics["Count"] for r in read] == [r.statistics["Count"] for r in rows]
     assert format_ge_statistics(read, SIX, dialect) == text
-
-
-@pytest.mark.parametrize("seed", range(150))
-def test_mutated_tables_are_read_or_refused(seed):
-    good = HEADER + "".join(text + "\n" for text, _ in VECTORS)
-    try:
-        rows, problems = parse(mutated(good, seed))
-    except FormatError as error:
-        rows, problems = [], [str(error)]
-    assert all(problem.startswith("x.csv:") for problem in problems)
-    format_ge_statistics(rows)

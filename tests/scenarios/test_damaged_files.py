@@ -54,8 +54,9 @@ def worker() -> subprocess.Popen:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(
+    "name", [*READERS, *(pytest.param(name, marks=pytest.mark.slow) for name in TREES)]
+)
 def test_damaged_files_are_read_or_refused(ask, name):
     report = ask(name, 0, COUNTS[name])
     print(name, {key: value for key, value in report.items() if key != "failures"})
