@@ -43,7 +43,7 @@ PATIENCE = 20
 TIMES = 10
 """Most memory that reading may take, in sizes of what is read, beyond `SPARE`."""
 
-SPARE = 4 << 20
+SPARE, SPARE_FOR_REPORTS = 4 << 20, 8 << 20
 EACH = 1 << 10
 """Bytes that a tensor, row or operator may take: a row of forty bytes can be a good one."""
 
@@ -130,6 +130,8 @@ def forget() -> int:
 class Ward:
     """One row under observation, and its figures so far: each ``[most, number of the mutation]``."""
 
+    spare = SPARE
+
     def __init__(self, folder: Path, watch: Watch) -> None:
         self.folder, self.root, self.watch = folder, folder / "inside", watch
         self.report: dict[str, Any] = {
@@ -140,7 +142,7 @@ class Ward:
         """Do some work on damaged files of ``size`` bytes."""
         for act in work:
             before, start = forget(), time.process_time()
-            spare = self._do(act, number) * EACH + SPARE
+            spare = self._do(act, number) * EACH + self.spare
             self._most("seconds", time.process_time() - start, number)
             self._grew("times", resident()[1] - before - spare, size, number)
             if number % TRACED == 0:
@@ -227,6 +229,8 @@ class FileWard(Ward):
 
 class TreeWard(Ward):
     """A tree, of which some files are damaged at once."""
+
+    spare = SPARE_FOR_REPORTS
 
     def __init__(self, folder: Path, watch: Watch, name: str) -> None:
         super().__init__(folder, watch)
