@@ -181,7 +181,7 @@ def test_o2_writes_npy_in_the_host_format_where_it_can_and_one_table():
     plan = DumpPlan("/dump", saved="full", io=frozenset(("output",)))
     net = load_graph("lenet")
     asked = GeTarget(
-        "mindspore-o2", form=lambda step: {"acl_dump_0.json": f"step {step}"}, steps=12
+        "mindspore-o2", form=lambda step, _: {"acl_dump_0.json": f"step {step}"}, steps=12
     )
     forecast = predict_containers(net, plan, [4], asked)
     table, form = forecast.files[-1], forecast.files[0]

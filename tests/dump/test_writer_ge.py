@@ -412,13 +412,15 @@ def test_a_folder_in_use_is_refused(tmp_path):
 def test_o2_writes_npy_files_beside_one_table(tmp_path):
     plan = DumpPlan("/dump", saved="full", statistics=("max", "count"))
     target = GeTarget(
-        "mindspore-o2", form=lambda step: {"acl_dump_0.json": json.dumps(step)}, steps=4
+        "mindspore-o2",
+        form=lambda step, start: {"acl_dump_0.json": json.dumps([step, start])},
+        steps=4,
     )
     bf16 = values(1, 2, 2, 2, dtype=ml_dtypes.bfloat16)
     records = [record(io="input"), record(array=bf16), record(array=np.array(3.0), slot=1),
                record("scope/relu", array=X.astype(ml_dtypes.float8_e5m2), op_type="ReLU")]  # fmt: skip
     write_ge(records, plan, tmp_path, graph=GRAPH, target=target)
-    assert (tmp_path / "acl_dump_0.json").read_text() == "3"
+    assert json.loads((tmp_path / "acl_dump_0.json").read_text()) == [3, "20231114221320"]
     folder = tmp_path / "0/20231114221320/0/kernel_graph1/1/0"
     found = {path.name.split(".", 5)[5]: np.load(path) for path in folder.glob("*.npy")}
     assert {name: (a.dtype.name, a.shape) for name, a in found.items()} == {

@@ -252,11 +252,13 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     assert found.matches.operators == ()
 
 
-@pytest.mark.parametrize(("version", "exact"), [("2.5.0", True), ("2.7.0", False)])
-def test_a_tree_that_the_version_no_longer_writes_is_not_called_exact(version, exact):
-    found = preview(config.new("mindspore-o2"), "mlp", context=Context(version=version))
-    assert found.exact is exact
-    assert any("msprobe" in doubt for doubt in found.doubts) is not exact
+@pytest.mark.parametrize(("version", "told"), [("2.6", False), ("2.7", True)])
+def test_msprobe_saves_tensors_or_statistics(version, told):
+    asked = config.new("mindspore-o2").set("common_dump_settings.saved_data", "full")
+    found = preview(asked, "mlp", version=version)
+    assert any(name.endswith(".npy") for name in found.names) is not told
+    assert any("never both" in note for note in found.notes) is told
+    assert all(name.endswith("statistic.csv") or "acl_dump" in name for name in found.names) is told
 
 
 def test_marked_operators_are_unknown_before_the_run():

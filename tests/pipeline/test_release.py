@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -138,6 +139,84 @@ def test_statistics_of_a_release_are_foretold_and_read_back(tmp_path, saved, hea
     found = wb.compare(tmp_path / "rank_0", golden)
     assert found.verdict in ("pass", "warn")
     assert {row.status for row in found.result.rows if row.match_rule} <= {"equal", "pass"}
+
+
+O2 = {
+    "npy": {},
+    "bin": {"file_format": "bin"},
+    "statistic": {"saved_data": "statistic"},
+    "md5": {"saved_data": "statistic", "statistic_category": ["md5"]},
+    "some": {
+        "dump_mode": 1,
+        "kernels": ["name-regex(Default/conv.*)", "MatMul"],
+        "input_output": 2,
+    },
+}
+
+
+def o2_form(kind):
+    return form("mindspore-o2", **{f"common_dump_settings__{k}": v for k, v in O2[kind].items()})
+
+
+@pytest.fixture(scope="module")
+def o2_trees(tmp_path_factory):
+    """Trees of O2: AscendCL's own, and msprobe's."""
+    root = tmp_path_factory.mktemp("o2")
+    for kind in O2:
+        for version in ("2.6", "2.7"):
+            simulate(LENET, None, o2_form(kind), root / kind / version, device="a2",
+                     surface="mindspore-o2", version=version, iterations=2)  # fmt: skip
+    return root
+
+
+@pytest.mark.parametrize("kind", O2)
+@pytest.mark.parametrize("version", ["2.6", "2.7"])
+def test_a_tree_of_o2_is_foretold_and_read_back(o2_trees, kind, version):
+    root = o2_trees / kind / version
+    written, dump = files(root), load(root)
+    foreseen = preview(o2_form(kind), LENET, version=version, iterations=2)
+    told = {entry.path: entry.size for entry in foreseen.forecast.files}
+    if kind == "statistic":
+        assert sorted(told) == sorted(written)
+        assert all(written[name] <= size for name, size in told.items())
+    else:
+        assert (told, foreseen.exact) == (written, True)
+    assert dump.layout == ("msprobe" if version == "2.7" else "mindspore-o2")
+    assert {r.key.iteration for r in dump.records} == {0, 1}
+    assert (
+        len(dump.records)
+        == sum(foreseen.forecast.tensors.values())
+        == (4 if kind == "some" else 94)
+    )
+    assert (dump.skipped, {note.kind for note in dump.notes}) == ((), {"ignored"})
+
+
+@pytest.mark.parametrize("kind", O2)
+def test_the_trees_of_o2_agree(o2_trees, kind):
+    """msprobe's tree says what AscendCL's says, and what every tensor in it says."""
+    for other in (kind, "npy"):
+        found = wb.compare(o2_trees / kind / "2.7", o2_trees / other / "2.6")
+        rows = [row for row in found.result.rows if row.match_rule]
+        assert found.verdict in ("pass", "warn")
+        assert len(rows) == (4 if kind == "some" else 94)
+        apart = {(row.status, row.reason) for row in rows} - {("equal", ""), ("pass", "")}
+        assert {status for status, _ in apart} <= {"uncomparable"}
+        assert not apart or kind in ("statistic", "md5")
+
+
+def test_the_file_for_acl_names_the_folder_that_is_written(o2_trees):
+    root = o2_trees / "npy" / "2.7"
+    told = json.loads((root / "acl_dump_0.json").read_text())["dump"]["dump_path"]
+    folder = told.removeprefix("/dump/")
+    assert folder.endswith("/step_1")
+    assert [name for name in files(root) if name.startswith(f"{folder}/")]
+
+
+def test_rank_and_device_of_the_environment_name_folder_and_file(tmp_path):
+    simulate(LENET, None, o2_form("some"), tmp_path, device="a2", surface="mindspore-o2",
+             version="2.8", env={"RANK_ID": "6"})  # fmt: skip
+    assert {name.split("/")[0] for name in files(tmp_path)} == {"rank_6", "acl_dump_6.json"}
+    assert {r.key.rank for r in load(tmp_path).records} == {6}
 
 
 def test_names_in_the_form_are_those_of_the_release(tmp_path):

@@ -19,6 +19,7 @@ from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.convert import convert
 from workbench.dump.ge_tree import GeTarget
+from workbench.dump.mindspore_tree import VERSION
 from workbench.dump.writer import write, write_ge
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Tree(NamedTuple):
     host: bool = False  # in the graph's format
     saved: Any = "tensor"
     single: bool = False
+    version: str = VERSION
 
     @property
     def is_npy(self) -> bool:
@@ -61,7 +63,13 @@ class Tree(NamedTuple):
     def write(self, records: list[TensorRecord], root: Path) -> Path:
         if not self.surface:
             return write(records, self.plan(), root, graph=GRAPH, device=self.device)
-        return write_ge(records, self.plan(), root, graph=GRAPH, target=GeTarget(self.surface))
+        return write_ge(
+            records,
+            self.plan(),
+            root,
+            graph=GRAPH,
+            target=GeTarget(self.surface, version=self.version),
+        )
 
 
 BIN: dict[str, Any] = {"files": "bin"}
@@ -73,6 +81,7 @@ TREES = {
     "gpu": Tree("mindspore", device="GPU"),
     "o2-npy": Tree("mindspore-o2", "mindspore-o2", host=True),
     "o2-bin": Tree("mindspore-o2", "mindspore-o2", **BIN),
+    "l2-bin": Tree("msprobe", "mindspore-o2", version="2.7", **BIN),
     "ge-npy": Tree("ge", "mindspore-ge", host=True),
     "ge-bin": Tree("ge", "mindspore-ge", **BIN),
     "tensorflow": Tree("ge", "tensorflow", **BIN),

@@ -18,6 +18,7 @@ import numpy as np
 
 from workbench.core.tensors import TensorSpec
 from workbench.dump.ge_tree import GeTarget, GeTree, time_folder
+from workbench.dump.l2_tree import tree_of
 from workbench.dump.mindspore_tree import Clock
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_files import ge_graph_file
@@ -130,7 +131,7 @@ class GeRun:
         ids = count(1)
         self._before = [self._other(one, clock, session, next(ids)) for one in before]
         own = target._replace(model_id=next(ids)) if before else target
-        self.network = GeTree(plan, graph, own, clock, sink)
+        self.network = tree_of(plan, graph, own, clock, sink)
         self._after = [self._other(one, clock, session, next(ids)) for one in after]
         self._graph = graph
 

@@ -117,7 +117,7 @@ def container_of(
             return None, iter(())
         slot = next(slots[piece.record.key.io])
         blocks.append(_block(piece, slot, piece.row.number, piece.size))
-    return Container(tuple(blocks), dump_time=time, op_name=op_name), map(_bytes, pieces)
+    return Container(tuple(blocks), dump_time=time, op_name=op_name), map(piece_bytes, pieces)
 
 
 def _block(piece: Piece, slot: int, data_type: int, size: int) -> Block:
@@ -147,7 +147,8 @@ def _code(name: str) -> int:
     return row.code if row is not None and row.code >= 0 else FORMATS["ND"].code
 
 
-def _bytes(piece: Piece) -> NDArray[np.uint8]:
+def piece_bytes(piece: Piece) -> NDArray[np.uint8]:
+    """Bytes of a tensor as it lies on the device; raises FormatError if it is not computed."""
     array = piece.laid().array
     if array is None or piece.row is None:
         message = f"tensor must be computed before it is written, got none of {piece.record.key}"

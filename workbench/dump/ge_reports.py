@@ -23,6 +23,7 @@ from workbench.dump.overflow import (
 )
 from workbench.dump.overflow_json import record_json
 from workbench.dump.reported import event_of
+from workbench.dump.versions import by_msprobe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.dump.ge_pieces import Piece
     from workbench.dump.ge_tree import GeSink, GeTarget
     from workbench.dump.mindspore_tree import Clock
+    from workbench.dump.overflow_json import Form
     from workbench.run.profiles import RecordLayout
 
 STREAM = 1
@@ -80,7 +82,9 @@ class Reports:
         name = GeName("overflow", timestamp=time, task_id=own_task, stream_id=STREAM)
         if decoded:
             name = name._replace(kind="overflow-json", slot=0)
-            self._sink.text(f"{folder}/{format_ge_name(name)}", record_json(record, "mindspore"))
+            msprobe = by_msprobe(self._target.surface, self._target.version)
+            form: Form = "msprobe" if msprobe else "mindspore"
+            self._sink.text(f"{folder}/{format_ge_name(name)}", record_json(record, form))
         else:
             container, payload = overflow_container(record, time)
             self._sink.container(f"{folder}/{format_ge_name(name)}", container, payload)

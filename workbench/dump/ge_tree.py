@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from workbench.dump.ge_graphs import GraphFiles
     from workbench.dump.mindspore_tree import Clock
     from workbench.graph.nodes import Graph
+    from workbench.run.layout import Lie
     from workbench.run.profiles import RecordLayout
 
 
@@ -88,8 +89,9 @@ _FEEDS = frozenset(("Data", "RefData", "AippData"))
 class GeTarget(NamedTuple):
     """Whose tree it is.
 
-    ``world`` is torchair's folder of a rank. ``form`` gives the files that MindSpore O2 writes for
-    AscendCL before a step, by name; ``steps`` is how many steps run. ``version`` is MindSpore's.
+    ``world`` is torchair's folder of a rank, ``rank`` the number of msprobe's. ``form`` gives the files
+    that MindSpore O2 writes for AscendCL before a step, by name; it takes the step and the name that the
+    start of the run gives a folder. ``steps`` is how many steps run. ``version`` is MindSpore's.
     ``graphs`` are the graph files that every model leaves, ``beside`` says that the program runs other
     models than its network, too (`workbench.dump.ge_graphs`). ``session`` is the timestamp folder if an
     earlier model opened it, ``model_id`` the number of the model if it is not that of its graph.
@@ -100,7 +102,7 @@ class GeTarget(NamedTuple):
     surface: str
     device: int = 0
     world: str = "worldsize1_global_rank0"
-    form: Callable[[int], Mapping[str, str]] | None = None
+    form: Callable[[int, str], Mapping[str, str]] | None = None
     steps: int = 0
     version: str = VERSION
     graphs: GraphFiles | None = None
@@ -109,6 +111,7 @@ class GeTarget(NamedTuple):
     model_id: int = 0
     overflow_layout: RecordLayout = "classic"
     chip: int = 0
+    rank: int = 0
 
 
 class GeSink(Sink, Protocol):
@@ -118,6 +121,10 @@ class GeSink(Sink, Protocol):
         self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
     ) -> None:
         """Take a container; ``None`` if a size is unknown. ``payload`` is made when it is read."""
+        ...
+
+    def raw(self, path: str, size: int | None, payload: Iterable[NDArray[np.uint8]]) -> None:
+        """Take bare bytes, so many in all; ``payload`` is made when it is read."""
         ...
 
     def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
@@ -224,7 +231,7 @@ class GeTree:
 
     def _form(self, step: int) -> None:
         if self._target.form is not None and step >= 0:
-            for name, text in self._target.form(step).items():
+            for name, text in self._target.form(step, self._time).items():
                 self._sink.text(name, text)
 
     def _dumps(self, group: list[TensorRecord]) -> Iterator[list[TensorRecord]]:
@@ -291,12 +298,16 @@ class GeTree:
         content = self._sink.content(record)
         if content is None:
             return None
-        op = self._ops.get(record.key.op_name)
         host_format = self._plan.host_format and not (self._npy or on_device)
+        op = self._ops.get(record.key.op_name)
         lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
-        if self._npy and not on_device:
+        if not on_device and self._converts(record.label.dtype or content.spec.dtype, lie):
             lie = converted(lie, content.spec.shape)
         return piece_of(record, content, lie, self._addresses)
+
+    def _converts(self, dtype: str, lie: Lie) -> bool:
+        """Whether the host brings a tensor into the graph's format where it can."""
+        return self._npy
 
     def _name(self, record: TensorRecord, stamp: int) -> GeName:
         key = record.key
@@ -312,17 +323,23 @@ class GeTree:
         """Hand an operator's table on: the device's own, or that of the host with chosen columns."""
         chosen = set(self._plan.statistics) != DEVICE_CATEGORIES
         dialect = "ge-kfc" if chosen else "ge"
-        rows, slots = [], {"input": count(), "output": count()}
-        for piece in pieces:
-            io = piece.record.key.io
-            parts = _parts(name, io, next(slots[io]), piece.lie.format, piece.dtype)
-            spec = TensorSpec(piece.dtype, piece.lie.shape)
-            content = Content(spec, piece.size or 0, piece.laid().array)
-            figures = self._sink.device_figures(content, dialect)
-            rows.append(StatisticRow(parts, content.nbytes, spec.shape or (), dict(figures)))
+        rows = self._device_rows(name, pieces, dialect)
         text = format_ge_statistics(rows, self._plan.statistics, dialect)
         file = format_ge_name(name._replace(kind="statistics"))
         self._sink.table(f"{leaf.path}/{self._fitting(leaf, file)}", text.splitlines(keepends=True))
+
+    def _device_rows(
+        self, name: GeName, pieces: Iterable[Piece], dialect: str
+    ) -> Iterator[StatisticRow]:
+        """Yield what the device computes of an operator's tensors."""
+        slots = {"input": count(), "output": count()}
+        for piece in pieces:
+            io = piece.record.key.io
+            parts = parts_of(name, io, next(slots[io]), piece.lie.format, piece.dtype)
+            spec = TensorSpec(piece.dtype, piece.lie.shape)
+            content = Content(spec, piece.size or 0, piece.laid().array)
+            figures = self._sink.device_figures(content, dialect)
+            yield StatisticRow(parts, content.nbytes, spec.shape or (), dict(figures))
 
     def _tensors(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
         """Hand tensors on one by one: npy files, rows of statistics."""
@@ -348,7 +365,7 @@ class GeTree:
 
     def _row(self, name: GeName, piece: Piece) -> str:
         key, content = piece.record.key, piece.content
-        parts = _parts(name, key.io, key.slot, piece.lie.format, content.spec.dtype)
+        parts = parts_of(name, key.io, key.slot, piece.lie.format, content.spec.dtype)
         parts = parts._replace(op_name=sanitize(name.op_name))
         figures = self._sink.figures(content, self._categories)
         return format_row(
@@ -392,7 +409,8 @@ def runs_alone(plan: DumpPlan, surface: str) -> bool:
     return surface == "acl" and plan.single_op and not plan.select
 
 
-def _parts(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NameParts:
+def parts_of(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NameParts:
+    """Return what a row of statistics says of whose tensor it is."""
     task, stream = name.task_id or 0, name.stream_id or 0
     return NameParts(
         name.op_type, name.op_name, task, stream, name.timestamp, io, slot, form, dtype

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from workbench.dump.statistic import StatisticRow
 
 _DIALECT, _KFC = DIALECTS["msprobe-l2"], DIALECTS["ge-kfc"]
-_WORDS = {row.name: row.word for row in DATA_TYPES.values()}
+_LAST_NAMED = 31
+NAMED_TYPES = {row.name: row.word for row in DATA_TYPES.values() if row.number <= _LAST_NAMED}
+"""Number formats that msprobe has names for; all others are ``UNKNOWN``."""
+
 _MD5 = "md5"
 
 
@@ -53,7 +56,7 @@ def _identity(row: StatisticRow) -> list[str]:
 def _host_row(row: StatisticRow, names: tuple[str, ...]) -> str:
     parts = row.parts
     shape = ",".join(str(dim) for dim in row.shape)
-    word = _WORDS.get(parts.dtype, "UNKNOWN")
+    word = NAMED_TYPES.get(parts.dtype, "UNKNOWN")
     cells = [parts.io, str(parts.slot), str(row.data_size), word, parts.format, f"({shape})"]
     values = [str(row.statistics.get(TITLES[name], _DIALECT.missing)) for name in names]
     return ",".join([*_identity(row), *cells, *values])

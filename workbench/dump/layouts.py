@@ -77,6 +77,7 @@ LAYOUTS: tuple[Layout, ...] = (
     _row("mindspore", "rank net graph constants", tails="npy"),
     _row("mindspore-o2", "step time device model model_id index", witness="acl_dump_*.json"),
     _row("msprobe", "rank time named_step"),
+    _row("msprobe", "rank time named_step time device model model_id index"),
     _row("msprobe", "rank time named_step time device"),
     _row("msprobe", "rank time named_step time device index"),
     _row("msprobe", "rank time named_step time device model model_id"),

@@ -129,7 +129,12 @@ class _LeafReader:
             self._unmapped(name)
         elif (raw := parse_raw_name(full)) is not None:
             self.found.info.setdefault("writer", "ascend")
-            self.add(raw.parts, path, RawSource(path, raw.row))
+            if raw.row is None:
+                self.skip(
+                    name, "unknown-type", "msprobe wrote bytes and not of which number format"
+                )
+            else:
+                self.add(raw.parts, path, RawSource(path, raw.row))
         elif not full.endswith(".json"):
             self._unknown(name)
 

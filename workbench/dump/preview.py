@@ -314,6 +314,9 @@ class Counter:
             self._headers[key] = _LENGTH_WORD + len(header_bytes(container))
         self._add(path, self._headers[key] + sum(block.size for block in blocks))
 
+    def raw(self, path: str, size: int | None, payload: Iterable[NDArray[np.uint8]]) -> None:
+        self._add(path, size)
+
     def skip(self, key: TensorKey, reason: str) -> None:
         self.skipped[key.op_name] = reason
         self.tensors[key.op_name] = self.tensors.get(key.op_name, 0) - 1

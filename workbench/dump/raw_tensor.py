@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
     from workbench.dump.reading import Buffer, Reading
 
+_UNKNOWN = "UNKNOWN"
 _BY_WORD = {row.word: row for row in DATA_TYPES.values()}
 
 
 class RawName(NamedTuple):
-    """What the name of such a file says, and its number format."""
+    """What the name of such a file says, and its number format; ``None`` if msprobe does not know it."""
 
     parts: NameParts
-    row: DataType
+    row: DataType | None
 
 
 def parse_raw_name(file_name: str) -> RawName | None:
@@ -40,11 +41,12 @@ def parse_raw_name(file_name: str) -> RawName | None:
     >>> parse_raw_name("MatMul.mm.3.1.17.output.0.ND.HIFLOAT8").row.name
     'hifloat8'
     """
-    row = _BY_WORD.get(file_name.rpartition(".")[2])
-    parts = parse_name(f"{file_name}.npy") if row is not None else None
-    if row is None or parts is None:
+    word = file_name.rpartition(".")[2]
+    row = _BY_WORD.get(word)
+    parts = parse_name(f"{file_name}.npy") if row is not None or word == _UNKNOWN else None
+    if parts is None:
         return None
-    return RawName(parts._replace(dtype=row.name), row)
+    return RawName(parts._replace(dtype=row.name if row is not None else ""), row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,11 @@ def check_version(version: str) -> Release:
     return number
 
 
+def by_msprobe(surface: str, version: str) -> bool:
+    """Whether msprobe writes the dump of a surface, and not MindSpore or AscendCL."""
+    return surface == "mindspore-o2" and release(version) >= BY_MSPROBE
+
+
 def writes(feature: Feature, device: Device, version: str) -> bool:
     """Whether a release writes something on a device.
 

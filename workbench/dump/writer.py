@@ -218,6 +218,10 @@ class _Disk:
         if container is not None:
             self._whole(self.root / path, lambda file: write_container(file, container, payload))
 
+    def raw(self, path: str, size: int | None, payload: Iterable[NDArray[np.uint8]]) -> None:
+        if size is not None:
+            self._whole(self.root / path, lambda file: [file.write(part.data) for part in payload])
+
     def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
         return {} if content.array is None else ge_statistics_of(content.array, dialect)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.config.context import Context
 from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.core.problems import require
@@ -18,9 +19,10 @@ from workbench.dump.choice import dumped_iterations
 from workbench.dump.containers import predict_containers
 from workbench.dump.cost import SlowDown, slow_down
 from workbench.dump.ge_tree import runs_alone
-from workbench.dump.mindspore_tree import Clock, Target
+from workbench.dump.mindspore_tree import VERSION, Clock, Target
 from workbench.dump.numbering import numbered
 from workbench.dump.preview import Forecast, predict_tree
+from workbench.dump.versions import by_msprobe
 from workbench.dump.writer import check_net_name
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.config.config import Config
-    from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
     from workbench.graph.nodes import Graph
 
@@ -92,7 +93,8 @@ def preview(
     seed : int
         As `workbench.pipeline.simulate`'s, for the same names.
     version : str
-        MindSpore version of names and columns; that of the context or of the simulation if left out.
+        Version of the vendor's software, in place of the context's: the form is judged by it, and names
+        and folders are those of that release.
     compiling : Compiling, optional
         How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
 
@@ -103,8 +105,9 @@ def preview(
     GraphError, FormatError
         The graph cannot be had, or a number or name does not fit.
     """
-    known = version or (context.version if context is not None else "")
-    known = tree_version(config.surface.name, known)
+    if version:
+        context = replace(context or Context(), version=version)
+    known = tree_version(config.surface.name, context.version if context is not None else "")
     graphs = load_graphs(graph)
     if config.surface.name in PLATFORMS:
         graphs = numbered(graphs, known)
@@ -182,7 +185,7 @@ def preview_plan(
         matches=found,
         iterations=tuple(numbers),
         slow_down=SlowDown("unknown", closed) if closed else cost,
-        doubts=tuple(_doubts(plan, closed, forecast, surface, context)),
+        doubts=tuple(_doubts(plan, closed, forecast)),
         notes=tuple(_notes(plan, graphs, surface, context, iterations, numbers)),
         disk=_disk(plan.path, forecast) if context.here else None,
         forecast=forecast,
@@ -213,16 +216,12 @@ def _no_forecast(plan: DumpPlan, surface: str) -> str:
     return ""
 
 
-def _doubts(
-    plan: DumpPlan, closed: str, forecast: Forecast, surface: str, context: Context
-) -> Iterator[str]:
+def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[str]:
     if closed:
         yield closed
         return
     if any(entry.kind == "marked" for entry in plan.select):
         yield "operators that the script marks with set_dump are known only when it runs"
-    if surface == "mindspore-o2" and context.release() >= (2, 7):
-        yield "since MindSpore 2.7 msprobe writes this dump, into folders of its own: these are older"
     yield from forecast.doubts
 
 
@@ -247,6 +246,7 @@ def _notes(
         )
         asked = str(plan.iterations) or "none"
         yield f"the run has {run}, the form asks for {asked}: nothing is dumped"
+    yield from _kind_notes(plan, surface, context.version)
     if surface in PLATFORMS and any(graph.path for graph in graphs):
         yield "MindSpore may number operators in file names otherwise than in this graph file"
     if surface not in PLATFORMS and graphs[0].dialect != "ge":
@@ -254,12 +254,6 @@ def _notes(
             "the graph engine renames, fuses and removes operators: a ge_proto_*_Build.txt shows "
             "those that run on a real device"
         )
-    if plan.kind == "overflow" and surface == "mindspore-o0o1":
-        yield _BY_RESULT
-    if plan.kind == "overflow" and plan.limit:
-        yield f"at most {plural(plan.limit, 'operator')} that overflow are dumped"
-    if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
-        yield "a CPU or GPU looks for no operator that fails: parameters alone are dumped"
     if runs_alone(plan, surface):
         yield "the form dumps operators that run outside a model: shown is each of the graph alone"
     elif plan.single_op:
@@ -275,6 +269,17 @@ def _notes(
             "ones beside the network"
         )
         yield "folders count step x (iterations_per_loop + 1); shown is one iteration a step"
+
+
+def _kind_notes(plan: DumpPlan, surface: str, version: str) -> Iterator[str]:
+    if plan.kind == "overflow" and surface == "mindspore-o0o1":
+        yield _BY_RESULT
+    if plan.kind == "overflow" and plan.limit:
+        yield f"at most {plural(plan.limit, 'operator')} that overflow are dumped"
+    if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
+        yield "a CPU or GPU looks for no operator that fails: parameters alone are dumped"
+    if plan.kind == "data" and plan.saved == "full" and by_msprobe(surface, version or VERSION):
+        yield "msprobe saves tensors or statistics, never both: statistics alone are written"
 
 
 def _disk(path: str, forecast: Forecast) -> Disk | None:

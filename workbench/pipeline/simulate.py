@@ -280,6 +280,7 @@ def ge_target(
     place, so that trees are the same wherever they are written.
     """
     from workbench.config import Config, get  # pydantic
+    from workbench.config.mindspore.reading import own_rank
 
     given = get(surface)
     if isinstance(config, DumpPlan):
@@ -293,6 +294,7 @@ def ge_target(
         f"worldsize{world}_global_rank{context.rank}",
         overflow_layout=PROFILES[profile].record if profile in PROFILES else "classic",
         chip=CHIPS.get(profile, 0),
+        rank=own_rank(context),
     )
     if plan.devices is not None and device not in plan.devices:
         return target
@@ -308,10 +310,10 @@ def ge_target(
 
 
 def _acl_form(
-    config: Config, context: Context, operators: Sequence[str], step: int
+    config: Config, context: Context, operators: Sequence[str], step: int, stamp: str
 ) -> Mapping[str, str]:
     """Files that tell AscendCL what to dump of a step."""
     from workbench.config.mindspore.acl_steps import acl_dump_files
 
-    files = acl_dump_files(config.settings, context, [step], operators)
+    files = acl_dump_files(config.settings, context, [step], operators, stamp=stamp)
     return {name: text for name, (text,) in files.items() if name.startswith("acl_dump")}

@@ -136,6 +136,11 @@ def test_msprobe_looks_for_overflow_of_every_operator():
     assert text == '{"dump":{"dump_debug":"on","dump_path":"/p/rank_0/1/step_0"}}'
 
 
+def test_an_exception_is_no_task_of_msprobe():
+    (text,) = files({"op_debug_mode": 4}, [0], MSPROBE, stamp="1")["acl_dump_0.json"]
+    assert text == '{"dump":{"dump_scene":"lite_exception"}}'
+
+
 def test_msprobe_names_its_file_after_the_rank():
     ranked = Context("2.7", {"RANK_ID": "5"}, device=3)
     assert "acl_dump_5.json" in files({}, [0], ranked, stamp="1")

@@ -364,3 +364,10 @@ def test_a_conversion_names_what_is_lost():
     assert "operators marked with set_dump cannot be named there" in losses
     for words in ("what is saved", "the sample", "every operator is dumped", "the devices"):
         assert words in losses
+
+
+@pytest.mark.parametrize(("version", "limit", "told"), [("2.6", 0, False), ("2.7", 7, True)])
+def test_msprobe_counts_overflows_and_iterations_whatever_the_files_are(version, limit, told):
+    asked = form("o2", op_debug_mode=3, overflow_number=7, file_format="bin", iteration="1")
+    plan = asked.plan(Context(version))
+    assert (plan.limit, plan.iterations == Iterations(((1, 1),))) == (limit, told)

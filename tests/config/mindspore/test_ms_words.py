@@ -91,6 +91,7 @@ def test_every_note_is_said_of_some_form():
         {"op_debug_mode": 3, "overflow_number": 2},
         {"op_debug_mode": 4},
         {"dump_mode": 2},
+        {"saved_data": "full"},
     ]
     keeps = {"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}
     contexts = [Context(v) for v in ("2.2", "2.3", "2.5", "2.10")] + [Context("2.10", keeps)]

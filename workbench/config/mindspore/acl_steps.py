@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.reading import (
+    by_msprobe,
     categories,
     debug_mode,
     dump_mode,
@@ -20,6 +21,7 @@ from workbench.config.mindspore.reading import (
     folder,
     iterations,
     own_device,
+    own_rank,
 )
 
 if TYPE_CHECKING:
@@ -70,22 +72,22 @@ def acl_dump_files(
         Whether the list of operators of one step is kept for the next: in writers that do not clear
         it first.
     """
-    by_msprobe = context.release() >= (2, 7)
+    told_by_msprobe = by_msprobe(form, context)
     texts, layer = [], list[str]()
     wanted_steps = iterations(form.common_dump_settings.iteration)
     first = first_iteration(form, context)
     for step in steps:
         wanted = step + first in wanted_steps
-        names = _by_msprobe(form, operators) if by_msprobe else _layer(form, operators)
+        names = _by_msprobe(form, operators) if told_by_msprobe else _layer(form, operators)
         layer = [*layer, *names] if accumulates else names
-        place = (stamp, step) if by_msprobe else step
-        write = _msprobe if by_msprobe else _mindspore
+        place = (stamp, step) if told_by_msprobe else step
+        write = _msprobe if told_by_msprobe else _mindspore
         texts.append(_compact(write(form, context, layer, place, wanted)))
-    number: int | str = own_device(context)
-    if by_msprobe:
-        number = context.variable("RANK_ID") or number
+    number = own_device(context)
+    if told_by_msprobe:
+        number = own_rank(context, number)
     files = {f"acl_dump_{number}.json": tuple(texts)}
-    return files | ({"aclinit.json": ('{"err_msg_mode":"1"}',)} if by_msprobe else {})
+    return files | ({"aclinit.json": ('{"err_msg_mode":"1"}',)} if told_by_msprobe else {})
 
 
 def _compact(dump: dict[str, Any]) -> str:
@@ -143,8 +145,10 @@ def _mindspore(
 def _msprobe(
     form: MindSporeForm, context: Context, layer: list[str], place: Any, wanted: bool
 ) -> dict[str, Any]:
+    if debug_mode(form) == 4:
+        return {"dump_scene": "lite_exception"}
     base, (stamp, step) = folder(form, context), place
-    rank = context.variable("RANK_ID") or context.rank
+    rank = own_rank(context)
     dump: dict[str, Any] = {"dump_path": base}
     if wanted:
         dump["dump_path"] = f"{base}/rank_{rank}/{stamp}/step_{step}"

@@ -100,6 +100,8 @@ def write_for_acl(selector: Selector) -> str | None:
     if selector.kind != "regex" or _begins_and_ends_freely(selector.text):
         return None if selector.kind == "type" else write_kernel(selector)
     text = selector.text
+    if not _compiles(text):
+        return None
     return write_kernel(replace(selector, text=f"^(?:{text})$" if "|" in text else f"^{text}$"))
 
 

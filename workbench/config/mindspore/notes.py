@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.mindspore.reading import (
+    BY_MSPROBE,
     asks_e2e,
+    by_msprobe,
     common,
     debug_mode,
     dump_mode,
     folder,
+    limited,
+    own_device,
+    own_rank,
     saved,
 )
 
@@ -35,10 +40,9 @@ def _mode(number: int) -> When:
     return lambda form, _context: debug_mode(form) == number
 
 
-def _counts(form: MindSporeForm, _: Context) -> bool:
+def _counts(form: MindSporeForm, context: Context) -> bool:
     section = form.common_dump_settings
-    counted = form.target == "o0o1" or section.file_format == "npy"
-    return debug_mode(form) == 3 and section.overflow_number > 0 and counted
+    return debug_mode(form) == 3 and section.overflow_number > 0 and limited(form, context)
 
 
 def _marked(form: MindSporeForm, _: Context) -> bool:
@@ -73,14 +77,33 @@ def _useless_left_out(form: MindSporeForm, context: Context) -> bool:
     return not _useless_kept(form, context)
 
 
+def _full_by_msprobe(form: MindSporeForm, context: Context) -> bool:
+    return saved(form, context) == "full" and by_msprobe(form, context)
+
+
 NOTES = (
     Note(
         "o0o1 cpu gpu",
         "the tree is {path}/rank_{rank}/{net}/GRAPH/ITERATION, with graphs and execution_order "
         "beside {net}",
     ),
-    Note("o2", "the tree is {path}/STEP/TIME/DEVICE/MODEL/MODEL_ID/ITERATION"),
-    Note("o2", "{path}/acl_dump_{device}.json is what MindSpore tells ACL before each step"),
+    Note(
+        "o2", "the tree is {path}/STEP/TIME/DEVICE/MODEL/MODEL_ID/ITERATION", _before(*BY_MSPROBE)
+    ),
+    Note("o2", "the tree is {path}/rank_{rank}/START/step_STEP, by msprobe", _since(*BY_MSPROBE)),
+    Note(
+        "o2",
+        "{path}/acl_dump_{device}.json is what MindSpore tells ACL before each step",
+        _before(*BY_MSPROBE),
+    ),
+    Note(
+        "o2",
+        "{path}/acl_dump_{process}.json is what msprobe tells ACL before each step",
+        _since(*BY_MSPROBE),
+    ),
+    Note(
+        "o2", "msprobe saves tensors or statistics: with 'full' statistics alone", _full_by_msprobe
+    ),
     Note(
         "ge", "the tree is {path}/TIME/DEVICE/MODEL/MODEL_ID/ITERATION, without a level for steps"
     ),
@@ -167,8 +190,9 @@ def notes(form: MindSporeForm, context: Context) -> Iterator[str]:
     words = {
         "path": folder(form, context),
         "net": form.common_dump_settings.net_name,
-        "rank": context.variable("RANK_ID") or context.rank,
-        "device": context.device,
+        "rank": own_rank(context),
+        "device": own_device(context),
+        "process": own_rank(context, own_device(context)),
         "limit": form.common_dump_settings.overflow_number,
     }
     for note in NOTES:

@@ -15,6 +15,7 @@ from workbench.config.mindspore.kernel_list import (
 from workbench.config.mindspore.reading import (
     DEVICE_CATEGORIES,
     asks_e2e,
+    by_msprobe,
     categories,
     debug_mode,
     devices,
@@ -23,6 +24,7 @@ from workbench.config.mindspore.reading import (
     first_iteration,
     folder,
     iterations,
+    limited,
     on_device,
     saved,
 )
@@ -43,7 +45,6 @@ _IO: dict[int, frozenset[Io]] = {0: BOTH, 1: frozenset(("input",)), 2: frozenset
 _KINDS: dict[int, Kind] = {0: "data", 3: "overflow", 4: "exception"}
 _DEFAULT = DumpPlan("")
 _WHOLE_GRAPH = ("o2", "ge")
-_BY_MSPROBE = (2, 7)
 
 
 def plan(form: MindSporeForm, context: Context) -> DumpPlan:
@@ -57,21 +58,25 @@ def plan(form: MindSporeForm, context: Context) -> DumpPlan:
         path=folder(form, context),
         net_name=section.net_name,
         kind=_kind(form),
-        iterations=_iterations(form),
+        iterations=_iterations(form, context),
         io=_io(form),
         select=_select(form, context),
         initial_iteration=first_iteration(form, context),
-        limit=_limit(form),
+        limit=_limit(form, context),
         detail=_detail(form),
         devices=None if form.target == "cpu" else devices(form),
         **_saving(form, context),
     )
 
 
-def _iterations(form: MindSporeForm) -> Iterations:
-    """Which iterations; AscendCL is told nothing of them where it looks for overflow or exceptions."""
+def _iterations(form: MindSporeForm, context: Context) -> Iterations:
+    """Which iterations; AscendCL is told nothing of them where it looks for overflow or exceptions.
+
+    msprobe tells it of those without a search for overflow.
+    """
     mode = debug_mode(form)
-    if mode == 4 or (mode == 3 and form.target in _WHOLE_GRAPH):
+    untold = form.target in _WHOLE_GRAPH and not by_msprobe(form, context)
+    if mode == 4 or (mode == 3 and untold):
         return Iterations(None)
     return iterations(form.common_dump_settings.iteration)
 
@@ -102,14 +107,13 @@ def _select(form: MindSporeForm, context: Context) -> tuple[Selector, ...]:
         return (Selector("marked"),)
     selectors = read_kernels(form.common_dump_settings.kernels) if mode == 1 else ()
     if form.target in _WHOLE_GRAPH:
-        return told_acl(selectors, anywhere=context.release() < _BY_MSPROBE)
+        return told_acl(selectors, anywhere=not by_msprobe(form, context))
     return selectors
 
 
-def _limit(form: MindSporeForm) -> int:
-    section = form.common_dump_settings
-    counted = form.target not in _WHOLE_GRAPH or section.file_format == "npy"
-    return section.overflow_number if _kind(form) == "overflow" and counted else 0
+def _limit(form: MindSporeForm, context: Context) -> int:
+    counted = _kind(form) == "overflow" and limited(form, context)
+    return form.common_dump_settings.overflow_number if counted else 0
 
 
 def _saving(form: MindSporeForm, context: Context) -> dict[str, Any]:
@@ -162,7 +166,7 @@ def from_plan(target: Target, wanted: DumpPlan) -> Lowered:
         change["support_device"] = [device % 2**32 for device in wanted.devices]
     if whole:
         change["file_format"] = "bin" if files == "bin" else "npy"
-    if mode == 3 and wanted.limit > 0 and change.get("file_format") != "bin":
+    if mode == 3 and wanted.limit > 0:
         change["overflow_number"] = wanted.limit % 2**32
     return Lowered(changed(target, change), losses)
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 DEVICE_CATEGORIES = ("max", "min", "avg", "l2norm")
 """Statistics that an Ascend device computes itself."""
 
+BY_MSPROBE = (2, 7)
+"""First release in which msprobe writes O2's dumps."""
+
 LAST_WITHOUT_HASHES = (2, 7, 0)
 """Last release that was seen to lack the hash categories; 2.10.0 has them."""
 
@@ -129,9 +132,27 @@ def devices(form: MindSporeForm) -> tuple[int, ...]:
     return tuple(sorted({int(n) % 2**32 for n in numbers if math.isfinite(n)}))
 
 
+def by_msprobe(form: MindSporeForm, context: Context) -> bool:
+    """Whether msprobe takes over what a form asks for: O2 from 2.7 on."""
+    return form.target == "o2" and context.release() >= BY_MSPROBE
+
+
+def limited(form: MindSporeForm, context: Context) -> bool:
+    """Whether ``overflow_number`` counts: AscendCL, which writes containers, knows no limit."""
+    in_npy = form.target not in ("o2", "ge") or form.common_dump_settings.file_format == "npy"
+    return in_npy or by_msprobe(form, context)
+
+
 def own_device(context: Context) -> int:
     """Return the device of the process that is judged."""
-    named = context.variable("DEVICE_ID")
-    return (
-        int(named) if named.isascii() and named.isdecimal() and len(named) < 10 else context.device
-    )
+    return _own("DEVICE_ID", context, context.device)
+
+
+def own_rank(context: Context, device: int | None = None) -> int:
+    """Return the rank of the process that is judged; ``device`` if it has none and one is given."""
+    return _own("RANK_ID", context, context.rank if device is None else context.rank or device)
+
+
+def _own(name: str, context: Context, other: int) -> int:
+    named = context.variable(name)
+    return int(named) if named.isascii() and named.isdecimal() and len(named) < 10 else other
