@@ -107,9 +107,9 @@ def simulate(
         nothing is compiled, nor is it on surfaces of MindSpore's own.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
-        and folders are those of that release (1.3 or newer). Left out, the form is judged by the
-        version that its surface was made for, and trees are MindSpore 2.6's. Before 2.3 operators are
-        numbered through, and form and faults name them so.
+        and folders are those of that release (1.3 or newer; from 2.7 on O2 has msprobe's). Left out,
+        the form is judged by the version that its surface was made for, and trees are MindSpore 2.6's.
+        Before 2.3 operators are numbered through, and form and faults name them so.
     env : mapping of str to str, optional
         Environment of the run, which decides what graph files the graph engine writes
         (``DUMP_GE_GRAPH`` and others). They go to ``graphs`` in ``out``. Without it TensorFlow,
