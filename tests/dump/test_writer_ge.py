@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import dump_wire
 import ml_dtypes
@@ -339,17 +340,58 @@ def test_operators_alone_have_no_levels_of_a_model(tmp_path):
     assert len(files(tmp_path)) == 4
 
 
-def test_watched_outputs_are_written_after_each_layer_as_memory_is_then(tmp_path):
-    plan = DumpPlan("/dump", files="bin", kind="watch", watched=("scope/relu",))
-    write_ge([*run(0), *run(1, X + 10)], plan, tmp_path, graph=GRAPH, target=ACL)
-    found = [
-        np.frombuffer(data, np.float32)[0]
-        for name in sorted(files(tmp_path), key=lambda name: name.rpartition(".")[2])
-        for _, _, data in decoded(tmp_path / name)[1]
-    ]
-    # before it ran, itself; before it ran again, itself
-    assert found == [0, 1, 1, 11]
-    assert {name.rpartition("/")[2].split(".")[1] for name in files(tmp_path)} == {"scope_relu"}
+def watched_run(iteration=0):
+    """The run, and what lies where `relu` writes after each operator; before it ran, 7."""
+    for one in run(iteration):
+        yield one
+        if one.key[:3] == ("Add", "scope/add.x", "output"):
+            yield record("scope/relu", array=X * 0 + 7, op_type="ReLU", iteration=iteration,
+                         after="scope/add.x")  # fmt: skip
+
+
+WATCH = DumpPlan("/dump", files="bin", kind="watch", watched=("scope/relu",))
+
+
+def test_watched_outputs_are_called_by_both_operators_and_have_the_task_of_the_first(tmp_path):
+    write_ge(watched_run(), WATCH, tmp_path, graph=GRAPH, target=ACL)
+    after, own = files(tmp_path)
+    assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_add_x_To_scope_relu\.1\.1\.\d{{16}}", after)
+    assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_relu\.2\.1\.\d{{16}}", own)
+    header, ((part, message, data),) = decoded(tmp_path / after)
+    assert (header["op_name"], part) == ("scope/add.x_To_scope/relu", "output")
+    assert message["original_op"]["name"] == "scope/relu"
+    assert data == (X * 0 + 7).tobytes()
+    _, ((_, itself, data),) = decoded(tmp_path / own)
+    assert (itself["address"], data) == (message["address"], (X + 1).tobytes())
+
+
+def test_watched_outputs_are_written_in_the_iterations_that_are_asked_for(tmp_path):
+    plan = replace(WATCH, iterations=Iterations.parse("1"))
+    write_ge([*watched_run(0), *watched_run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
+    assert {name.split("/")[4] for name in files(tmp_path)} == {"1"}
+    assert len(files(tmp_path)) == 2
+
+
+def test_another_kind_of_dump_has_nothing_of_what_was_watched(tmp_path):
+    write_ge(watched_run(), HOST, tmp_path, graph=GRAPH, target=ACL)
+    assert {name.rpartition("/")[2].split(".")[1] for name in files(tmp_path)} == {
+        "scope_add_x",
+        "scope_relu",
+    }
+
+
+def test_what_lies_on_the_device_is_written_with_its_padding(tmp_path):
+    spec = TensorSpec("float32", (1, 3, 2, 2))
+    op = Op("a", "ReLU", (Param(0),), {}, (spec,))
+    graph = Graph("g", (Parameter("x", spec),), (op,), (Value(0),))
+    host = np.ones(spec.shape, np.float32)
+    there = np.arange(64, dtype=np.float32).reshape(1, 1, 2, 2, 16)
+    one = record("a", array=host, op_type="ReLU")
+    one.source = ArraySource(host, there=there)
+    write_ge([one], PLAN, tmp_path, graph=graph, target=ACL)
+    _, ((_, message, data),) = only(tmp_path)
+    assert data == there.tobytes()
+    assert message["original_shape"]["dim"] == [1, 3, 2, 2]
 
 
 def test_a_name_that_is_too_long_becomes_a_number(tmp_path):

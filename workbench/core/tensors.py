@@ -97,7 +97,8 @@ class TensorRecord:
     statistics row); fields it does not state are ``""`` or ``None``. ``statistics`` maps column
     titles (``Max Value``, ``MD5``) to numbers or text for trees that hold only statistics; such a
     record has no ``source``. ``event`` is what the device reported of the operator, on each of its
-    outputs.
+    outputs. ``after`` names the operator after which an output was looked at again in memory; empty: it
+    is the operator's own record.
     """
 
     key: TensorKey
@@ -109,3 +110,4 @@ class TensorRecord:
     stream_id: int = 0
     path: str = ""
     event: DeviceEvent | None = None
+    after: str = ""

@@ -8,7 +8,8 @@ state what runs on a device and how it lies there, but nothing simulates them.
 
 from __future__ import annotations
 
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from workbench.core.tensors import TensorRecord, TensorSpec
@@ -23,11 +24,12 @@ from workbench.dump.preview import (
     shapeless,
     stored_bytes,
 )
+from workbench.dump.watched import watch_of
 from workbench.run.executor import operator_key
 from workbench.run.outline import UNKNOWN, Outlined, outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io
@@ -63,7 +65,7 @@ def predict_containers(
     counter = Counter()
     run = GeRun(plan, graph, target, clock or Clock(), counter, _records)
     tree = run.network
-    stated = list(_records(graph))
+    stated = list(_watched(list(_records(graph)), watch_of(plan, graph)))
     listed = max(1, MAX_TENSORS // max(len(stated), 1))
     runs = (_at(stated, iteration) for iteration in iterations[:listed])
     run.take(chain.from_iterable(runs), counter.done)
@@ -95,7 +97,21 @@ def _doubts(graph: Graph, tree: GeTree, counter: Counter) -> Iterator[str]:
 def _at(records: Sequence[TensorRecord], iteration: int) -> Iterator[TensorRecord]:
     for record in records:
         key = record.key._replace(iteration=iteration)
-        yield TensorRecord(key, record.label, record.source)
+        yield replace(record, key=key)
+
+
+def _watched(
+    records: Sequence[TensorRecord], watch: Mapping[str, Sequence[str]]
+) -> Iterator[TensorRecord]:
+    """Yield records, and those of the outputs that are looked at again after each operator."""
+    outputs: dict[str, list[TensorRecord]] = {}
+    for record in records if watch else ():
+        if record.key.io == "output":
+            outputs.setdefault(record.key.op_name, []).append(record)
+    for name, group in groupby(records, key=lambda record: record.key.op_name):
+        yield from group
+        for watched in watch.get(name, ()):
+            yield from (replace(record, after=name) for record in outputs.get(watched, ()))
 
 
 def _records(graph: Graph) -> Iterator[TensorRecord]:

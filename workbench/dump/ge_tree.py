@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.dump.choice import Choice
@@ -37,9 +36,9 @@ from workbench.dump.names import NameParts, dtype_word, sanitize
 from workbench.dump.reported import by_operator, has_failed
 from workbench.dump.statistic import StatisticRow, categories_of, format_header, format_row
 from workbench.dump.tree_leaf import TreeLeaf
+from workbench.dump.watched import joint_name
 from workbench.graph.nodes import Value
 from workbench.ir.ge_ops import never_dumps
-from workbench.run.executor import operator_key
 from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:
@@ -132,18 +131,6 @@ class GeSink(Sink, Protocol):
         ...
 
 
-class _Unwritten(NamedTuple):
-    """Source of memory that nobody has written: zeros."""
-
-    stated: TensorSpec
-
-    def spec(self) -> TensorSpec:
-        return self.stated
-
-    def array(self) -> NDArray[np.generic]:
-        return np.zeros(self.stated.shape or (), dtype(self.stated.dtype).storage)
-
-
 class GeTree:
     """A tree while it grows; ``choice`` tells which operators the plan means.
 
@@ -169,7 +156,6 @@ class GeTree:
         self._addresses = Addresses(graph)
         self._time = time_folder(clock.now)
         self._leaves: dict[int, TreeLeaf] = {}
-        self._watched: dict[str, list[TensorRecord]] = {}
         self._reports = Reports(plan, target, self._tasks, self._model_id, clock, sink)
         self.has_failed = False
 
@@ -241,35 +227,23 @@ class GeTree:
             return
         if self._plan.kind == "exception" or has_failed(group):
             return
-        own = [record for record in group if self.wants(record.key)]
-        watched = self._plan.watched if self._plan.kind == "watch" else ()
-        if key.op_name in watched:
-            self._watched[key.op_name] = own
-        chosen = key.op_name in self.fed or self.choice.selects(key.op_name, key.op_type)
         if key.iteration not in self._plan.iterations:
             return
+        own, after = [record for record in group if self.wants(record.key)], group[0].after
+        if self._plan.kind == "watch":
+            if not self.silence(after) if after else key.op_name in self._plan.watched:
+                yield own
+            return
+        if after:
+            return
+        chosen = key.op_name in self.fed or self.choice.selects(key.op_name, key.op_type)
         if self._plan.kind == "overflow":
             if chosen and self._reports.counts(group):
                 yield own
                 self._reports.overflow(group, self._leaf(key.iteration).path, decoded=self._npy)
             return
-        if key.op_name in watched or (chosen and self._plan.kind != "watch"):
+        if chosen:
             yield own
-        elif chosen and not key.op_type.startswith("Hcom"):
-            yield from map(self._memory_of, watched)
-
-    def _memory_of(self, name: str) -> list[TensorRecord]:
-        """Outputs of a watched operator as they lie in memory: zeros before it has run."""
-        op = self._ops.get(name)
-        if name not in self._watched and op is not None and not self.silence(name):
-            there = op.device_outputs or op.outputs
-            self._watched[name] = [
-                TensorRecord(
-                    operator_key(self._graph, op, "output", slot, 0), spec, _Unwritten(here)
-                )
-                for slot, (spec, here) in enumerate(zip(there, op.outputs, strict=False))
-            ]
-        return self._watched.get(name, [])
 
     def _operator(self, records: Sequence[TensorRecord], iteration: int) -> None:
         """Hand one operator on; the device writes no file of no bytes."""
@@ -289,7 +263,7 @@ class GeTree:
         if self._plan.saved == "statistic":
             self._statistics(leaf, name, pieces)
             return
-        container, payload = container_of(pieces, first.key.op_name, name.timestamp)
+        container, payload = container_of(pieces, name.op_name, name.timestamp)
         path = f"{leaf.path}/{self._fitting(leaf, base)}"
         self._sink.container(path, container, payload)
 
@@ -311,9 +285,10 @@ class GeTree:
 
     def _name(self, record: TensorRecord, stamp: int) -> GeName:
         key = record.key
-        task = record.task_id or self._tasks.get(key.op_name, 0)
+        task = record.task_id or self._tasks.get(record.after or key.op_name, 0)
         stream = record.stream_id or STREAM
-        name = GeName("tensors", key.op_type, key.op_name, stamp, task, stream)
+        op_name = joint_name(record.after, key.op_name)
+        name = GeName("tensors", key.op_type, op_name, stamp, task, stream)
         if "\0" in key.op_type + key.op_name:
             message = f"type and name of an operator must fit a file name, got {key.op_name!r}"
             raise FormatError(message)

@@ -102,18 +102,21 @@ class Content(NamedTuple):
     """A tensor about to become a file: what is in it, as far as that is known.
 
     ``shape`` is ``None`` if it is unknown, ``array`` if nothing is computed; ``nbytes`` are those
-    of the elements in memory.
+    of the elements in memory. ``there`` is the array as a device has it, where that is known.
     """
 
     spec: TensorSpec
     nbytes: int = 0
     array: NDArray[Any] | None = None
+    there: NDArray[Any] | None = None
 
     def laid(self, lie: Lie) -> Content:
         """Return it as it lies on the device; raises FormatError if it cannot lie so."""
         there, size = self.spec._replace(shape=lie.shape), self.spec.size
         if not lie.is_cut or lie.held or there.size is None or not size:
             return self
+        if self.there is not None and self.there.shape == lie.shape:
+            return Content(there, self.there.nbytes, self.there)
         array = None if self.array is None else lie.laid(self.array)
         return Content(there, self.nbytes // size * there.size, array)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
-    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.core.tensors import TensorRecord
     from workbench.dump.versions import Device
 
 PARAMETER = "Parameter"
@@ -37,7 +37,7 @@ def by_operator(
     group: list[TensorRecord] = []
     try:
         for record in records:
-            if group and not _continues(group[-1].key, record.key):
+            if group and not _continues(group[-1], record):
                 yield group
                 group = []
             group.append(record)
@@ -51,9 +51,11 @@ def by_operator(
         yield group
 
 
-def _continues(last: TensorKey, key: TensorKey) -> bool:
+def _continues(before: TensorRecord, record: TensorRecord) -> bool:
+    last, key = before.key, record.key
     same = (last.op_name, last.op_type, last.iteration) == (key.op_name, key.op_type, key.iteration)
-    return same and (last.io, last.slot) < (key.io, key.slot)
+    in_order = (last.io, last.slot) < (key.io, key.slot)
+    return same and in_order and before.after == record.after
 
 
 def event_of(group: Sequence[TensorRecord]) -> DeviceEvent | None:

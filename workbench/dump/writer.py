@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.core.errors import FormatError
-from workbench.core.tensors import TensorSpec
+from workbench.core.tensors import ArraySource, TensorSpec
 from workbench.dump.container_writer import write_container
 from workbench.dump.device_statistic import device_statistics_of
 from workbench.dump.ge_graphs import GeRun
@@ -182,7 +182,8 @@ class _Disk:
         if record.source is None or isinstance(record.source, Outlined):
             return None
         array = record.source.array()
-        return Content(TensorSpec(array.dtype.name, array.shape), array.nbytes, array)
+        there = record.source.there if isinstance(record.source, ArraySource) else None
+        return Content(TensorSpec(array.dtype.name, array.shape), array.nbytes, array, there)
 
     def figures(
         self, content: Content, categories: Sequence[str], precision: str = ""

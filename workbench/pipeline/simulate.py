@@ -16,6 +16,7 @@ from workbench.dump.exception_file import CHIPS
 from workbench.dump.ge_tree import TREES, GeTarget
 from workbench.dump.mindspore_tree import Clock
 from workbench.dump.numbering import numbered
+from workbench.dump.watched import watch_of
 from workbench.dump.writer import write, write_ge
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
@@ -147,6 +148,8 @@ def simulate(
         graph, feeds, Compiling(device, precision_mode, fusion), surface, seeded
     )
     compiled = graph if program is None else program.graph  # what the device shows of its faults
+    if plan.kind == "watch":
+        run = partial(run, watch=watch_of(plan, compiled))
     reports = Reports()
     records = reports.pass_on(run, wanted)
     if surface in PLATFORMS:

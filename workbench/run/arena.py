@@ -17,6 +17,7 @@ from workbench.core.relayout import to_host
 from workbench.core.tensors import ArraySource
 from workbench.graph.nodes import Value
 from workbench.graph.ops import op_def
+from workbench.run.executor import empty
 from workbench.run.faults import FAULTS, Site
 from workbench.run.faults.memory import reach
 from workbench.run.memory import BASE, WEIGHTS, plan_memory
@@ -58,14 +59,14 @@ class Arena:
 
     def read(self, value: Value) -> Array:
         """Return an output as whoever reads it now gets it."""
-        if value in self._apart:
-            return self._apart[value]
-        return self._host(value, self._there(value))
+        return self.look(value).data
 
-    def source(self, value: Value) -> ArraySource:
-        """Return an output as it lies in memory now."""
+    def look(self, value: Value) -> ArraySource:
+        """Return what lies where an output belongs."""
         if value in self._apart:
             return ArraySource(self._apart[value])
+        if self._place(value) is None:
+            return ArraySource(empty(self._graph.ops[value.op].outputs[value.slot]))
         there = self._there(value)
         return ArraySource(self._host(value, there), there=there)
 
@@ -86,7 +87,7 @@ class Arena:
             start = self.memory.outputs[values[0]].end - BASE
             room = self._bytes[start : start + len(site.past)]
             room[:] = np.frombuffer(site.past, np.uint8, room.size)
-        return [self.source(value) for value in values]
+        return [self.look(value) for value in values]
 
     def release(self, value: Value) -> None:
         """Nothing: memory keeps what it holds until someone else writes there."""

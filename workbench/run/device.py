@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
 from workbench.graph.nodes import Param, Value
@@ -16,7 +15,7 @@ from workbench.graph.ops import bind, op_def
 from workbench.graph.traits import MOVEMENT
 from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.cube import CUBE, INTEGERS
-from workbench.run.executor import literal
+from workbench.run.executor import empty, literal
 from workbench.run.faults import apply_faults, in_memory
 from workbench.run.kernels import KERNELS
 from workbench.run.rounding import ROUND
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Fused, Graph, Op
     from workbench.run.faults import Fault, Site
     from workbench.run.numeric import NumericModel
@@ -58,7 +56,7 @@ class Device:
         steps = (op,) if op.fused is None else (op, *op.fused.ops)
         if any(self._sites[one.name].fails for one in steps):
             self.events[op.name] = DeviceEvent(op.name, "failure", status.unit)
-            return [_unwritten(spec) for spec in op.outputs]
+            return [empty(spec) for spec in op.outputs]
         with np.errstate(all="ignore"):
             if op.fused is None:
                 outputs = self._single(op, tensors, settings, status)
@@ -219,8 +217,3 @@ def _settled(
                 if spec.dtype == "float32":
                     written[Value(number, slot)] = site.formats.output or "float32"
     return found
-
-
-def _unwritten(spec: TensorSpec) -> Array:
-    """Memory of a tensor that nobody has written."""
-    return np.zeros(spec.shape or (), dtype(spec.dtype).storage)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,7 +15,7 @@ from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import bind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
+    Watch = Mapping[str, Sequence[str]]
+    """Operators of a graph by the name of one after which their outputs are looked at again."""
+
+NOTHING: Watch = MappingProxyType({})
+"""No operator is watched."""
 
 
 class Storage(Protocol):
@@ -39,11 +46,19 @@ class Storage(Protocol):
         """Take note that an output has been read once more."""
         ...
 
+    def look(self, value: Value) -> ArraySource:
+        """Return what lies where an output belongs, whether it has been written or not."""
+        ...
+
 
 class Held:
-    """Storage that holds every output as it came, until it was read as often as the graph says."""
+    """Storage that holds every output as it came, until it was read as often as the graph says.
 
-    def __init__(self, graph: Graph) -> None:
+    ``watched`` ones stay; until they are written they are zeros.
+    """
+
+    def __init__(self, graph: Graph, watched: Iterable[Value] = ()) -> None:
+        self._graph, self._watched = graph, frozenset(watched)
         self._uses = {value: len(readers) for value, readers in graph.consumers.items()}
         self._values: dict[Value, Array] = {}
 
@@ -52,14 +67,25 @@ class Held:
 
     def write(self, number: int, outputs: Sequence[Array]) -> list[ArraySource]:
         for slot, output in enumerate(outputs):
-            if Value(number, slot) in self._uses:
-                self._values[Value(number, slot)] = output
+            value = Value(number, slot)
+            if value in self._uses or value in self._watched:
+                self._values[value] = output
         return [ArraySource(output) for output in outputs]
 
     def release(self, value: Value) -> None:
         self._uses[value] -= 1
-        if not self._uses[value]:
+        if not self._uses[value] and value not in self._watched:
             self._values.pop(value, None)
+
+    def look(self, value: Value) -> ArraySource:
+        if value not in self._values:
+            return ArraySource(empty(self._graph.ops[value.op].outputs[value.slot]))
+        return ArraySource(self._values[value])
+
+
+def empty(spec: TensorSpec) -> Array:
+    """Return memory of a tensor that nobody has written."""
+    return np.zeros(spec.shape or (), dtype(spec.dtype).storage)
 
 
 def execute(
@@ -68,6 +94,7 @@ def execute(
     compute: Compute,
     iteration: int = 0,
     storage: Storage | None = None,
+    watch: Watch = NOTHING,
 ) -> Iterator[TensorRecord]:
     """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
@@ -75,13 +102,15 @@ def execute(
     inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
     settings are 0-d inputs, tuples 1-D int64 inputs; text has no record. Values are dropped after
     their last use. With a ``storage`` of its own, inputs are recorded as they are when the operator
-    is done, as a device dumps them.
+    is done, as a device dumps them. ``watch`` says after which operators the outputs of which others
+    are recorded, too, as they are then.
     """
     if graph.subgraphs:
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
         raise GraphError(message)
     parameters = parameter_values(graph, feeds)
-    values = storage or Held(graph)
+    watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
+    values = storage or Held(graph, chain.from_iterable(watched.values()))
     for number, op in enumerate(graph.ops):
         operands = list(op.flat_inputs())
         arrays = [_array(operand, values, parameters, op) for operand in operands]
@@ -93,11 +122,21 @@ def execute(
             yield from _records(graph, op, "input", arrays, iteration)
         for slot, source in enumerate(outputs):
             yield _record(operator_key(graph, op, "output", slot, iteration), source)
+        for value in watched.get(op.name, ()):
+            key = operator_key(graph, graph.ops[value.op], "output", value.slot, iteration)
+            yield _record(key, values.look(value), after=op.name)
         for operand in operands:
             if isinstance(operand, Value):
                 values.release(operand)
     for parameter, array in zip(graph.parameters, parameters, strict=True):
         yield _record(parameter_key(graph, parameter, iteration), ArraySource(array))
+
+
+def _outputs(graph: Graph, names: Iterable[str]) -> Iterator[Value]:
+    for name in names:
+        number = graph.by_name[name]
+        for slot in range(len(graph.ops[number].outputs)):
+            yield Value(number, slot)
 
 
 def _compute(
@@ -223,5 +262,6 @@ def _records(
             yield _record(operator_key(graph, op, io, slot, iteration), ArraySource(array))
 
 
-def _record(key: TensorKey, source: ArraySource) -> TensorRecord:
-    return TensorRecord(key, TensorSpec(source.data.dtype.name, source.data.shape), source)
+def _record(key: TensorKey, source: ArraySource, after: str = "") -> TensorRecord:
+    spec = TensorSpec(source.data.dtype.name, source.data.shape)
+    return TensorRecord(key, spec, source, after=after)

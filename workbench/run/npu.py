@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.run.arena import Arena
 from workbench.run.device import Device
-from workbench.run.executor import execute
+from workbench.run.executor import NOTHING, execute
 from workbench.run.faults import check_faults, compiled_sites, faulty_graph, in_memory, uploaded
 from workbench.run.numeric import numeric_model
 from workbench.run.program import as_it_is
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph
+    from workbench.run.executor import Watch
     from workbench.run.faults import Fault
     from workbench.run.precision import Precision
     from workbench.run.program import Program
@@ -96,10 +97,12 @@ def run_program(
     *,
     faults: Sequence[Fault] = (),
     iteration: int = 0,
+    watch: Watch = NOTHING,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run of a program, as `run_npu` does.
 
-    Faults that alter the graph must be in the program already
+    ``watch`` names operators whose outputs are recorded again, as they lie in memory after another one
+    (`workbench.run.executor.execute`). Faults that alter the graph must be in the program already
     (`workbench.run.faults.altered_graph`); the others may be in operators of the network or of the
     program.
     """
@@ -108,8 +111,8 @@ def run_program(
     sites = compiled_sites(computed, faults, program.formats)
     device = Device(program.model, program.graph, sites, faults)
     memory = uploaded(program.source, feeds or {}, faults)
-    arena = Arena(program.graph, faults) if in_memory(faults) else None
-    records = execute(program.graph, memory, device.compute, iteration, arena)
+    arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
+    records = execute(program.graph, memory, device.compute, iteration, arena, watch)
     return _reported(records, device.events)
 
 
@@ -122,7 +125,7 @@ def _reported(
         key = record.key
         if failed and (key.op_name, key.io) != (failed, "output"):
             return
-        if key.io == "output":
+        if key.io == "output" and not record.after:
             record.event = events.get(key.op_name)
             if record.event is not None and record.event.kind == "failure":
                 failed = key.op_name

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.run.executor import execute
+from workbench.run.executor import NOTHING, execute
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
+    from workbench.run.executor import Watch
 
     Array = NDArray[Any]
 
@@ -37,6 +38,7 @@ def run_reference(
     *,
     dtype: Precision = "float64",
     iteration: int = 0,
+    watch: Watch = NOTHING,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run, in order of execution, then the parameters.
 
@@ -46,13 +48,16 @@ def run_reference(
         Inputs, and weights to replace; what is missing comes from the traced graph.
     dtype : {"float64", "float32"}
         Precision of the arithmetic; the records are in the graph's own dtypes.
+    watch : mapping of str to sequence of str, optional
+        Operators whose outputs are recorded again after another one, by the latter's name. Nobody
+        overwrites them here.
 
     Raises
     ------
     GraphError
         An input has no value or a wrong shape, or an operator has no kernel.
     """
-    return execute(graph, feeds or {}, partial(compute, dtype=dtype), iteration)
+    return execute(graph, feeds or {}, partial(compute, dtype=dtype), iteration, watch=watch)
 
 
 def compute(
