@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import good_files as good
+import good_dumps as good
+from good_texts import ge_texts
 
 import workbench as wb
 from workbench.config import new
@@ -49,7 +50,7 @@ def files(*tables: Callable[[], good.Files]) -> Callable[[Path], object]:
 def with_graphs(surface: str) -> Callable[[Path], object]:
     def make(root: Path) -> None:
         simulated(surface)(root)
-        for path, data in good.ge_texts().items():
+        for path, data in ge_texts().items():
             (root / path).write_bytes(data)
 
     return make

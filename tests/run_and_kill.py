@@ -1,8 +1,9 @@
-"""Run a job in a child of this process, and kill the child after so many seconds.
+"""Run a job in a child of this process, and kill the child at a moment.
 
 The arguments are the job, a row of `JOBS`, and a folder for what it needs. Each line of the input is
-``[folder to write, seconds or null]``; the answer is a line of JSON: how long the child ran, whether it was
-killed. Children are forked, so a moment may be any from the first line of the job on.
+``[folder to write, seconds, files]``: the child is killed after so many seconds and when there are so many
+files, or never if both are null. The answer is a line of JSON: how long it ran, whether it was killed. Children
+are forked, so a moment may be any from the first line of the job on.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from workbench.config import new
 from workbench.core.relayout import to_device
 from workbench.dump.container_blocks import Container
 from workbench.dump.container_writer import tensor_block, write_container
+from workbench.dump.new_folder import WORK
 from workbench.graph.models import load_graph
 
 if TYPE_CHECKING:
@@ -69,7 +71,9 @@ JOBS: dict[str, Callable[[Path], Callable[[str], object]]] = {
 }  # fmt: skip
 
 
-def run(job: Callable[[str], object], out: str, seconds: float | None) -> dict[str, Any]:
+def run(
+    job: Callable[[str], object], out: str, seconds: float | None, files: int | None
+) -> dict[str, Any]:
     """Do the job in a child."""
     start = time.perf_counter()
     child = os.fork()
@@ -80,12 +84,22 @@ def run(job: Callable[[str], object], out: str, seconds: float | None) -> dict[s
             status = 0
         finally:
             os._exit(status)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    time.sleep(seconds or 0)
+    ended, status = os.waitpid(child, os.WNOHANG)
+    while files and not ended and count(out) < files:
+        time.sleep(0.0002)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        if seconds is not None or files:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
     return {"seconds": time.perf_counter() - start, "killed": os.WIFSIGNALED(status)}
+
+
+def count(out: str) -> int:
+    """Files under their final names."""
+    return sum(len(names) for at, _, names in os.walk(out) if WORK not in at)
 
 
 def main() -> None:

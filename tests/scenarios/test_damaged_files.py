@@ -15,6 +15,9 @@ import read_mutants
 from good_files import READERS
 from good_trees import TREES
 
+from workbench.dump.ge_names import recognize
+from workbench.dump.leaf import READERS as KINDS
+
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"
 )
@@ -52,6 +55,12 @@ def worker() -> subprocess.Popen:
         text=True,
         env=os.environ | pieces | {"PYTHONPATH": path},
     )
+
+
+def test_every_kind_of_file_in_a_tree_is_damaged():
+    names = [Path(path).name for reader in READERS.values() for path in reader.files()]
+    kinds = {getattr(recognize(name), "kind", "npy") for name in names}
+    assert kinds >= set(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Runs killed at any moment leave whole files alone, and the next run says what it found.
 
-``KILLS=50`` is the whole test of each job; by default there are few, spread over the run.
+``KILLS=50`` is the whole test of each job; by default there are few. Every other kill comes at a random time,
+the others when a random number of files is there.
 """
 
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import run_and_kill
-from good_files import ask_tree
+from good_dumps import ask_tree
 
 from workbench.core.errors import FormatError
 from workbench.dump.new_folder import WORK
@@ -48,8 +49,8 @@ def job(request, tmp_path):
         env=os.environ | {"PYTHONPATH": path},
     )
 
-    def start(out: Path, seconds: float | None = None) -> dict:
-        process.stdin.write(json.dumps([str(out), seconds]) + "\n")
+    def start(out: Path, seconds: float | None = None, files: int | None = None) -> dict:
+        process.stdin.write(json.dumps([str(out), seconds, files]) + "\n")
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
@@ -66,8 +67,10 @@ def test_a_killed_run_leaves_whole_files_alone_and_the_next_one_says_so(job, tmp
     draw, amid = random.Random(8), 0
     for turn in range(KILLS):
         out = tmp_path / f"out{turn}"
-        moment = (turn + draw.random()) / KILLS * length
-        killed = start(out, moment)["killed"]
+        if turn % 2:
+            killed = start(out, files=draw.randint(1, len(whole) - 2))["killed"]
+        else:
+            killed = start(out, (turn + draw.random()) / KILLS * length)["killed"]
         left = files(out)
         for name, data in left.items():
             if FORM.fullmatch(name):
