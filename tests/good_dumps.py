@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch_files
 
 import workbench as wb
+from real_data import DATA
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.block_index import BlockSource
@@ -340,6 +342,13 @@ def ask_tree(root: Path, _path: Path | None = None, _number: int = 0) -> object:
 
 def raw_files() -> Files:
     return {f"{LEAF}/MatMul.mm.3.1.{START}.output.0.ND.HIFLOAT8": bytes(range(200))}
+
+
+def pytorch_files() -> Files:
+    """Files that PyTorch wrote, and one made by hand, as nodes of a captured graph."""
+    names = ("plain", "list", "transposed", "float8", "protocol5", "pair_device_0_0", "dictionary")
+    found = {f"{name}_device_0_0.pt": (DATA / f"torch/{name}.pt").read_bytes() for name in names}
+    return found | {"hand_device_0_0.pt": torch_files.saved(FLOATS)}
 
 
 def golden_files() -> Files:

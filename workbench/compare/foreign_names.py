@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from workbench.dump.ge_names import parse_ge_name
 from workbench.dump.names import parse_name
+from workbench.dump.torch_names import call_type
 
 _TENSOR = re.compile(r"(.+)\.(input|output)\.(\d{1,9})", re.A | re.S)
 _IO = r"((?:input|output|kwargs|parameters|parameters_grad)(?:\..+)?)"
@@ -48,7 +49,7 @@ def parse_tensor(text: str) -> Name:
     part, _, last = call[2].rpartition(".")
     numbered = bool(part) and last.isascii() and last.isdecimal() and len(last) < 10
     io, slot = (part, int(last)) if numbered else (call[2], 0)
-    return Name(call[1], _api_type(call[1]), io, slot, path)
+    return Name(call[1], call_type(call[1]), io, slot, path)
 
 
 def _operator(text: str) -> tuple[str, str]:
@@ -57,14 +58,3 @@ def _operator(text: str) -> tuple[str, str]:
         return name.op_name, name.op_type
     op_name, _, task = text.rpartition(".")
     return (op_name if op_name and task.isdecimal() else text), ""
-
-
-def _api_type(op_name: str) -> str:
-    """Class of a module, or what an interface is called."""
-    words = op_name.split(".")
-    if words[0] not in ("Module", "Cell"):
-        return words[1] if len(words) > 2 else ""
-    call = next(
-        (at for at, word in enumerate(words) if word in ("forward", "backward")), len(words)
-    )
-    return words[call - 1] if call > 1 else ""

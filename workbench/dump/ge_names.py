@@ -81,7 +81,7 @@ GRAMMARS: tuple[tuple[Kind, str], ...] = (
         "captured",
         rf"{_RAW_OP}\.(?P<dump_number>\d{{1,20}}){_TASK}{_STREAM}{_TIME}(?:\.FFTSPLUS{_PLACE})?",
     ),
-    ("golden", rf"(?P<op_name>[^/\\]+){_SLOT}{_TIME}\.(?:npy|pb|quant)"),
+    ("golden", rf"(?P<op_name>[^/\\]+){_SLOT}{_TIME}\.(?:npy|pt|pb|quant)"),
 )
 """Kind → pattern of its names, in the order of trial."""
 

@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Kind = Literal["npy", "ge", "captured", "golden", ""]
+Kind = Literal["npy", "ge", "captured", "golden", "node", "call", ""]
 """What the files of a leaf are: MindSpore's npy files, those of the graph engine, those of a captured
-stream, golden data of another framework; ``""`` where there are none."""
+stream, golden data of another framework, nodes of a captured graph of PyTorch, calls of interfaces and
+modules; ``""`` where there are none."""
+
+_OWN = frozenset(("golden", "node", "call"))
+"""Kinds that only rows naming them have."""
 
 AUXILIARY = frozenset(("graphs", "execution_order", ".dump_metadata", "debug_files"))
 """Folders beside the nets of a rank; they hold no tensors."""
@@ -28,6 +32,9 @@ LEVELS: dict[str, str] = {
     "time": r"(\d{12,17})",
     "step": r"(\d{1,10})",
     "named_step": r"step_(\d{1,10})",
+    "count_step": r"step(\d{1,10})",
+    "process": r"(?:rank|proc|pid)(\d{0,9})",
+    "tensors": r"(dump_tensor_data)",
     "device": r"(\d{1,6})",
     "model": rf"((?!(?:{'|'.join(map(re.escape, sorted(AUXILIARY)))})$).+)",
     "model_id": r"(\d{1,20})",
@@ -91,6 +98,9 @@ LAYOUTS: tuple[Layout, ...] = (
     _row("ge", "time device index"),
     _row("single-operator", "time device", family="ge"),
     _row("captured-stream", "device", family="ge", kinds="captured"),
+    _row("torchair-graph", "world", kinds="node"),
+    _row("torchair-graph", "", kinds="node"),
+    _row("msprobe-api", "count_step process tensors", kinds="call", tails="call"),
     _row("golden", "", kinds="golden"),
     _row("exception", "extra data device", family="any"),
 )
@@ -129,7 +139,7 @@ def place(kind: Kind, above: Sequence[str], below: Sequence[str]) -> Place | Non
     fitting = [
         Place(row, "/".join(parts[: len(parts) - len(row.levels)]), len(row.levels), values)
         for row in LAYOUTS
-        if (kind in row.kinds or (not row.kinds and kind != "golden"))
+        if (kind in row.kinds or (not row.kinds and kind not in _OWN))
         and (values := _values(row.levels, parts)) is not None
         and _is_witnessed(row, parts, len(below))
     ]

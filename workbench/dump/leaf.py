@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
@@ -30,6 +30,8 @@ from workbench.dump.overflow_json import parse_json
 from workbench.dump.raw_tensor import RawSource, parse_raw_name
 from workbench.dump.slices import read_part, slice_records, turns
 from workbench.dump.statistic import read_statistics
+from workbench.dump.torch_file import TorchSource, stored_tensors
+from workbench.dump.torch_names import TorchName, parse_call_name, parse_node_name
 from workbench.dump.tree import Failure, Note, Overflow, Skipped
 
 if TYPE_CHECKING:
@@ -117,10 +119,13 @@ class _LeafReader:
             self._tensors(path, name, (op_type, op_name, int(time), int(task), int(stream)))
             return
         full = self.mapping.get(name, name) if is_renamed(name) else name
-        parts = recognize(full)
-        if isinstance(parts, GeName):
+        parts = _recognize(full)
+        if isinstance(parts, GeName | TorchName):
             try:
-                READERS[parts.kind](self, path, full, parts)
+                if isinstance(parts, TorchName):
+                    self._saved(path, parts)
+                else:
+                    READERS[parts.kind](self, path, full, parts)
             except (FormatError, OSError) as error:
                 self.skip(name, "unreadable", str(error))
         elif isinstance(parts, NameParts):
@@ -177,6 +182,14 @@ class _LeafReader:
         else:
             self.skip(name, "unknown-name", "no file-name grammar knows this name")
 
+    def _saved(self, path: str, name: TorchName) -> None:
+        """Records of a file of PyTorch, of a list one for each of its tensors; runs are iterations."""
+        graph_id, iteration, rank, net_name = self.at
+        at = graph_id, iteration + name.run, rank, net_name
+        for slot, source in enumerate(saved_sources(path), name.slot):
+            key = TensorKey(name.op_type, name.op_name, name.io, slot, *at)
+            self.records.append(TensorRecord(key, TensorSpec("", None), source, path=path))
+
     def container(self, path: str, full: str, name: GeName) -> None:
         """Records of a container, unless it is a slice."""
         part = read_part(path, name, read_container(path)) if name.thread_id is not None else None
@@ -230,14 +243,17 @@ class _LeafReader:
 
     def golden(self, path: str, full: str, name: GeName) -> None:
         """Record of another framework's output, which knows no type of operator."""
-        if not full.endswith(".npy"):
+        if not full.endswith((".npy", ".pt")):
             suffix = full.rpartition(".")[2]
-            self.skip(
-                path.rpartition("/")[2], "not-npy", f"golden data must be .npy, got .{suffix}"
-            )
+            detail = f"golden data must be .npy or .pt, got .{suffix}"
+            self.skip(path.rpartition("/")[2], "not-npy", detail)
             return
-        parts = NameParts("", name.op_name, 0, 0, name.timestamp, "output", name.slot or 0, "", "")
-        self.add(parts, path, NpySource(path))
+        for slot, source in enumerate(saved_sources(path), name.slot or 0):
+            self.add(
+                NameParts("", name.op_name, 0, 0, name.timestamp, "output", slot, "", ""),
+                path,
+                source,
+            )
 
     def statistics(self, path: str, full: str, name: GeName) -> None:
         """Records of one operator's statistics."""
@@ -312,6 +328,21 @@ class _LeafReader:
             found = Overflow(path, record, op_name, self.leaf.rank, self.leaf.iteration)
             self.found.overflows.append(found)
             self.found.notes.append(Note("overflow", op_name or Path(path).name, _says(record)))
+
+
+def _recognize(name: str) -> NameParts | GeName | TorchName | Literal["renamed"] | None:
+    """Read any name of a dump; PyTorch's only where it is not one of the others, which say more."""
+    parts = recognize(name)
+    if parts is None or (isinstance(parts, GeName) and parts.kind == "golden"):
+        return parse_call_name(name) or parse_node_name(name) or parts
+    return parts
+
+
+def saved_sources(path: str) -> list[Source]:
+    """Tensors of an npy file or of one of PyTorch; raises FormatError if the latter is none."""
+    if path.endswith(".npy"):
+        return [NpySource(path)]
+    return [TorchSource(path, slot) for slot in range(len(stored_tensors(path)))]
 
 
 def npy_source(path: str, parts: NameParts) -> Source:

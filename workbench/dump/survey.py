@@ -16,6 +16,7 @@ from workbench.dump.ge_names import parse_ge_name
 from workbench.dump.layouts import AUXILIARY, LAYOUTS, LEVELS, place
 from workbench.dump.mapping import is_renamed
 from workbench.dump.names import parse_name
+from workbench.dump.torch_names import parse_call_name, parse_node_name
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ _ENOUGH = 64
 
 _GRAPH_DEPTH = 3
 """Folders below one for graphs: ``extra-info/graph/{pid}_{device}`` at most."""
+
+_STEPS = ("iteration", "step", "named_step", "count_step", "index")
+_RANKS = ("rank", "world", "process", "device")
+"""Levels whose value is the iteration, and the rank; the first that has one counts."""
 
 _TABLE = "statistic.csv"
 _RANK = re.compile(LEVELS["rank"], re.ASCII)
@@ -220,7 +225,7 @@ def _kind(names: Sequence[str]) -> Kind:
             seen += 1
         if seen >= _ENOUGH:
             break
-    order: tuple[Kind, ...] = ("ge", "captured", "npy", "golden")
+    order: tuple[Kind, ...] = ("ge", "captured", "npy", "node", "call", "golden")
     return next((kind for kind in order if kind in kinds), "")
 
 
@@ -232,9 +237,13 @@ def _kind_of(name: str) -> Kind:
     if parse_name(name) is not None:
         return "npy"
     found = parse_ge_name(name)
-    if found is None:
-        return ""
-    return found.kind if found.kind in ("captured", "golden") else "ge"
+    if found is not None and found.kind != "golden":
+        return "captured" if found.kind == "captured" else "ge"
+    if parse_call_name(name) is not None:
+        return "call"
+    if parse_node_name(name) is not None:
+        return "node"
+    return "" if found is None else "golden"
 
 
 def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]:
@@ -265,8 +274,8 @@ def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]
 
 def _leaf(one: _Placed) -> Leaf:
     values = one.where.values
-    steps = (values.get(level) for level in ("iteration", "step", "named_step", "index"))
-    ranks = (values.get(level) for level in ("rank", "world", "device"))
+    steps = (values.get(level) for level in _STEPS)
+    ranks = (values.get(level) for level in _RANKS)
     return Leaf(
         one.folder.path,
         one.folder.names,
