@@ -15,6 +15,8 @@ NPY = "Add.Add-op0.0.0.1.output.0.DefaultFormat.npy"
 GE = "Conv2D.conv1relu.2.7.1700000000000004"
 CSV = "MatMul.mm.3.1.1700000000000007.csv"
 GOLDEN = "conv1.0.1700000000000008.npy"
+NODE = "add_1_device_0_0.pt"
+CALL = "Functional.relu.0.forward.input.0.pt"
 CAPTURED = "MatMul.mm.1.3.0.1700000000000009"
 BRIEF = "exception_info.12.5.20250102030405678"
 TIME = "20240613143502"
@@ -36,6 +38,10 @@ TREES = [
     ("ge", f"{TIME}/1/6", GE, (1, "", 0, 6)),
     ("single-operator", f"{TIME}/2", GE, (2, "", 0, 0)),
     ("captured-stream", "3", CAPTURED, (3, "", 0, 0)),
+    ("torchair-graph", "worldsize8_global_rank6", NODE, (6, "", 0, 0)),
+    ("torchair-graph", "", NODE, (0, "", 0, 0)),
+    ("msprobe-api", "step3/rank2/dump_tensor_data", CALL, (2, "", 0, 3)),
+    ("msprobe-api", "step3/proc4711/dump_tensor_data", CALL, (4711, "", 0, 3)),
     ("golden", "", GOLDEN, (0, "", 0, 0)),
     ("exception", "extra-info/data-dump/5", BRIEF, (5, "", 0, 0)),
 ]  # fmt: skip
