@@ -1,9 +1,9 @@
 """Run a job in a child of this process, and kill the child at a moment.
 
 The arguments are the job, a row of `JOBS`, and a folder for what it needs. Each line of the input is
-``[folder to write, seconds, files]``: the child is killed after so many seconds and when there are so many
-files, or never if both are null. The answer is a line of JSON: how long it ran, whether it was killed. Children
-are forked, so a moment may be any from the first line of the job on.
+``[folder to write, seconds, operation]``: the child is killed after so many seconds, before its n-th operation
+on files, or never if both are null. The answer is a line of JSON: how long it ran, how many operations there
+were, whether it was killed. Children are forked, so a moment may be any from the first line of the job on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from workbench.config import new
 from workbench.core.relayout import to_device
 from workbench.dump.container_blocks import Container
 from workbench.dump.container_writer import tensor_block, write_container
-from workbench.dump.new_folder import WORK
 from workbench.graph.models import load_graph
 
 if TYPE_CHECKING:
@@ -71,35 +70,47 @@ JOBS: dict[str, Callable[[Path], Callable[[str], object]]] = {
 }  # fmt: skip
 
 
+class Operations:
+    """Counts what a process does to files below a folder, and kills it before the n-th time."""
+
+    def __init__(self, out: str, last: int | None) -> None:
+        self.out, self.last, self.count = out, last, 0
+        sys.addaudithook(self._see)
+
+    def _see(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
+            if not isinstance(arguments[0], int) and self.out in os.fsdecode(arguments[0]):
+                self.count += 1
+            if self.count == self.last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
 def run(
-    job: Callable[[str], object], out: str, seconds: float | None, files: int | None
+    job: Callable[[str], object], out: str, seconds: float | None, operation: int | None
 ) -> dict[str, Any]:
     """Do the job in a child."""
     start = time.perf_counter()
+    told, tell = os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            operations = Operations(out, operation)
             job(out)
+            os.write(tell, str(operations.count).encode())
             status = 0
         finally:
             os._exit(status)
-    time.sleep(seconds or 0)
-    ended, status = os.waitpid(child, os.WNOHANG)
-    while files and not ended and count(out) < files:
-        time.sleep(0.0002)
-        ended, status = os.waitpid(child, os.WNOHANG)
-    if not ended:
-        if seconds is not None or files:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(tell)
+    with open(told, "rb") as pipe:
+        count = int(pipe.read() or 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
-    return {"seconds": time.perf_counter() - start, "killed": os.WIFSIGNALED(status)}
-
-
-def count(out: str) -> int:
-    """Files under their final names."""
-    return sum(len(names) for at, _, names in os.walk(out) if WORK not in at)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "operations": count, "killed": os.WIFSIGNALED(status)}
 
 
 def main() -> None:

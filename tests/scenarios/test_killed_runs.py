@@ -1,7 +1,7 @@
 """Runs killed at any moment leave whole files alone, and the next run says what it found.
 
 ``KILLS=50`` is the whole test of each job; by default there are few. Every other kill comes at a random time,
-the others when a random number of files is there.
+the others before a random operation on files.
 """
 
 import json
@@ -49,8 +49,8 @@ def job(request, tmp_path):
         env=os.environ | {"PYTHONPATH": path},
     )
 
-    def start(out: Path, seconds: float | None = None, files: int | None = None) -> dict:
-        process.stdin.write(json.dumps([str(out), seconds, files]) + "\n")
+    def start(out: Path, seconds: float | None = None, operation: int | None = None) -> dict:
+        process.stdin.write(json.dumps([str(out), seconds, operation]) + "\n")
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
@@ -60,17 +60,18 @@ def job(request, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_killed_run_leaves_whole_files_alone_and_the_next_one_says_so(job, tmp_path):
     start, again = job
-    length = start(tmp_path / "whole")["seconds"]
+    undisturbed = start(tmp_path / "whole")
     whole = files(tmp_path / "whole")
     draw, amid = random.Random(8), 0
     for turn in range(KILLS):
         out = tmp_path / f"out{turn}"
         if turn % 2:
-            killed = start(out, files=draw.randint(1, len(whole) - 2))["killed"]
+            killed = start(out, operation=draw.randint(1, undisturbed["operations"]))["killed"]
         else:
-            killed = start(out, (turn + draw.random()) / KILLS * length)["killed"]
+            killed = start(out, draw.random() * undisturbed["seconds"])["killed"]
         left = files(out)
         for name, data in left.items():
             if FORM.fullmatch(name):
