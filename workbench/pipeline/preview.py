@@ -278,7 +278,10 @@ def _kind_notes(plan: DumpPlan, surface: str, version: str) -> Iterator[str]:
         yield f"at most {plural(plan.limit, 'operator')} that overflow are dumped"
     if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
         yield "a CPU or GPU looks for no operator that fails: parameters alone are dumped"
-    if plan.kind == "data" and plan.saved == "full" and by_msprobe(surface, version or VERSION):
+    if not by_msprobe(surface, version or VERSION):
+        return
+    yield "msprobe writes this dump, by a config.json of its own (level L2): shown is one that says the same"
+    if plan.kind == "data" and plan.saved == "full":
         yield "msprobe saves tensors or statistics, never both: statistics alone are written"
 
 
