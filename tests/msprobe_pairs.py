@@ -20,7 +20,7 @@ import numpy as np
 from workbench.config import read
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.mindspore_tree import Clock
+from workbench.dump.sink import Clock
 from workbench.dump.writer import write
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value

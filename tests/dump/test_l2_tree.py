@@ -18,7 +18,7 @@ import workbench as wb
 from workbench.core.events import DeviceEvent
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.ge_tree import GeTarget
+from workbench.dump.target import GeTarget
 from workbench.dump.writer import write_ge
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 

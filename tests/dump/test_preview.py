@@ -19,10 +19,11 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump import preview as module
-from workbench.dump.mindspore_tree import Clock, Target
 from workbench.dump.names import parse_name
 from workbench.dump.preview import predict_tree
 from workbench.dump.reader import load
+from workbench.dump.sink import Clock
+from workbench.dump.target import Target
 from workbench.dump.writer import write
 from workbench.graph.nodes import Const, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.run.reference import run_reference

@@ -10,8 +10,9 @@ import pytest
 
 from workbench.core.plan import DumpPlan, Exclusion, Selector
 from workbench.dump.containers import predict_containers
-from workbench.dump.ge_tree import TREES, GeTarget
+from workbench.dump.ge_tree import TREES
 from workbench.dump.mapping import string_hash
+from workbench.dump.target import GeTarget
 from workbench.graph.models import load_graph
 from workbench.ir.ge_text import parse_ge_text
 

@@ -15,9 +15,9 @@ from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.choice import kernel_type
 from workbench.dump.kernel_arguments import arguments_of, kernel_arguments
-from workbench.dump.mindspore_tree import Clock
 from workbench.dump.names import parse_name
 from workbench.dump.reader import load
+from workbench.dump.sink import Clock
 from workbench.dump.writer import write
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.ir.ms_pb import read_ms_pb

@@ -14,8 +14,8 @@ import pytest
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.ge_tree import GeTarget
-from workbench.dump.mindspore_tree import Clock
+from workbench.dump.sink import Clock
+from workbench.dump.target import GeTarget
 from workbench.dump.writer import write_ge
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 

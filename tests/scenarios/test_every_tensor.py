@@ -18,8 +18,7 @@ from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.convert import convert
-from workbench.dump.ge_tree import GeTarget
-from workbench.dump.mindspore_tree import VERSION
+from workbench.dump.target import VERSION, GeTarget
 from workbench.dump.writer import write, write_ge
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.dump.ge_graphs import GeRun
-from workbench.dump.mindspore_tree import CONTROL_FLOW, Clock
+from workbench.dump.mindspore_tree import CONTROL_FLOW
 from workbench.dump.preview import (
     MAX_TENSORS,
     Counter,
@@ -24,6 +24,7 @@ from workbench.dump.preview import (
     shapeless,
     stored_bytes,
 )
+from workbench.dump.sink import Clock
 from workbench.dump.watched import watch_of
 from workbench.run.executor import operator_key
 from workbench.run.outline import UNKNOWN, Outlined, outline
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io
-    from workbench.dump.ge_tree import GeTarget, GeTree
+    from workbench.dump.ge_tree import GeTree
+    from workbench.dump.target import GeTarget
     from workbench.graph.nodes import Graph, Op
 
 

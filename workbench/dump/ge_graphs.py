@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from workbench.core.tensors import TensorSpec
-from workbench.dump.ge_tree import GeTarget, GeTree, time_folder
+from workbench.dump.ge_tree import GeTree
 from workbench.dump.l2_tree import tree_of
-from workbench.dump.mindspore_tree import Clock
+from workbench.dump.sink import Clock, time_folder
+from workbench.dump.target import GeTarget
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_files import ge_graph_file
 from workbench.ir.ge_lower import ge_graph_of
-from workbench.ir.ge_stages import FIRST, STAGES
 from workbench.ir.ge_text_writer import write_ge_text
 from workbench.run.compile import WEIGHTS
 from workbench.run.layout import Lie, device_lie, host_lie
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorKey, TensorRecord
-    from workbench.dump.ge_tree import GeSink
-    from workbench.ir.ge_stages import StageFile
+    from workbench.dump.sink import GeSink
 
     Run = Callable[[Graph], Iterable[TensorRecord]]
 
@@ -90,28 +88,6 @@ AFTER: dict[str, tuple[Beside, ...]] = {
     "tensorflow": (Beside(_LEARNING_RATE.with_id(10), 1),),
 }
 """Surface → models that a program runs before and after its network, once each."""
-
-
-class GraphFiles(NamedTuple):
-    """Graph files of one graph, in which folder below `FOLDER`, and the options of the session.
-
-    ``compiled`` are graphs of the network by the stage from which on it looks so; without one it is
-    always the same.
-    """
-
-    stages: tuple[StageFile, ...]
-    folder: str
-    options: Mapping[str, str]
-    compiled: Mapping[str, Graph] = MappingProxyType({})
-
-    def at(self, stage: str, graph: Graph) -> Graph:
-        """Return the network's graph, which runs as ``graph``, as it is after a stage."""
-        now = self.compiled.get(FIRST, graph)
-        for one in STAGES:
-            now = self.compiled.get(one.name, now)
-            if one.name == stage:
-                break
-        return now
 
 
 class GeRun:

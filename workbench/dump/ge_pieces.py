@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.data_types import DataType
-    from workbench.dump.mindspore_tree import Content
+    from workbench.dump.sink import Content
     from workbench.graph.nodes import Graph
     from workbench.run.layout import Lie
     from workbench.run.memory import Memory

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorRecord
     from workbench.dump.ge_pieces import Piece
-    from workbench.dump.ge_tree import GeSink, GeTarget
-    from workbench.dump.mindspore_tree import Clock
     from workbench.dump.overflow_json import Form
+    from workbench.dump.sink import Clock, GeSink
+    from workbench.dump.target import GeTarget
     from workbench.run.profiles import RecordLayout
 
 STREAM = 1

@@ -9,11 +9,8 @@ are those of `workbench.run.memory`.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorRecord, TensorSpec
@@ -23,17 +20,10 @@ from workbench.dump.ge_names import GeName, format_ge_name
 from workbench.dump.ge_pieces import Addresses, Piece, container_of, piece_of
 from workbench.dump.ge_reports import STREAM, Reports
 from workbench.dump.ge_statistic import format_ge_statistics
-from workbench.dump.mindspore_tree import (
-    CONTROL,
-    CONTROL_FLOW,
-    PARAMETER,
-    VERSION,
-    Content,
-    Sink,
-    stored_type,
-)
+from workbench.dump.mindspore_tree import CONTROL, CONTROL_FLOW, PARAMETER, stored_type
 from workbench.dump.names import NameParts, dtype_word, sanitize
 from workbench.dump.reported import by_operator, has_failed
+from workbench.dump.sink import Content, time_folder
 from workbench.dump.statistic import StatisticRow, categories_of, format_header, format_row
 from workbench.dump.tree_leaf import TreeLeaf
 from workbench.dump.watched import joint_name
@@ -42,18 +32,14 @@ from workbench.ir.ge_ops import never_dumps
 from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorKey
-    from workbench.dump.container_blocks import Container
-    from workbench.dump.ge_graphs import GraphFiles
-    from workbench.dump.mindspore_tree import Clock
+    from workbench.dump.sink import Clock, GeSink
+    from workbench.dump.target import GeTarget
     from workbench.graph.nodes import Graph
     from workbench.run.layout import Lie
-    from workbench.run.profiles import RecordLayout
 
 
 class Folders(NamedTuple):
@@ -83,52 +69,6 @@ DEVICE_CATEGORIES = frozenset(
 """Statistics in the device's own table; for any other choice the host prints one."""
 
 _FEEDS = frozenset(("Data", "RefData", "AippData"))
-
-
-class GeTarget(NamedTuple):
-    """Whose tree it is.
-
-    ``world`` is torchair's folder of a rank, ``rank`` the number of msprobe's. ``form`` gives the files
-    that MindSpore O2 writes for AscendCL before a step, by name; it takes the step and the name that the
-    start of the run gives a folder. ``steps`` is how many steps run. ``version`` is MindSpore's.
-    ``graphs`` are the graph files that every model leaves, ``beside`` says that the program runs other
-    models than its network, too (`workbench.dump.ge_graphs`). ``session`` is the timestamp folder if an
-    earlier model opened it, ``model_id`` the number of the model if it is not that of its graph.
-    ``overflow_layout`` is that of the device's overflow records, empty if it writes none; ``chip`` is
-    the driver's number of its kind.
-    """
-
-    surface: str
-    device: int = 0
-    world: str = "worldsize1_global_rank0"
-    form: Callable[[int, str], Mapping[str, str]] | None = None
-    steps: int = 0
-    version: str = VERSION
-    graphs: GraphFiles | None = None
-    beside: bool = False
-    session: str = ""
-    model_id: int = 0
-    overflow_layout: RecordLayout = "classic"
-    chip: int = 0
-    rank: int = 0
-
-
-class GeSink(Sink, Protocol):
-    """Where a tree goes to."""
-
-    def container(
-        self, path: str, container: Container | None, payload: Iterable[NDArray[np.uint8]]
-    ) -> None:
-        """Take a container; ``None`` if a size is unknown. ``payload`` is made when it is read."""
-        ...
-
-    def raw(self, path: str, size: int | None, payload: Iterable[NDArray[np.uint8]]) -> None:
-        """Take bare bytes, so many in all; ``payload`` is made when it is read."""
-        ...
-
-    def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
-        """Figures that the device computes of a tensor as it lies there, under column titles."""
-        ...
 
 
 class GeTree:
@@ -394,11 +334,6 @@ def parts_of(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NamePart
 
 def _is_torchair(target: GeTarget) -> bool:
     return target.surface == "torchair"
-
-
-def time_folder(now: int) -> str:
-    """Name of a folder: year to second of a time in microseconds."""
-    return f"{datetime.fromtimestamp(now // 1_000_000, UTC):%Y%m%d%H%M%S}"
 
 
 def _fed(blocks: Iterable[Graph], choice: Choice) -> set[str]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal
 from workbench.core.tensors import TensorSpec
 from workbench.dump.ge_names import format_ge_name
 from workbench.dump.ge_pieces import piece_bytes
-from workbench.dump.ge_tree import GeTree, parts_of, time_folder
+from workbench.dump.ge_tree import GeTree, parts_of
 from workbench.dump.l2_statistic import NAMED_TYPES, format_l2_statistics
-from workbench.dump.mindspore_tree import Content
 from workbench.dump.names import sanitize
+from workbench.dump.sink import Content, time_folder
 from workbench.dump.statistic import TITLES, StatisticRow
 from workbench.dump.tree_leaf import TreeLeaf
 from workbench.dump.versions import by_msprobe
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.dump.ge_names import GeName
     from workbench.dump.ge_pieces import Piece
-    from workbench.dump.ge_tree import GeSink, GeTarget
-    from workbench.dump.mindspore_tree import Clock
+    from workbench.dump.sink import Clock, GeSink
+    from workbench.dump.target import GeTarget
     from workbench.graph.nodes import Graph
     from workbench.run.layout import Lie
 

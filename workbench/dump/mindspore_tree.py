@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
@@ -31,6 +29,7 @@ from workbench.dump.kernel_arguments import kernel_arguments
 from workbench.dump.mapping import is_too_long
 from workbench.dump.names import NameParts, format_name
 from workbench.dump.npy import npy_header
+from workbench.dump.sink import Content
 from workbench.dump.statistic import categories_of, format_header, format_row, name_in_table
 from workbench.dump.tree_leaf import TreeLeaf
 from workbench.dump.versions import (
@@ -46,16 +45,13 @@ from workbench.ir.ms_spelling import respelled
 from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workbench.core.plan import DumpPlan
+    from workbench.dump.sink import Clock, Sink
+    from workbench.dump.target import Target
     from workbench.graph.nodes import Graph, Op
-    from workbench.run.layout import Lie
 
-VERSION = "2.6.0"
-"""MindSpore version whose names and columns are written unless another one is named."""
 
 PARAMETER = "Parameter"
 
@@ -67,99 +63,6 @@ CONTROL = "control flow decides what runs and has no kernel"
 
 WIDENED = {"bfloat16": "float32", "int4": "int8", "uint1": "uint8"}
 """What Ascend and GPU write in place of types that NumPy does not know."""
-
-
-@dataclass
-class Clock:
-    """Time and random numbers of a run, the same for the same seed; ``now`` is in microseconds."""
-
-    seed: int = 0
-    now: int = 1_700_000_000_000_000
-    random: Random = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.random = Random(self.seed)
-
-    def tick(self) -> int:
-        """Return the time of the next event, a little later than the last one."""
-        self.now += self.random.randrange(200, 1200)
-        return self.now
-
-
-class Target(NamedTuple):
-    """Whose tree it is: device, MindSpore's version, text of the configuration.
-
-    ``rank`` has a tree even if no record comes; the keys of records tell their own.
-    """
-
-    device: Device = "CPU"
-    version: str = VERSION
-    config_text: str | None = None
-    rank: int = 0
-
-
-class Content(NamedTuple):
-    """A tensor about to become a file: what is in it, as far as that is known.
-
-    ``shape`` is ``None`` if it is unknown, ``array`` if nothing is computed; ``nbytes`` are those
-    of the elements in memory. ``there`` is the array as a device has it, where that is known.
-    """
-
-    spec: TensorSpec
-    nbytes: int = 0
-    array: NDArray[Any] | None = None
-    there: NDArray[Any] | None = None
-
-    def laid(self, lie: Lie) -> Content:
-        """Return it as it lies on the device; raises FormatError if it cannot lie so."""
-        there, size = self.spec._replace(shape=lie.shape), self.spec.size
-        if not lie.is_cut or lie.held or there.size is None or not size:
-            return self
-        if self.there is not None and self.there.shape == lie.shape:
-            return Content(there, self.there.nbytes, self.there)
-        array = None if self.array is None else lie.laid(self.array)
-        return Content(there, self.nbytes // size * there.size, array)
-
-
-class Sink(Protocol):
-    """Where a tree goes to; paths are relative to its root, with slashes."""
-
-    def content(self, record: TensorRecord) -> Content | None:
-        """What a record holds; ``None`` if it has statistics alone."""
-        ...
-
-    def figures(
-        self, content: Content, categories: Sequence[str], precision: str = ""
-    ) -> Mapping[str, float | int | str]:
-        """Figures of a tensor under their column titles.
-
-        A kernel of the device computes them with a ``precision``, the host without.
-        """
-        ...
-
-    def leaf(self, path: str, iteration: int | None) -> None:
-        """Take note of the folder of one iteration, or of one that stands outside iterations."""
-        ...
-
-    def text(self, path: str, text: str) -> None:
-        """Take a text file."""
-        ...
-
-    def data(self, path: str, data: bytes) -> None:
-        """Take a binary file."""
-        ...
-
-    def table(self, path: str, lines: Sequence[str]) -> None:
-        """Take a statistic.csv, its header first."""
-        ...
-
-    def tensor(self, path: str, content: Content, stored: TensorSpec) -> None:
-        """Take an npy file of the stored dtype whose header says the stored shape."""
-        ...
-
-    def skip(self, key: TensorKey, reason: str) -> None:
-        """Take note of a tensor that was asked for and leaves no trace."""
-        ...
 
 
 class Tree:

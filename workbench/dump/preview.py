@@ -18,10 +18,12 @@ from workbench.dump.choice import kernel_type
 from workbench.dump.container_writer import header_bytes
 from workbench.dump.device_statistic import takes
 from workbench.dump.ge_statistic import WRITERS
-from workbench.dump.mindspore_tree import CONTROL, CONTROL_FLOW, Clock, Content, Target, Tree
+from workbench.dump.mindspore_tree import CONTROL, CONTROL_FLOW, Tree
 from workbench.dump.npy import npy_header
 from workbench.dump.reported import chosen_by_mindspore
+from workbench.dump.sink import Clock, Content
 from workbench.dump.statistic import TITLES
+from workbench.dump.target import Target
 from workbench.run.outline import outline
 
 if TYPE_CHECKING:

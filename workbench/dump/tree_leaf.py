@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from workbench.dump.mapping import Writer
-    from workbench.dump.mindspore_tree import Sink
+    from workbench.dump.sink import Sink
 
 _RETRIES = 10
 

@@ -20,11 +20,13 @@ from workbench.dump.container_writer import write_container
 from workbench.dump.device_statistic import device_statistics_of
 from workbench.dump.ge_graphs import GeRun
 from workbench.dump.ge_statistic import ge_statistics_of
-from workbench.dump.mindspore_tree import VERSION, Clock, Content, Target, Tree
+from workbench.dump.mindspore_tree import Tree
 from workbench.dump.new_folder import WORK, check_empty
 from workbench.dump.npy import write_npy
 from workbench.dump.reported import chosen_by_mindspore
+from workbench.dump.sink import Clock, Content
 from workbench.dump.statistic import statistics_of
+from workbench.dump.target import VERSION, Target
 from workbench.run.outline import Outlined
 from workbench.run.reference import run_reference
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.container_blocks import Container
-    from workbench.dump.ge_tree import GeTarget
+    from workbench.dump.target import GeTarget
     from workbench.dump.versions import Device
     from workbench.graph.nodes import Graph
 

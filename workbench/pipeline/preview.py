@@ -19,9 +19,10 @@ from workbench.dump.choice import dumped_iterations
 from workbench.dump.containers import predict_containers
 from workbench.dump.cost import SlowDown, slow_down
 from workbench.dump.ge_tree import runs_alone
-from workbench.dump.mindspore_tree import VERSION, Clock, Target
 from workbench.dump.numbering import numbered
 from workbench.dump.preview import Forecast, predict_tree
+from workbench.dump.sink import Clock
+from workbench.dump.target import VERSION, Target
 from workbench.dump.versions import by_msprobe
 from workbench.dump.writer import check_net_name
 from workbench.pipeline.bounds import at_most

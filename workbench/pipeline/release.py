@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.core.problems import Problem
-from workbench.dump.mindspore_tree import VERSION
+from workbench.dump.target import VERSION
 from workbench.dump.versions import FULL_NAMES, Device, check_version, release, writes
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.exception_file import CHIPS
-from workbench.dump.ge_tree import TREES, GeTarget
-from workbench.dump.mindspore_tree import Clock
+from workbench.dump.ge_tree import TREES
 from workbench.dump.numbering import numbered
+from workbench.dump.sink import Clock
+from workbench.dump.target import GeTarget
 from workbench.dump.watched import watch_of
 from workbench.dump.writer import write, write_ge
 from workbench.pipeline.compiling import Compiling
