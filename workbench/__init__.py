@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.graph import models, nn
     from workbench.graph.tracer import trace
     from workbench.ir.detect import read_graph as read_ir
+    from workbench.pipeline.acl import AscendCL
     from workbench.pipeline.compare import Comparison, compare
     from workbench.pipeline.inspect import inspect_dump as inspect
     from workbench.pipeline.preview import preview
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlignError",
+    "AscendCL",
     "Comparison",
     "ConfigError",
     "FormatError",
@@ -60,6 +62,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AscendCL": ("workbench.pipeline.acl", "AscendCL"),
     "Workbench": ("workbench.ui.app", "Workbench"),
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),

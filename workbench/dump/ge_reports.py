@@ -78,7 +78,7 @@ class Reports:
             return
         task = self._tasks.get(event.op_name, 0)
         record = overflow_record(event, layout, model=self._model, task=task, stream=STREAM)
-        own_task, time = len(self._tasks) + 1, self._clock.tick()
+        own_task, time = max(self._tasks.values(), default=0) + 1, self._clock.tick()
         name = GeName("overflow", timestamp=time, task_id=own_task, stream_id=STREAM)
         if decoded:
             name = name._replace(kind="overflow-json", slot=0)

@@ -89,7 +89,7 @@ class GeTree:
             _fed(self._blocks, self.choice) if plan.select and _is_torchair(target) else set()
         )
         names = dict.fromkeys(op.name for block in self._blocks for op in block.ops)
-        self._tasks = {name: number for number, name in enumerate(names, 1)}
+        self._tasks = {name: number for number, name in enumerate(names, target.first_task)}
         self._ops = {op.name: op for block in reversed(self._blocks) for op in reversed(block.ops)}
         self._npy = plan.files == "npy" and target.surface.startswith("mindspore")
         self._categories = categories_of(target.version, plan.statistics)

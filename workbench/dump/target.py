@@ -61,7 +61,8 @@ class GeTarget(NamedTuple):
     start of the run gives a folder. ``steps`` is how many steps run. ``version`` is MindSpore's.
     ``graphs`` are the graph files that every model leaves, ``beside`` says that the program runs other
     models than its network, too (`workbench.dump.ge_graphs`). ``session`` is the timestamp folder if an
-    earlier model opened it, ``model_id`` the number of the model if it is not that of its graph.
+    earlier model opened it, ``model_id`` the number of the model if it is not that of its graph,
+    ``first_task`` the number of its first task.
     ``overflow_layout`` is that of the device's overflow records, empty if it writes none; ``chip`` is
     the driver's number of its kind.
     """
@@ -76,6 +77,7 @@ class GeTarget(NamedTuple):
     beside: bool = False
     session: str = ""
     model_id: int = 0
+    first_task: int = 1
     overflow_layout: RecordLayout = "classic"
     chip: int = 0
     rank: int = 0

@@ -105,6 +105,7 @@ def write_ge(
     target: GeTarget,
     progress: Progress | None = None,
     clock: Clock | None = None,
+    anew: bool = True,
 ) -> Path:
     """Write the records that the plan wants as the graph engine does; return ``root``.
 
@@ -119,6 +120,8 @@ def write_ge(
         Numbers tasks and tells tensors that are the same memory.
     target : GeTarget
         Whose tree it is.
+    anew : bool
+        Whether the root must be new or empty. If not, tables that are there already grow.
 
     Raises
     ------
@@ -126,8 +129,9 @@ def write_ge(
         As `write`, or a number format has no known packing.
     """
     root = Path(root)
-    _check(root)
-    disk = _Disk(root)
+    if anew:
+        _check(root)
+    disk = _Disk(root, grows=not anew)
     tree = GeRun(plan, graph, target, clock or Clock(), disk, run_reference)
     _take(tree, records, disk, progress)
     return root
@@ -170,11 +174,11 @@ class _Disk:
     """The sink that makes files.
 
     What is not whole yet lies in a folder of its own. It is there before all else and `close` removes it,
-    so that one that is left tells of a run that was killed.
+    so that one that is left tells of a run that was killed. ``grows``: text is added to a file of its name.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, *, grows: bool = False) -> None:
+        self.root, self._grows = root, grows
         self._work = root / WORK
 
     def close(self) -> None:
@@ -200,7 +204,10 @@ class _Disk:
         self._folder(self.root / path)
 
     def text(self, path: str, text: str) -> None:
-        self.data(path, text.encode("utf-8", "surrogateescape"))
+        place, data = self.root / path, text.encode("utf-8", "surrogateescape")
+        if self._grows and place.exists():
+            data = place.read_bytes() + data
+        self.data(path, data)
 
     def data(self, path: str, data: bytes) -> None:
         place = self.root / path

@@ -133,7 +133,10 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    _check(device, planted, precision_mode, iterations)
+    check_device(device, planted, precision_mode)
+    if iterations < 1:
+        message = f"iterations must be 1 or more, got {iterations}"
+        raise GraphError(message)
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
@@ -145,14 +148,13 @@ def simulate(
     if wanted and ends_run(planted):
         wanted = list(range(plan.initial_iteration, wanted[-1] + 1))
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    run, program = _prepared(
-        graph, feeds, Compiling(device, precision_mode, fusion), surface, seeded
-    )
+    compiling = Compiling(device, precision_mode, fusion)
+    run, program = prepared(graph, compiling, surface, seeded)
     compiled = graph if program is None else program.graph  # what the device shows of its faults
     if plan.kind == "watch":
         run = partial(run, watch=watch_of(plan, compiled))
     reports = Reports()
-    records = reports.pass_on(run, wanted)
+    records = reports.pass_on(partial(run, feeds), wanted)
     if surface in PLATFORMS:
         text = None
         if form is not None:
@@ -184,32 +186,26 @@ def simulate(
     return tree
 
 
-def _prepared(
-    graph: Graph,
-    feeds: Mapping[str, Any] | None,
-    compiling: Compiling,
-    surface: str,
-    faults: Sequence[Fault],
+def prepared(
+    graph: Graph, compiling: Compiling, surface: str, faults: Sequence[Fault]
 ) -> tuple[Run, Program | None]:
-    """Return how an iteration runs, and what runs on an NPU."""
+    """Return how an iteration runs with given feeds, and what runs on an NPU."""
     if compiling.device == REFERENCE:
-        return partial(run_reference, graph, feeds), None
+        return partial(run_reference, graph), None
     program = compiling.program(graph, surface, faults)
     if program is None:
         model = numeric_model(compiling.device, compiling.precision_mode)
         program = as_it_is(faulty_graph(graph, faults), model)
-    return partial(run_program, program, feeds, faults=faults), program
+    return partial(run_program, program, faults=faults), program
 
 
-def _check(
-    device: str, faults: Sequence[Fault], precision_mode: str | Precision | None, iterations: int
+def check_device(
+    device: str, faults: Sequence[Fault] = (), precision_mode: str | Precision | None = None
 ) -> None:
+    """Raise GraphError for an unknown device, or for faults or a mode of the reference."""
     known = [REFERENCE, *PROFILES]
     if device not in known:
         message = f"device must be one of {known}, got {device!r}"
-        raise GraphError(message)
-    if iterations < 1:
-        message = f"iterations must be 1 or more, got {iterations}"
         raise GraphError(message)
     if device == REFERENCE and (faults or precision_mode):
         given = "faults" if faults else f"precision mode {precision_mode!r}"

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from workbench.config.acl.plan import DETAIL
-from workbench.config.acl.reading import kind_of, remote, view
+from workbench.config.acl.reading import is_old, kind_of, remote, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def code(form: AclForm, context: Context, file: str) -> str:
     lines = [
         *(f"# {line}" for line in _shell(dump)),
         "# Every call returns 0, or an error of acl that must be looked at.",
-        *(f"# {line}" for line in _remarks(dump, words["file"])),
+        *(f"# {line}" for line in _remarks(dump, words["file"], old=is_old(context))),
         "import acl",
         "",
         *python,
@@ -85,8 +85,8 @@ def _shell(dump: Dump) -> Iterator[str]:
         yield "  unset NPU_COLLECT_PATH ASCEND_DUMP_SCENE  # they ask for an exception dump"
 
 
-def _remarks(dump: Dump, file: str) -> Iterator[str]:
-    fails = "" if kind_of(dump) == "exception" else "; init_dump then fails"
+def _remarks(dump: Dump, file: str, *, old: bool) -> Iterator[str]:
+    fails = "; init_dump then fails" if old and kind_of(dump) != "exception" else ""
     yield f"acl.init({file}) alone does it too, once in a process{fails}."
     if DETAIL.get(dump.dump_scene) == "detail":
         yield "set_dump comes before set_device, and finalize_dump has no effect on this dump."

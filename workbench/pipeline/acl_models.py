@@ -1,0 +1,157 @@
+"""Models as AscendCL loads them: a graph with what is wrong with the device, and the dump in force.
+
+A model keeps the dump configuration that was in force when it was loaded. Sources: ``model.cpp`` of
+AscendCL, ``model_manager.cc`` and ``data_dumper.cc`` of hicann/ge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.errors import FormatError, GraphError, WorkbenchError
+from workbench.graph.models import MODELS, load_graph
+from workbench.graph.nodes import Graph
+from workbench.graph.ops import op_def
+from workbench.ir.detect import read_graph
+from workbench.pipeline.acl_errors import AclError, AclRefusal
+from workbench.pipeline.acl_run import Job
+from workbench.pipeline.simulate import check_device, prepared
+from workbench.run.executor import parameter_values
+from workbench.run.faults import check_faults, parse_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import TensorRecord
+    from workbench.pipeline.acl_dump import Setting
+    from workbench.pipeline.compiling import Compiling
+    from workbench.run.faults import Fault
+
+    Inputs = Mapping[str, Any] | Sequence[Any] | None
+
+
+@dataclass(slots=True)
+class Model:
+    """A loaded model: its names, as a file and as a graph, and how often it has run.
+
+    ``graph`` is the network, ``compiled`` what runs; ``run`` yields the records of an iteration.
+    """
+
+    names: tuple[str, str]
+    graph: Graph
+    compiled: Graph
+    run: Callable[..., Iterator[TensorRecord]]
+    feeds: Mapping[str, Any]
+    number: int = 0
+    device: int = 0
+    settings: tuple[Setting, ...] = ()
+    executions: int = 0
+
+    def job(self, inputs: Inputs) -> Job:
+        """Return the next execution; raises AclRefusal if the inputs do not fit."""
+        feeds = {**self.feeds, **_named(self.graph, inputs)}
+        try:
+            parameter_values(self.graph, feeds)
+        except (WorkbenchError, ValueError, TypeError) as error:
+            code = AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH
+            raise AclRefusal(code, f"inputs must be arrays that fit the model: {error}") from error
+        records = partial(self.run, feeds, iteration=self.executions)
+        return Job(self.compiled, records, self.executions, self.device, self.number)
+
+    def plan(self, setting: Setting) -> DumpPlan | None:
+        """Return what a configuration wants of the next execution; ``None`` if nothing."""
+        plan = setting.plan
+        if setting.ended or self.executions not in plan.iterations:
+            return None
+        for name in self.names:  # that of the file counts first
+            select = [entry for entry in plan.select if entry.model in ("", name)]
+            if select or not plan.select:
+                kept = tuple(replace(entry, model="") for entry in select)
+                omit = [entry for entry in plan.omit if entry.model in ("", *self.names)]
+                bars = tuple(replace(entry, model="") for entry in omit)
+                return replace(plan, select=kept, omit=bars, single_op=False)
+        return None
+
+
+def load_model(
+    source: Graph | str | os.PathLike[str],
+    compiling: Compiling,
+    *,
+    faults: Sequence[Fault | str] = (),
+    seed: int = 0,
+    feeds: Mapping[str, Any] | None = None,
+) -> Model:
+    """Compile a model.
+
+    Raises AclRefusal for a source that is none, GraphError for faults and modes that do not fit it.
+    """
+    graph, name = _graph(source)
+    planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
+    check_device(compiling.device, planted, compiling.precision_mode)
+    seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
+    run, program = prepared(graph, compiling, "acl", seeded)
+    compiled = graph
+    if program is not None:
+        compiled = program.graph
+        check_faults(seeded, [*program.source.ops, *program.computed], graph.name)
+    return Model((name, graph.name), graph, compiled, run, dict(feeds or {}))
+
+
+def _graph(source: Graph | str | os.PathLike[str]) -> tuple[Graph, str]:
+    """Return the graph of a model, and the name of its file."""
+    if isinstance(source, Graph):
+        graph, name = source, source.name
+    else:
+        text = os.fspath(source)
+        name = text.rpartition(":")[2] if ".py:" in text else Path(text).stem
+        try:
+            graph = _read(text)
+        except (GraphError, FormatError) as error:
+            raise AclRefusal(AclError.ACL_ERROR_GE_LOAD_MODEL, str(error)) from error
+    try:
+        _check_runnable(graph)
+    except GraphError as error:
+        raise AclRefusal(AclError.ACL_ERROR_GE_LOAD_MODEL, str(error)) from error
+    return graph, name
+
+
+def _read(text: str) -> Graph:
+    if text in MODELS:
+        return load_graph(text)
+    file = Path(text.rpartition(":")[0] if ".py:" in text else text)
+    try:
+        found = file.is_file()
+    except (OSError, ValueError):
+        found = False
+    if not found:
+        message = f"model must be one of {sorted(MODELS)}, 'file.py:Name' or a file, got {text!r}"
+        raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, message)
+    if ".py:" in text or file.suffix == ".onnx":
+        return load_graph(text)
+    return read_graph(file)
+
+
+def _check_runnable(graph: Graph) -> None:
+    """Raise GraphError for what no simulated device computes."""
+    if graph.subgraphs:
+        message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
+        raise GraphError(message)
+    for op in graph.ops:
+        op_def(op.op_type)
+
+
+def _named(graph: Graph, inputs: Inputs) -> Mapping[str, Any]:
+    """Inputs by name; raises AclRefusal for another number of them than the model has."""
+    if inputs is None or isinstance(inputs, Mapping):
+        return inputs or {}
+    names = [one.name for one in graph.parameters if not one.is_weight]
+    if len(inputs) != len(names):
+        message = f"inputs must be {len(names)} arrays, {names}, got {len(inputs)}"
+        raise AclRefusal(AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH, message)
+    return dict(zip(names, inputs, strict=True))

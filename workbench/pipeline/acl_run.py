@@ -1,0 +1,153 @@
+"""One execution on a simulated device: run it, dump it, say how it ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.core.errors import FormatError, GraphError
+from workbench.dump.exception_file import CHIPS
+from workbench.dump.target import GeTarget
+from workbench.dump.writer import write_ge
+from workbench.graph.nodes import Const, Param, Value
+from workbench.pipeline.acl_errors import AclError, AclRefusal
+from workbench.run.executor import constant, operator_key, parameter_key
+from workbench.run.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.core.events import DeviceEvent
+    from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.sink import Clock
+    from workbench.graph.nodes import Graph, Operand
+    from workbench.pipeline.acl_dump import Setting
+
+    Dump = tuple[Setting, DumpPlan]
+    """A configuration, and what it wants of this execution."""
+
+
+_MILLISECOND = 1000
+
+
+class Job(NamedTuple):
+    """An execution: the graph as compiled, its records each time they are asked for, and where it runs.
+
+    ``model_id`` is 0 for an operator outside of models; ``first_task`` numbers its tasks.
+    """
+
+    graph: Graph
+    run: Callable[[], Iterator[TensorRecord]]
+    iteration: int
+    device: int
+    model_id: int = 0
+    first_task: int = 1
+
+
+class Device(NamedTuple):
+    """The kind of device, a key of `workbench.run.profiles.PROFILES` or the reference, and the time."""
+
+    kind: str
+    clock: Clock
+
+    def perform(self, job: Job, dumps: Sequence[Dump]) -> list[NDArray[Any]]:
+        """Run a job and write its dumps; return its outputs.
+
+        Raises AclRefusal if an operator fails, none computes it, or a dump cannot be written. What was
+        written before stays.
+        """
+        self.clock.now += _MILLISECOND  # names of exception dumps have nothing finer
+        seen = _Seen(job)
+        try:
+            records = seen.look(job.run())
+            for setting, plan in dumps:
+                if plan.kind != "exception":
+                    self._write(records, job, setting, plan)
+            deque(records, maxlen=0)  # whatever no dump has asked for
+            for setting, plan in dumps:
+                if plan.kind == "exception" and seen.failure is not None:
+                    self._write(job.run(), job, setting, plan)
+        except FormatError as error:
+            raise AclRefusal(AclError.ACL_ERROR_WRITE_FILE, str(error)) from error
+        except GraphError as error:
+            raise AclRefusal(AclError.ACL_ERROR_RT_MODEL_EXECUTE, str(error)) from error
+        if seen.failure is not None:
+            raise _failure(seen.failure, job)
+        return seen.outputs()
+
+    def _write(
+        self, records: Iterable[TensorRecord], job: Job, setting: Setting, plan: DumpPlan
+    ) -> None:
+        if setting.root is None:
+            return
+        profile = PROFILES.get(self.kind)
+        target = GeTarget(
+            "acl",
+            job.device,
+            session=setting.session,
+            model_id=job.model_id,
+            first_task=job.first_task,
+            overflow_layout="classic" if profile is None else profile.record,
+            chip=CHIPS.get(self.kind, 0),
+        )
+        write_ge(
+            records,
+            plan,
+            setting.root,
+            graph=job.graph,
+            target=target,
+            clock=self.clock,
+            anew=False,
+        )
+
+
+class _Seen:
+    """What passes of a run: the outputs of its graph, and the operator that failed."""
+
+    def __init__(self, job: Job) -> None:
+        self.failure: DeviceEvent | None = None
+        self._graph = job.graph
+        self._keys = [self._key(operand, job.iteration) for operand in job.graph.outputs]
+        self._values: dict[TensorKey, NDArray[Any]] = {}
+
+    def _key(self, operand: Operand, iteration: int) -> TensorKey | None:
+        graph = self._graph
+        if isinstance(operand, Value):
+            op = graph.ops[operand.op]
+            return operator_key(graph, op, "output", operand.slot, iteration)
+        if isinstance(operand, Param):
+            return parameter_key(graph, graph.parameters[operand.index], iteration)
+        return None
+
+    def look(self, records: Iterator[TensorRecord]) -> Iterator[TensorRecord]:
+        wanted = set(self._keys)
+        for record in records:
+            if record.event is not None and record.event.kind == "failure":
+                self.failure = record.event
+            if record.key in wanted and record.source is not None:
+                self._values[record.key] = record.source.array()
+            yield record
+
+    def outputs(self) -> list[NDArray[Any]]:
+        found = []
+        for operand, key in zip(self._graph.outputs, self._keys, strict=True):
+            array = constant(operand) if isinstance(operand, Const) else None
+            if key is not None:
+                array = self._values.get(key)
+            if array is not None:
+                found.append(array)
+        return found
+
+
+def _failure(event: DeviceEvent, job: Job) -> AclRefusal:
+    """Say how a failed operator ends a call: a model as a whole, an operator by its unit."""
+    code = AclError.ACL_ERROR_RT_MODEL_EXECUTE
+    if not job.model_id:
+        code = AclError.ACL_ERROR_RT_AICORE_EXCEPTION
+        if event.unit == "vector":
+            code = AclError.ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
+    message = f"operators must finish on the device, got an exception of {event.op_name}"
+    return AclRefusal(code, message)
