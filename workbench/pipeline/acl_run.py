@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import FormatError, GraphError
 from workbench.dump.exception_file import CHIPS
 from workbench.dump.target import GeTarget
+from workbench.dump.watched import watch_of
 from workbench.dump.writer import write_ge
 from workbench.graph.nodes import Const, Param, Value
 from workbench.pipeline.acl_errors import AclError, AclRefusal
@@ -15,7 +16,7 @@ from workbench.run.executor import constant, operator_key, parameter_key
 from workbench.run.profiles import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,7 +41,7 @@ class Job(NamedTuple):
     """
 
     graph: Graph
-    run: Callable[[], Iterator[TensorRecord]]
+    run: Callable[..., Iterator[TensorRecord]]
     iteration: int
     device: int
     model_id: int = 0
@@ -62,10 +63,10 @@ class Device(NamedTuple):
         self.clock.now += _MILLISECOND  # names of exception dumps have nothing finer
         seen = _Seen(job)
         try:
-            records = seen.look(job.run())
-            for setting, plan in dumps:
-                if plan.kind != "exception":
-                    self._write(records, job, setting, plan)
+            data = [dump for dump in dumps if dump[1].kind != "exception"]
+            records = seen.look(job.run(watch=_watched(data, job)))
+            for setting, plan in data:
+                self._write(records, job, setting, plan)
             deque(records, maxlen=0)  # whatever no dump has asked for
             for setting, plan in dumps:
                 if plan.kind == "exception" and seen.failure is not None:
@@ -127,7 +128,7 @@ class _Seen:
         for record in records:
             if record.event is not None and record.event.kind == "failure":
                 self.failure = record.event
-            if record.key in wanted and record.source is not None:
+            if record.key in wanted and record.source is not None and not record.after:
                 self._values[record.key] = record.source.array()
             yield record
 
@@ -140,6 +141,11 @@ class _Seen:
             if array is not None:
                 found.append(array)
         return found
+
+
+def _watched(data: Sequence[Dump], job: Job) -> Mapping[str, Sequence[str]]:
+    """Operators after which others are looked at; one configuration of data is in force at most."""
+    return next((watch_of(plan, job.graph) for _, plan in data), {})
 
 
 def _failure(event: DeviceEvent, job: Job) -> AclRefusal:

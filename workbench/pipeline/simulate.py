@@ -133,10 +133,7 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    check_device(device, planted, precision_mode)
-    if iterations < 1:
-        message = f"iterations must be 1 or more, got {iterations}"
-        raise GraphError(message)
+    _check(device, planted, precision_mode, iterations)
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
@@ -148,8 +145,7 @@ def simulate(
     if wanted and ends_run(planted):
         wanted = list(range(plan.initial_iteration, wanted[-1] + 1))
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    compiling = Compiling(device, precision_mode, fusion)
-    run, program = prepared(graph, compiling, surface, seeded)
+    run, program = prepared(graph, Compiling(device, precision_mode, fusion), surface, seeded)
     compiled = graph if program is None else program.graph  # what the device shows of its faults
     if plan.kind == "watch":
         run = partial(run, watch=watch_of(plan, compiled))
@@ -197,6 +193,15 @@ def prepared(
         model = numeric_model(compiling.device, compiling.precision_mode)
         program = as_it_is(faulty_graph(graph, faults), model)
     return partial(run_program, program, faults=faults), program
+
+
+def _check(
+    device: str, faults: Sequence[Fault], precision_mode: str | Precision | None, iterations: int
+) -> None:
+    check_device(device, faults, precision_mode)
+    if iterations < 1:
+        message = f"iterations must be 1 or more, got {iterations}"
+        raise GraphError(message)
 
 
 def check_device(
