@@ -131,7 +131,7 @@ def pad(inputs, settings):
 
     def value(index):
         own = [_source(i - b, n, mode) for i, b, n in zip(index, before, x.shape, strict=True)]
-        return settings.get("value") or 0 if None in own else x[tuple(own)]
+        return settings.get("constant_value") or 0 if None in own else x[tuple(own)]
 
     return [placed(shape, x.dtype, value)]
 
@@ -271,6 +271,14 @@ def one_hot(inputs, settings):
     ]
 
 
+def triangle(keeps):
+    def oracle(inputs, settings):
+        x, diagonal = inputs[0], settings.get("diagonal", 0)
+        return [placed(x.shape, x.dtype, lambda i: x[i] if keeps(i[-1] - i[-2], diagonal) else 0)]
+
+    return oracle
+
+
 ROWS = np.array([[0, 2], [1, 0], [0, -1]])
 THIN = numbers(1, 3, 1, 4)
 FLAT = numbers(5, seed=3)
@@ -313,12 +321,12 @@ CASES = {
     "PadV3": (
         pad,
         [
-            ([X], {"paddings": (1, 2), "value": 0.5}),
+            ([X], {"paddings": (1, 2), "constant_value": 0.5}),
             ([X], {"paddings": (1, 0, 0, 2, 1, 1)}),
             ([X], {"paddings": (3, 2, 1, 0), "mode": "reflect"}),
             ([X], {"paddings": (5, 2, 1, 0), "mode": "edge"}),
             ([X], {"paddings": (3, 4, 1, 3), "mode": "circular"}),
-            ([whole(3)], {"paddings": (1, 1), "value": 7}),
+            ([whole(3)], {"paddings": (1, 1), "constant_value": 7}),
         ],
     ),
     "Tile": (
@@ -336,6 +344,14 @@ CASES = {
             ([X, np.array([1, 3])], {"seq_dim": 1, "batch_dim": 0}),
             ([X, np.array([2, 0, 1, 2])], {"seq_dim": 0, "batch_dim": 2}),
         ],
+    ),
+    "Tril": (
+        triangle(lambda ahead, diagonal: ahead <= diagonal),
+        [([X], {}), ([X], {"diagonal": -1}), ([whole(4, 4)], {"diagonal": 2})],
+    ),
+    "Triu": (
+        triangle(lambda ahead, diagonal: ahead >= diagonal),
+        [([X], {}), ([X], {"diagonal": -1}), ([whole(4, 4)], {"diagonal": 2})],
     ),
     "DepthToSpace": (depth_to_space, [([numbers(2, 8, 2, 3)], {"block_size": 2})]),
     "SpaceToDepth": (space_to_depth, [([numbers(2, 3, 4, 6)], {"block_size": 2})]),

@@ -22,7 +22,7 @@ def squeeze(x: Operators, axis: Any = ()) -> Tensor:
 
 def stack(tensors: Sequence[Operators], axis: int = 0) -> Tensor:
     """Join tensors along a new axis."""
-    return record("Stack", tuple(tensors), axis)
+    return record("Stack", tuple(tensors), axis=axis, num=len(tensors), N=len(tensors))
 
 
 def split(x: Operators, output_num: int, axis: int = 0) -> tuple[Tensor, ...]:

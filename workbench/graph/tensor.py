@@ -207,13 +207,18 @@ def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
     items = list(index) if isinstance(index, tuple) else [index]
     named = sum(isinstance(item, int | slice) for item in items)
     bounds: list[tuple[int, int, int]] = []
-    new, dropped = 0, 0
+    first, last, new, dropped = 0, 0, 0, 0
     for item in items:
         axis = len(bounds) - new.bit_count()
         size = shape[axis] if axis < len(shape) else 0
         if isinstance(item, slice):
             begin, end, stride = item.indices(size)
-            bounds.append((begin, end if end >= 0 else -size - 1, stride))
+            first |= (item.start is None) << len(bounds)
+            last |= (item.stop is None) << len(bounds)
+            end = end if end >= 0 else -size - 1
+            bounds.append(
+                (0 if item.start is None else begin, 0 if item.stop is None else end, stride)
+            )
         elif item is None:
             new |= 1 << len(bounds)
             bounds.append((0, 1, 1))
@@ -225,7 +230,7 @@ def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
         else:
             _cannot("an index", "index with integers and slices, or use gather and masked_fill")
     begins, ends, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
-    return [begins, ends, strides, 0, 0, 0, new, dropped]
+    return [begins, ends, strides, first, last, 0, new, dropped]
 
 
 def _axes(axis: Any) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from workbench.graph.nodes import Operand
+    from workbench.graph.nodes import Operand, SourceFrame
 
 ROOT = "Default"
 """Scope of the outermost network, MindSpore's word."""
@@ -37,6 +37,7 @@ class Trace:
     def __init__(self, root: object, seed: int) -> None:
         self.ops: list[Op] = []
         self.parameters: list[nodes.Parameter] = []
+        self._names: set[str] = set()
         self._seed = seed
         self._frames = FrameReader()
         self._scopes = [ROOT]
@@ -70,9 +71,10 @@ class Trace:
         return known
 
     def _add_parameter(self, parameter: nodes.Parameter) -> Param:
-        if any(parameter.name == other.name for other in self.parameters):
+        if parameter.name in self._names:
             message = f"names of parameters must be unique, got {parameter.name!r} twice"
             raise GraphError(message)
+        self._names.add(parameter.name)
         self.parameters.append(parameter)
         return Param(len(self.parameters) - 1)
 
@@ -100,13 +102,17 @@ class Trace:
         finally:
             self._scopes.pop()
 
+    def _source(self) -> tuple[SourceFrame, ...]:
+        """Source lines of the operator that is being added."""
+        return self._frames.capture(_run.__code__)
+
     def record(
         self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
     ) -> tuple[Tensor, ...]:
         """Add an operator; raises GraphError with its name and source line if inputs do not fit."""
         scope = self._scopes[-1]
         name = f"{scope}/{op_type}-op{self._ids[scope, op_type]}"
-        frames = self._frames.capture(_run.__code__)
+        frames = self._source()
         try:
             op = self._op(name, op_type, operands, attrs)
         except GraphError as error:

@@ -172,6 +172,16 @@ def broadcast_to(call: Call) -> tuple[TensorSpec, ...]:
     return like(call, filled)
 
 
+def triangle(call: Call) -> tuple[TensorSpec, ...]:
+    """Output as the input, which is a matrix or a stack of them."""
+    shape, diagonal = call.shape(), call.settings["diagonal"]
+    if len(shape) < 2:
+        refuse("rank of the input", "at least 2", shape)
+    if not isinstance(diagonal, int):
+        refuse("diagonal", "an integer", diagonal)
+    return like(call, shape)
+
+
 def reverse(call: Call) -> tuple[TensorSpec, ...]:
     """Output as the input; the axes exist."""
     for axis in call.sizes("axis"):

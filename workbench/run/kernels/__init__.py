@@ -123,6 +123,8 @@ KERNELS: dict[str, Kernel] = {
     "ZerosLike": unary(np.zeros_like),
     "OnesLike": unary(np.ones_like),
     "Cast": elementwise.cast,
+    "Tril": movement.lower,
+    "Triu": movement.upper,
     "Softmax": reduction.softmax,
     "LogSoftmax": reduction.log_softmax,
     "ReduceMean": reduction.reduction(np.mean),

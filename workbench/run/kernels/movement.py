@@ -87,7 +87,7 @@ def pad(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     pairs = list(zip(flat[::2], flat[1::2], strict=True))[::-1]  # written from the last axis on
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs
     if mode == "constant":
-        value = settings["value"] or 0
+        value = settings["constant_value"] or 0
         return [np.pad(x, widths, constant_values=x.dtype.type(value))]
     return [np.pad(x, widths, mode="wrap" if mode == "circular" else mode)]
 
@@ -103,6 +103,16 @@ def broadcast_to(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[A
     whole = (1,) * (len(wanted) - x.ndim) + x.shape
     shape = tuple(n if w == -1 else w for n, w in zip(whole, wanted, strict=True))
     return [np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(shape)]
+
+
+def lower(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Zeros above a diagonal."""
+    return [np.tril(inputs[0], settings["diagonal"])]
+
+
+def upper(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Zeros below a diagonal."""
+    return [np.triu(inputs[0], settings["diagonal"])]
 
 
 def reverse(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
