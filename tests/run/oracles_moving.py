@@ -371,6 +371,18 @@ CASES = {
         scatter_nd(lambda old, new: old + new),
         [([X, np.array([[1, 1], [1, 1], [0, -3]]), numbers(3, 4)], {})],
     ),
+    "TensorScatterMul": (
+        scatter_nd(lambda old, new: old * new),
+        [([X, np.array([[1, 1], [1, 1], [0, -3]]), numbers(3, 4)], {})],
+    ),
+    "TensorScatterMax": (
+        scatter_nd(max),
+        [([X, np.array([[1, 1], [1, 1], [0, -3]]), numbers(3, 4)], {})],
+    ),
+    "TensorScatterMin": (
+        scatter_nd(min),
+        [([X, np.array([[1, 1], [1, 1], [0, -3]]), numbers(3, 4)], {})],
+    ),
     "TensorScatterElements": (
         scatter_elements,
         [

@@ -334,6 +334,9 @@ OPS: dict[str, OpDef] = {
     "GatherNd": OpDef("input_x indices", indexing.gather_nd, tensors=2),
     "TensorScatterUpdate": OpDef("input_x indices updates", indexing.scatter_nd_update, tensors=3),
     "TensorScatterAdd": OpDef("input_x indices updates", indexing.scatter_nd_update, tensors=3),
+    "TensorScatterMul": OpDef("input_x indices updates", indexing.scatter_nd_update, tensors=3),
+    "TensorScatterMax": OpDef("input_x indices updates", indexing.scatter_nd_update, tensors=3),
+    "TensorScatterMin": OpDef("input_x indices updates", indexing.scatter_nd_update, tensors=3),
     "TensorScatterElements": OpDef(
         "data indices updates axis reduce",
         indexing.scatter_elements,

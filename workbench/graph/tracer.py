@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROOT = "Default"
 """Scope of the outermost network, MindSpore's word."""
 
-_LARGEST_CONSTANT = 30  # elements; from here on MindSpore's IR prints `[...]` for a constant
+LARGEST_CONSTANT = 30  # elements; from here on MindSpore's IR prints `[...]` for a constant
 
 
 class Trace:
@@ -117,7 +117,8 @@ class Trace:
             op = self._op(name, op_type, operands, attrs)
         except GraphError as error:
             line = Op(name, op_type, frames=frames).frame
-            raise GraphError(f"{name} ({op_type}): {error}\n  {line}") from error
+            place = f"\n  {line}" if line else ""
+            raise GraphError(f"{name} ({op_type}): {error}{place}") from error
         self._ids[scope, op_type] += 1
         self.ops.append(replace(op, frames=frames))
         number = len(self.ops) - 1
@@ -168,7 +169,7 @@ class Trace:
 
     def _array(self, array: np.ndarray[Any, Any]) -> tuple[Operand, TensorSpec]:
         spec = TensorSpec(array.dtype.name, array.shape)
-        if array.size < _LARGEST_CONSTANT:
+        if array.size < LARGEST_CONSTANT:
             numbers = [_shortest(number) for number in array.ravel()]
             value = tuple(numbers) if array.ndim else numbers[0]
             return Const(value, spec.dtype, spec.shape), spec
@@ -245,7 +246,7 @@ def trace(
         outputs = _run(function, feeds)
     finally:
         ACTIVE.reset(token)
-    return _finish(label, tracing, tuple(_outputs(outputs, label)))
+    return finish(label, tracing, tuple(_outputs(outputs, label)))
 
 
 def _run(function: Callable[..., Any], feeds: Sequence[Tensor]) -> Any:
@@ -282,7 +283,7 @@ def _outputs(value: Any, label: str) -> Iterator[Operand]:
         raise GraphError(message)
 
 
-def _finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
+def finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
     """Drop operators that no output needs and weights that nothing reads; number the rest anew."""
     alive = _needed(tracing.ops, outputs)
     ops = [op for number, op in enumerate(tracing.ops) if number in alive]

@@ -10,6 +10,8 @@ def reduce(call: Call) -> tuple[TensorSpec, ...]:
     """Given axes (none: all) become 1 or disappear."""
     shape = call.shape()
     axes = reduced_axes(call.settings["axis"], len(shape))
+    if call.op_type in ("ReduceMax", "ReduceMin") and any(not shape[axis] for axis in axes):
+        refuse("sizes of the reduced axes", "at least 1", shape)
     if call.settings["keep_dims"]:
         return like(call, tuple(1 if i in axes else dim for i, dim in enumerate(shape)))
     return like(call, tuple(dim for i, dim in enumerate(shape) if i not in axes))

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.run.kernels.elementwise import Kernel
+
     Array = NDArray[Any]
 
 
@@ -74,12 +76,16 @@ def scatter_nd_update(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> 
     return [out]
 
 
-def scatter_nd_add(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
-    """Add every update where its row of indices says."""
-    x, indices, updates = inputs
-    out = x.copy()
-    np.add.at(out, _rows(indices, x.shape), updates)
-    return [out]
+def scatter_nd(function: np.ufunc) -> Kernel:
+    """Return the kernel that combines every update with what its row of indices names."""
+
+    def kernel(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
+        x, indices, updates = inputs
+        out = x.copy()
+        function.at(out, _rows(indices, x.shape), updates)
+        return [out]
+
+    return kernel
 
 
 def scatter_elements(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:

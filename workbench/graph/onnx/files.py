@@ -1,0 +1,147 @@
+"""ONNX files: untrusted bytes into a model whose sizes are checked and whose data stay in its folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+from functools import cache
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError, GraphError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+    from onnx import ModelProto, TensorProto
+
+    Array = NDArray[Any]
+
+_MOST_BYTES = 1 << 31  # protobuf reads no larger message
+_MOST_ELEMENTS = 1 << 40
+
+
+@cache
+def library() -> ModuleType:
+    """Return the package onnx; raises GraphError that names the extra if it is missing."""
+    try:
+        import onnx
+        import onnx.helper
+        import onnx.inliner
+        import onnx.numpy_helper
+    except ImportError as error:
+        message = "onnx must be installed to read an ONNX model, got none"
+        raise GraphError(f"{message}; pip install 'npu-accuracy-workbench[onnx]'") from error
+    return onnx
+
+
+def read_model(path: Path) -> ModelProto:
+    """Return the model of a file, without the data that lie in other files."""
+    onnx = library()
+    if not path.is_file():
+        message = f"graph file must exist, got {str(path)!r}"
+        raise GraphError(message)
+    if path.stat().st_size >= _MOST_BYTES:
+        message = f"{path}: byte 0: model must be smaller than 2 GiB, got {path.stat().st_size}"
+        raise FormatError(f"{message}; keep its weights in external data")
+    try:
+        model: ModelProto = onnx.load(str(path), format="protobuf", load_external_data=False)
+    except Exception as error:  # protobuf's own classes differ by version
+        message = f"{path}: byte 0: file must be an ONNX model, got {type(error).__name__}: {error}"
+        raise FormatError(message) from error
+    return model
+
+
+class Weights:
+    """Values of the tensors of one model; ``folder`` holds the files that they may lie in."""
+
+    def __init__(self, folder: Path | None, where: str) -> None:
+        self._folder = folder
+        self._where = where
+
+    def array(self, tensor: TensorProto, what: str) -> Array:
+        """Return the values of a tensor; raises FormatError if sizes, types or places are wrong."""
+        onnx = library()
+        shape = tuple(int(dim) for dim in tensor.dims)
+        if any(dim < 0 for dim in shape) or prod(shape) > _MOST_ELEMENTS:
+            self._refuse(f"shape of {what} must be sizes, got {shape}")
+        kind = self._dtype(tensor.data_type, what)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            return self._external(tensor, what, shape, kind)
+        try:
+            array = onnx.numpy_helper.to_array(tensor)
+        except Exception as error:
+            self._refuse(f"values of {what} must fill {shape}, got {type(error).__name__}: {error}")
+        return np.asarray(array).reshape(shape)
+
+    def _dtype(self, number: int, what: str) -> np.dtype[Any]:
+        try:
+            kind: np.dtype[Any] = np.dtype(library().helper.tensor_dtype_to_np_dtype(number))
+        except (KeyError, ValueError, TypeError):
+            self._refuse(f"data type of {what} must be one that ONNX knows, got {number}")
+        if kind.name not in DTYPES:
+            message = f"dtype of {what} must be one of {sorted(DTYPES)}, got {kind.name!r}"
+            raise GraphError(message)
+        return kind
+
+    def _external(
+        self, tensor: TensorProto, what: str, shape: tuple[int, ...], kind: np.dtype[Any]
+    ) -> Array:
+        """Read values from a file beside the model: 64 bits at most in little-endian order."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        path = self._inside(entries.get("location", ""), what)
+        offset = self._size(entries, "offset", 0, what)
+        if kind.name == "int4":
+            self._refuse(f"external data of {what} must not be packed int4, got it")
+        wanted = prod(shape) * kind.itemsize
+        length = self._size(entries, "length", wanted, what)
+        if length != wanted:
+            self._refuse(f"length of {what} must be {wanted} bytes for {shape}, got {length}")
+        with open(path, "rb", opener=_regular) as file:
+            held = os.fstat(file.fileno()).st_size
+            if offset + wanted > held:
+                message = f"{path}: byte {held}: file must hold {offset + wanted} bytes for {what}"
+                raise FormatError(f"{message}, got {held}")
+            file.seek(offset)
+            flat = np.fromfile(
+                file, kind.newbyteorder("<") if kind.kind != "V" else kind, prod(shape)
+            )
+        return flat.astype(kind, copy=False).reshape(shape)
+
+    def _inside(self, location: str, what: str) -> Path:
+        """Path of a data file; nothing outside the model's folder is opened."""
+        if self._folder is None:
+            self._refuse(f"values of {what} must be in the model, got external data {location!r}")
+        folder = self._folder.resolve()
+        path = (folder / location).resolve()
+        parts = Path(location).parts
+        if not location or not path.is_relative_to(folder) or path == folder or ".." in parts:
+            self._refuse(f"external data of {what} must lie in {folder}, got {location!r}")
+        if not path.is_file():
+            self._refuse(f"external data of {what} must exist, got {str(path)!r}")
+        return path
+
+    def _size(self, entries: Mapping[str, str], key: str, default: int, what: str) -> int:
+        text = entries.get(key, str(default))
+        if not text.isascii() or not text.isdecimal() or len(text) > 18:
+            self._refuse(f"{key} of {what} must be a number of bytes, got {text!r}")
+        return int(text)
+
+    def _refuse(self, message: str) -> NoReturn:
+        raise FormatError(f"{self._where}: byte 0: {message}")
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a regular file alone: a pipe would wait for ever."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        message = f"{path}: byte 0: external data must be a regular file, got none"
+        raise FormatError(message)
+    return handle
