@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.dump.convert import convert
     from workbench.dump.reader import load
     from workbench.graph import models, nn
+    from workbench.graph.onnx import read_onnx
     from workbench.graph.tracer import trace
     from workbench.ir.detect import read_graph as read_ir
     from workbench.pipeline.acl import AscendCL
@@ -54,6 +55,7 @@ __all__ = [
     "nn",
     "preview",
     "read_ir",
+    "read_onnx",
     "read_result",
     "simulate",
     "trace",
@@ -74,6 +76,7 @@ _HOMES = {
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
     "read_ir": ("workbench.ir.detect", "read_graph"),
+    "read_onnx": ("workbench.graph.onnx", "read_onnx"),
     "read_result": ("workbench.pipeline.read_result", "read_result"),
     "simulate": ("workbench.pipeline.simulate", "simulate"),
     "trace": ("workbench.graph.tracer", "trace"),

@@ -114,7 +114,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, name, extra, words):
 def test_an_unknown_form_is_refused_with_the_known_ones(text):
     with pytest.raises(GraphError) as error:
         load_graph(text)
-    known = f"graph must be one of {sorted(MODELS)} or 'file.py:Name', got {text!r}"
+    known = f"graph must be one of {sorted(MODELS)}, 'file.py:Name' or 'model.onnx', got {text!r}"
     assert known in str(error.value)
 
 

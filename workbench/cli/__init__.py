@@ -215,7 +215,7 @@ def simulate(
     graph: Annotated[
         str,
         typer.Option(
-            help="A model (lenet, alexnet, mlp, resnet, transformer, lstm) or file.py:Name."
+            help="A model (lenet, alexnet, mlp, resnet, transformer, lstm), file.py:Name or model.onnx."
         ),
     ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],

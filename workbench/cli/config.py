@@ -98,7 +98,9 @@ def explain(
 @app.command()
 def preview(
     file: FILE,
-    graph: Annotated[str, typer.Option(help="Model, file.py:Name, .ir, .pb, ge_proto, or a dump.")],
+    graph: Annotated[
+        str, typer.Option(help="Model, file.py:Name, .onnx, .ir, .pb, ge_proto, or a dump.")
+    ],
     surface: SURFACE = "",
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
     target_version: VERSION = "",

@@ -309,17 +309,51 @@ MODELS: dict[str, Callable[[int], tuple[Cell, tuple[NDArray[Any], ...]]]] = {
 
 
 def load_graph(text: str, seed: int = 0) -> Graph:
-    """Return the graph that ``text`` names: a model of the table, or ``file.py:Name``.
+    """Return the graph that ``text`` names: a model of the table, ``file.py:Name``, ``model.onnx``.
 
     ``Name`` is a Cell class (built without arguments), a Cell, or a function. The file says what
-    goes in: ``INPUTS``, or ``inputs()``, or ``inputs(seed)`` - one array, or a tuple of them.
+    goes in: ``INPUTS``, or ``inputs()``, or ``inputs(seed)`` - one array, or a tuple of them. Sizes
+    that an ONNX model leaves open follow it, by their names or those of inputs:
+    ``model.onnx:batch=2,image=1x3x224x224``.
     """
     if text in MODELS:
         network, inputs = MODELS[text](seed)
         return trace(network, *inputs, seed=seed)
-    path, _, name = text.rpartition(":")
+    path, name = split_graph(text)
+    if path.endswith(".onnx"):
+        from workbench.graph.onnx import read_onnx
+
+        return read_onnx(path, shapes=_sizes(name), seed=seed)
     if not path.endswith(".py"):
-        known = f"one of {sorted(MODELS)} or 'file.py:Name'"
+        known = f"one of {sorted(MODELS)}, 'file.py:Name' or 'model.onnx'"
         message = f"graph must be {known}, got {text!r}"
         raise GraphError(message)
     return trace_script(path, name, seed)
+
+
+def split_graph(text: str) -> tuple[str, str]:
+    """Return the file that a graph's text names, if any, and what follows its name.
+
+    >>> split_graph("net.py:Net"), split_graph("a.onnx"), split_graph("a.onnx:n=1"), split_graph("b")
+    (('net.py', 'Net'), ('a.onnx', ''), ('a.onnx', 'n=1'), ('', 'b'))
+    """
+    if text.endswith(".onnx"):
+        return text, ""
+    path, _, rest = text.rpartition(":")
+    return (path, rest) if path.endswith((".py", ".onnx")) else ("", text)
+
+
+def _sizes(text: str) -> dict[str, int | tuple[int, ...]]:
+    """Sizes by name: ``batch=2,image=1x3x224x224``."""
+    found: dict[str, int | tuple[int, ...]] = {}
+    for part in filter(None, text.split(",")):
+        name, _, sizes = part.rpartition("=")
+        numbers = sizes.split("x")
+        if not name or not all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers):
+            message = (
+                f"sizes of a model must be like 'batch=2' or 'image=1x3x224x224', got {part!r}"
+            )
+            raise GraphError(message)
+        shape = tuple(int(number) for number in numbers)
+        found[name] = shape if len(shape) > 1 else shape[0]
+    return found

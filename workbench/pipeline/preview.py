@@ -301,10 +301,10 @@ def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
         return (graph,)
-    from workbench.graph.models import MODELS, load_graph
+    from workbench.graph.models import MODELS, load_graph, split_graph
 
     text, path = str(graph), Path(graph)
-    if text in MODELS or ".py:" in text:
+    if text in MODELS or split_graph(text)[0]:
         return (load_graph(text),)
     if path.is_dir():
         return _graphs_of(path)
@@ -312,7 +312,7 @@ def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
         from workbench.ir.detect import read_graph
 
         return (read_graph(path),)
-    known = f"one of {sorted(MODELS)}, 'file.py:Name', a graph file or a dump folder"
+    known = f"one of {sorted(MODELS)}, 'file.py:Name', 'model.onnx', a graph file or a dump folder"
     message = f"graph must be {known}, got {text!r}"
     raise GraphError(message)
 

@@ -1,0 +1,139 @@
+"""onnx's own node tests, through our importer and the reference: what each came to."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from workbench.core.errors import GraphError
+from workbench.graph.nodes import Param, Value
+from workbench.graph.onnx import read_onnx
+from workbench.graph.onnx.reading import OPSETS
+from workbench.graph.onnx.table import CONVERTERS
+from workbench.run.executor import constant
+from workbench.run.reference import run_reference
+
+KNOWN = {
+    "CenterCropPad": (1,),
+    "ConstantOfShape": (0,),
+    "CumProd": (1,),
+    "CumSum": (1,),
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "GRU": (1, 2, 3, 4),
+    "LSTM": (1, 2, 3, 4),
+    "OneHot": (1,),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "Resize": (1, 2, 3),
+    "Reshape": (1,),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Trilu": (1,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+    **dict.fromkeys(
+        ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+         "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+        (1,),
+    ),
+}  # fmt: skip
+"""Inputs that a graph must know: in a node test they are fed like all others."""
+
+ROUNDING = {"float16": 2**-10, "bfloat16": 2**-7}
+"""Two roundings of a narrow result; onnx rounds between the steps of an operator, we do not."""
+
+STEPS = 8
+"""How many times that an operator of many steps may be off (`Attention`)."""
+
+
+class Outcome(NamedTuple):
+    """What became of one case: the operators of ours that it ran, or why it could not."""
+
+    name: str
+    onnx_type: str
+    operators: tuple[str, ...]
+    refused: str
+    wrong: str
+
+
+def node_cases():
+    """Every node test of one node of the standard domain whose data are tensors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy overflows while onnx makes its expected outputs
+        from onnx.backend.test.case.node import collect_testcases
+
+        found = collect_testcases(None)
+    for case in found:
+        if case.kind == "node" and len(case.model.graph.node) == 1:
+            versions = [entry.version for entry in case.model.opset_import if not entry.domain]
+            if versions and versions[0] <= OPSETS[1] and not case.model.graph.node[0].domain:
+                yield case
+
+
+def _array(value):
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def outcome(case):
+    """Run one case and compare every output in dtype, shape and values."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    node = model.graph.node[0]
+    for entry in model.opset_import:
+        if entry.version < OPSETS[0]:  # the operator has not changed since
+            entry.version = OPSETS[1]
+    inputs, outputs = ([_array(value) for value in values] for values in case.data_sets[0])
+    feeds = dict(zip([info.name for info in model.graph.input], inputs, strict=False))
+    known = {
+        node.input[k]: feeds[node.input[k]]
+        for k in KNOWN.get(node.op_type, ())
+        if k < len(node.input) and node.input[k]
+    }
+    fed = {name: value for name, value in feeds.items() if name not in known}
+    shapes = {name: np.shape(value) for name, value in fed.items() if isinstance(value, np.ndarray)}
+    try:
+        graph = read_onnx(model, values=known, shapes=shapes)
+        got = results(graph, fed)
+    except GraphError as error:
+        return Outcome(case.name, node.op_type, (), str(error), "")
+    operators = tuple(op.op_type for op in graph.ops)
+    return Outcome(case.name, node.op_type, operators, "", differs(got, outputs, case))
+
+
+def results(graph, feeds, run=run_reference):
+    """Values of a graph's outputs."""
+    values = {}
+    for record in run(graph, feeds):
+        if record.key.io == "output":
+            values[record.key.op_name, record.key.slot] = record.source.array()
+    found = []
+    for operand in graph.outputs:
+        if isinstance(operand, Value):
+            found.append(values[graph.ops[operand.op].name, operand.slot])
+        elif isinstance(operand, Param):
+            found.append(values[graph.parameters[operand.index].name, 0])
+        else:
+            found.append(constant(operand))
+    return found
+
+
+def differs(got, want, case):
+    """How outputs differ; empty if they agree within the case's own tolerance."""
+    for one, other in zip(got, map(np.asarray, want), strict=True):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return f"{one.dtype} {one.shape} for {other.dtype} {other.shape}"
+        wide = np.float64 if one.dtype.kind in "fV" else one.dtype
+        steps = 1 if case.model.graph.node[0].op_type in CONVERTERS else STEPS
+        rtol = max(case.rtol, steps * ROUNDING.get(one.dtype.name, 0))
+        a, b = one.astype(wide), other.astype(wide)
+        if not np.allclose(a, b, rtol=rtol, atol=case.atol, equal_nan=a.dtype.kind == "f"):
+            return f"{a.ravel()[:6]} for {b.ravel()[:6]}"
+    return ""

@@ -1,0 +1,248 @@
+"""What every operator's kernel is held against, and that it stands.
+
+``loops`` are loops over indices or closed forms in plain Python (`kernel_oracles`), which
+`test_kernels` runs. The other names are ONNX operators: their node tests, written by onnx, go
+through the importer and end in the kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from run.kernel_oracles import CASES
+from run.node_cases import node_cases, outcome
+
+from workbench.graph.onnx.table import CONVERTERS
+from workbench.graph.ops import OPS
+
+pytestmark = pytest.mark.slow
+
+ORACLES = {
+    "Conv2D": "loops Conv",
+    "Conv2DTranspose": "loops ConvTranspose",
+    "Conv2DBackpropInput": "loops",
+    "MatMul": "loops Gemm MatMul",
+    "BatchMatMul": "loops MatMul",
+    "DynamicRNN": "loops LSTM",
+    "DynamicGRUV2": "loops GRU",
+    "LSTM": "loops",
+    "Add": "loops Add Sum",
+    "Sub": "loops Sub",
+    "Mul": "loops Mul",
+    "RealDiv": "loops Div Mean",
+    "Div": "loops",
+    "FloorDiv": "loops",
+    "FloorMod": "loops Mod",
+    "TruncateDiv": "loops Div",
+    "TruncateMod": "loops Mod",
+    "Maximum": "loops Max Clip",
+    "Minimum": "loops Min Clip",
+    "Pow": "loops Pow",
+    "Equal": "loops Equal IsInf",
+    "NotEqual": "loops",
+    "Greater": "loops Greater",
+    "GreaterEqual": "loops GreaterOrEqual",
+    "Less": "loops Less",
+    "LessEqual": "loops LessOrEqual",
+    "LogicalAnd": "loops And",
+    "LogicalOr": "loops Or",
+    "LogicalXor": "loops Xor",
+    "BitwiseAnd": "loops BitwiseAnd",
+    "BitwiseOr": "loops BitwiseOr",
+    "BitwiseXor": "loops BitwiseXor",
+    "LeftShift": "loops BitShift",
+    "RightShift": "loops BitShift",
+    "AddN": "loops",
+    "BiasAdd": "loops",
+    "PReLU": "loops",
+    "Select": "loops Where",
+    "MaskedFill": "loops",
+    "ReLU": "loops Relu",
+    "ReLU6": "loops",
+    "Elu": "loops Elu",
+    "CeLU": "loops Celu",
+    "SeLU": "loops Selu",
+    "SiLU": "loops Swish",
+    "HSwish": "loops HardSwish",
+    "HSigmoid": "loops",
+    "HShrink": "loops Shrink",
+    "SoftShrink": "loops Shrink",
+    "Threshold": "loops ThresholdedRelu",
+    "Softplus": "loops Softplus",
+    "Softsign": "loops Softsign",
+    "Mish": "loops Mish",
+    "Sigmoid": "loops Sigmoid",
+    "GeLU": "loops Gelu",
+    "Erf": "loops Erf",
+    "Sqrt": "loops Sqrt",
+    "Rsqrt": "loops LayerNormalization",
+    "Reciprocal": "loops Reciprocal",
+    "Exp": "loops Exp",
+    "Expm1": "loops",
+    "Log": "loops Log",
+    "Log1p": "loops",
+    "Sin": "loops Sin",
+    "Cos": "loops Cos",
+    "Tan": "loops Tan",
+    "Asin": "loops Asin",
+    "ACos": "loops Acos",
+    "Atan": "loops Atan",
+    "Sinh": "loops Sinh",
+    "Cosh": "loops Cosh",
+    "Tanh": "loops Tanh",
+    "Asinh": "loops Asinh",
+    "Acosh": "loops Acosh",
+    "Atanh": "loops Atanh",
+    "Abs": "loops Abs",
+    "Neg": "loops Neg",
+    "Sign": "loops Sign",
+    "Square": "loops ReduceL2 ReduceSumSquare",
+    "Floor": "loops Floor",
+    "Ceil": "loops Ceil",
+    "Trunc": "loops",
+    "Rint": "loops",
+    "Round": "loops Round",
+    "ClampScalar": "loops Clip",
+    "Invert": "loops BitwiseNot",
+    "LogicalNot": "loops Not",
+    "IsNan": "loops IsNaN",
+    "IsInf": "loops IsInf",
+    "IsFinite": "loops",
+    "ZerosLike": "loops",
+    "OnesLike": "loops Dropout",
+    "Cast": "loops Cast CastLike",
+    "Tril": "loops Trilu",
+    "Triu": "loops Trilu",
+    "Softmax": "loops Softmax",
+    "LogSoftmax": "loops LogSoftmax",
+    "ReduceMean": "loops ReduceMean GlobalAveragePool",
+    "ReduceSum": "loops ReduceSum",
+    "ReduceMax": "loops ReduceMax GlobalMaxPool",
+    "ReduceMin": "loops ReduceMin",
+    "ReduceProd": "loops ReduceProd",
+    "ReduceAll": "loops ReduceMin",
+    "ReduceAny": "loops ReduceMax",
+    "Argmax": "loops ArgMax",
+    "Argmin": "loops ArgMin",
+    "ArgMaxWithValue": "loops",
+    "ArgMinWithValue": "loops",
+    "TopK": "loops TopK",
+    "CumSum": "loops CumSum",
+    "CumProd": "loops CumProd",
+    "LayerNorm": "loops LayerNormalization",
+    "RmsNorm": "loops RMSNormalization",
+    "GroupNorm": "loops GroupNormalization InstanceNormalization",
+    "BatchNorm": "loops BatchNormalization",
+    "LRN": "loops LRN",
+    "MaxPool": "loops MaxPool",
+    "AvgPool": "loops AveragePool",
+    "MaxPoolV3": "loops MaxPool",
+    "AvgPoolV2": "loops AveragePool",
+    "ResizeNearestNeighborV2": "loops",
+    "ResizeBilinearV2": "loops Resize",
+    "Reshape": "loops Reshape Flatten Unsqueeze",
+    "Flatten": "loops Flatten",
+    "ExpandDims": "loops Unsqueeze",
+    "Squeeze": "loops Squeeze",
+    "Transpose": "loops Transpose",
+    "Concat": "loops Concat",
+    "Stack": "loops GRU LSTM",
+    "Split": "loops Split",
+    "SplitV": "loops Split",
+    "Slice": "loops",
+    "StridedSlice": "loops Slice",
+    "PadV3": "loops Pad",
+    "Tile": "loops Tile",
+    "BroadcastTo": "loops Expand",
+    "ReverseV2": "loops ArgMax ArgMin",
+    "ReverseSequence": "loops ReverseSequence",
+    "DepthToSpace": "loops DepthToSpace",
+    "SpaceToDepth": "loops SpaceToDepth",
+    "Gather": "loops Resize Gather Upsample",
+    "GatherD": "loops GatherElements",
+    "GatherNd": "loops GatherND",
+    "TensorScatterUpdate": "loops ScatterND",
+    "TensorScatterAdd": "loops ScatterND",
+    "TensorScatterMul": "loops ScatterND",
+    "TensorScatterMax": "loops ScatterND",
+    "TensorScatterMin": "loops ScatterND",
+    "TensorScatterElements": "loops ScatterElements Scatter",
+    "OneHot": "loops Hardmax OneHot",
+    "AscendQuant": "loops",
+    "AscendDequant": "loops",
+    "AscendAntiQuant": "loops",
+}
+"""Operator → oracles."""
+
+REFUSED = {
+    r"^test_(?!cast).*_(e4m3fn|e5m2|float4e2m1|u?int[24])": "dtype",
+    r"^test_cast.*(FNUZ|UINT4|INT2|FLOAT4E2M1|E8M0|e8m0|STRING)": "dtype",
+    r"_string|strings": "dtype",
+    r"_(3d|3d_.*)$": "rank of",
+    r"_3d_dilations": "rank of",
+    r"_2d_dilations$": "dilations must be 1",
+    r"training_(mode|dropout)|test_training": "training_mode must be",
+    r"with_argmax": "output Indices must not be used",
+    r"_blocked": "block_size must be 0",
+    r"batch_dim1": "batch_dims must be 0",
+    r"identity_(sequence|opt)": "must be a tensor",
+    r"_empty_set$": "sizes of the reduced axes must be at least 1",
+    r"peepholes": "peepholes must be left out",
+    r"resize_.*cubic": "must be",
+    r"resize_.*antialias": "antialias must be 0",
+    r"resize_tf_crop": "coordinate_transformation_mode must be",
+    r"resize_.*not_(larger|smaller)": "keep_aspect_ratio_policy must be",
+    r"resize_.*linear_half_pixel_symmetric": "coordinate_transformation_mode must be",
+    r"resize_downsample_(scales|sizes)_linear": "must be",
+    r"scatter_elements_with_reduction_(mul|max|min)": "reduction must be",
+}
+"""Node tests of operators that the importer has, but not in this way: name → words of the error."""
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return [outcome(case) for case in node_cases()]
+
+
+def test_every_operator_has_an_oracle_that_is_run():
+    assert ORACLES.keys() == OPS.keys()
+    for name, oracles in ORACLES.items():
+        assert oracles.split(), name
+        assert "loops" not in oracles.split() or CASES[name][1], name
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_the_node_tests_named_in_the_table_reach_the_kernel_and_agree(name, outcomes):
+    for onnx_type in ORACLES[name].split():
+        if onnx_type != "loops":
+            reached = [
+                one
+                for one in outcomes
+                if one.onnx_type == onnx_type and name in one.operators and not one.wrong
+            ]
+            assert reached, onnx_type
+
+
+def test_no_node_test_disagrees(outcomes):
+    assert not [(one.name, one.wrong) for one in outcomes if one.wrong]
+    assert sum(not one.refused for one in outcomes) > 1000
+
+
+def test_every_operator_of_the_importer_has_a_node_test_that_agrees(outcomes):
+    agree = {one.onnx_type for one in outcomes if not one.refused}
+    assert CONVERTERS.keys() - agree == {"GlobalLpPool"}  # tests/graph/onnx has one of ours
+
+
+def test_what_the_importer_refuses_is_known_and_said(outcomes):
+    met = Counter()
+    for one in outcomes:
+        if one.onnx_type in CONVERTERS and one.refused:
+            found = [key for key in REFUSED if re.search(key, one.name)]
+            assert found, (one.name, one.refused)
+            met.update(found)
+            assert any(REFUSED[key] in one.refused for key in found), (one.name, one.refused)
+        elif one.refused:
+            assert "must be" in one.refused
+    assert REFUSED.keys() == met.keys()
