@@ -192,6 +192,7 @@ def batch_norm(inputs, settings):
 
 def reshape(inputs, settings):
     shape = settings["shape"]
+    shape = [0 if size == -1 and 0 in shape else size for size in shape]
     out = np.empty(inputs[0].size)
     for place, value in enumerate(inputs[0].ravel().tolist()):
         out[place] = value
@@ -389,8 +390,11 @@ CASES = {
             ([IMAGE], {"kernel_size": (3, 3), "strides": (2, 1), "pad_mode": "same"}),
         ],
     ),
-    "Reshape": (reshape, [([X], {"shape": (4, 6)}), ([X], {"shape": (2, -1)})]),
-    "Flatten": (flatten, ONE),
+    "Reshape": (
+        reshape,
+        [([X], {"shape": (4, 6)}), ([X], {"shape": (2, -1)}), ([X[:0]], {"shape": (0, 4, -1)})],
+    ),
+    "Flatten": (flatten, [*ONE, ([X[:, :0]], {})]),
     "ExpandDims": (expand_dims, [([X], {"axis": 1}), ([X], {"axis": -1})]),
     "Transpose": (transpose, [([X], {"dims": (2, 0, 1)}), ([X], {"dims": (0, 2, 1)})]),
     "Concat": (concat, [([X, Y], {"axis": 1}), ([X, numbers(2, 3, 1), Y], {"axis": -1})]),

@@ -12,14 +12,19 @@ from workbench.graph.strides import strided_shape
 def reshape(call: Call) -> tuple[TensorSpec, ...]:
     """At most one -1 in the new shape."""
     shape, wanted = call.shape(), call.sizes("shape")
-    known = prod(dim for dim in wanted if dim != -1)
     if wanted.count(-1) > 1 or any(dim < -1 for dim in wanted):
         refuse("shape", "sizes with at most one -1", wanted)
-    rest = prod(shape) // known if known else 0
-    filled = tuple(rest if dim == -1 else dim for dim in wanted)
+    filled = whole_shape(shape, wanted)
     if prod(filled) != prod(shape):
         refuse("shape", f"of {prod(shape)} elements like {shape}", wanted)
     return like(call, filled)
+
+
+def whole_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape with -1 replaced by what is left; beside a 0 that is 0."""
+    known = prod(dim for dim in wanted if dim != -1)
+    rest = prod(shape) // known if known else 0
+    return tuple(rest if dim == -1 else dim for dim in wanted)
 
 
 def flatten(call: Call) -> tuple[TensorSpec, ...]:

@@ -58,6 +58,32 @@ def read_model(path: Path) -> ModelProto:
     return model
 
 
+_NUMBERS = frozenset(
+    ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "dims")
+)
+
+
+def refuse_bytes(message: Any, where: str) -> None:
+    """Refuse text that is not UTF-8, which protobuf hands on as bytes; numbers are not looked at."""
+    for field in message.DESCRIPTOR.fields:
+        if field.name in _NUMBERS or field.type not in (field.TYPE_STRING, field.TYPE_MESSAGE):
+            continue
+        value = getattr(message, field.name)
+        if field.type == field.TYPE_STRING:
+            wrong = value if isinstance(value, bytes) else None
+            if not isinstance(value, str | bytes):
+                wrong = next((one for one in value if isinstance(one, bytes)), None)
+            if wrong is not None:
+                error = f"{where}: byte 0: text of a model must be UTF-8, got {wrong[:80]!r}"
+                raise FormatError(error)
+        elif hasattr(value, "DESCRIPTOR"):
+            if message.HasField(field.name):
+                refuse_bytes(value, where)
+        else:
+            for one in value:
+                refuse_bytes(one, where)
+
+
 class Weights:
     """Values of the tensors of one model; ``folder`` holds the files that they may lie in."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.onnx.elementwise import cast, number
+from workbench.graph.onnx.movement import checked
 from workbench.graph.onnx.trace import Lacking, values_of
 from workbench.graph.tensor import record, record_all
 
@@ -115,6 +116,7 @@ def group_norm(node: Node) -> Any:
 def _repeated(factor: Any, groups: int, times: int) -> Any:
     values = values_of(factor)
     if values is not None:
+        checked((groups, times))
         return np.repeat(values, times)
     wide = record("BroadcastTo", record("ExpandDims", factor, 1), (groups, times))
     return record("Reshape", wide, (groups * times,))
@@ -180,6 +182,7 @@ def resize(node: Node) -> Any:
     x = node.tensor()
     for axis, (old, new, scale) in enumerate(zip(node.shape(), sizes, scales, strict=True)):
         if old != new or scale != 1:
+            checked((new,))
             where = rounding(place(np.arange(new), old, scale))
             indices = np.clip(where, 0, old - 1).astype(np.int64)
             x = record("Gather", x, indices, axis, 0)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Converter = Callable[[Node], Any]
 
 _MOST_ELEMENTS = 1 << 31
+_MOST_NUMBERS = 1 << 26
 _SCATTERED = {
     "none": "TensorScatterUpdate",
     "add": "TensorScatterAdd",
@@ -31,9 +32,10 @@ _SCATTERED = {
 _REDUCED = {"none": 0, "add": 1}
 
 
-def _checked(shape: Sequence[int]) -> tuple[int, ...]:
-    if min(shape, default=0) < 0 or prod(shape) > _MOST_ELEMENTS:
-        message = f"shape of a constant must be sizes of at most {_MOST_ELEMENTS} elements"
+def checked(shape: Sequence[int], most: int = _MOST_NUMBERS) -> tuple[int, ...]:
+    """Shape of a constant that is about to be made; raises GraphError if it is too large."""
+    if min(shape, default=0) < 0 or prod(shape) > most:
+        message = f"shape of a constant must be sizes of at most {most} elements"
         raise GraphError(f"{message}, got {tuple(shape)}")
     return tuple(shape)
 
@@ -54,7 +56,7 @@ def constant(node: Node) -> Array:
 def constant_of_shape(node: Node) -> Array:
     """Return one value in a shape; it takes no memory."""
     value = np.asarray(node.attr("value", np.zeros(1, np.float32))).reshape(())
-    return np.broadcast_to(value, _checked(node.known_ints(0)))
+    return np.broadcast_to(value, checked(node.known_ints(0), _MOST_ELEMENTS))
 
 
 def shape_of(node: Node) -> Array:
@@ -72,14 +74,14 @@ def span(node: Node) -> Array:
     start, limit, delta = (node.known(index).item() for index in range(3))
     dtype = node.dtype()
     count = max(int(np.ceil((limit - start) / delta)), 0) if delta else 0
-    _checked((count,))
+    checked((count,))
     numbers = start + np.arange(count) * delta
     return np.asarray(numbers).astype(DTYPES[dtype].storage)
 
 
 def eye_like(node: Node) -> Array:
     """Return ones on a diagonal."""
-    rows, columns = _checked(node.shape())
+    rows, columns = checked(node.shape())
     dtype = node.dtype() if node.attr("dtype") is None else dtype_of(node.attr("dtype"))
     return np.eye(rows, columns, node.attr("k", 0)).astype(DTYPES[dtype].storage)
 
@@ -211,7 +213,7 @@ def split(node: Node) -> Any:
     """Pieces of equal or of given sizes."""
     x, axis = node.tensor(), node.axis(node.attr("axis", 0))
     sizes = node.moved("split", 1, 13)
-    count = node.attr("num_outputs") or node.count
+    count = node.count
     length = node.shape()[axis]
     if sizes is None:
         piece = -(-length // count)

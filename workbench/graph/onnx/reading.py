@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import nodes
-from workbench.graph.onnx.files import Weights, library, read_model
+from workbench.graph.onnx.files import Weights, library, read_model, refuse_bytes
 from workbench.graph.onnx.folding import FOLDED, Folder
 from workbench.graph.onnx.functions import STANDARD, expanded
 from workbench.graph.onnx.sources import safe_name
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 OPSETS = (7, 28)
 """First and last opset whose operators the converters know."""
 
+_LARGEST_EXAMPLE = 1 << 26  # elements
 _SHOWN = 8  # nodes that an error names for each operator
 
 
@@ -69,6 +71,7 @@ def read_onnx(
         model, where, folder = read_model(path), str(path), path.parent
     else:
         model, where, folder = source, source.graph.name or "model", None
+    refuse_bytes(model, where)
     opset = _opset(model, where)
     model = expanded(model, CONVERTERS, where)
     _refuse_unknown(model, where)
@@ -242,6 +245,12 @@ class _Reader:
         except GraphError as error:
             message = f"node {_title(node, number)} ({node.op_type}) of {self._where}: {error}"
             raise GraphError(message) from error
+        except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
+            message = (
+                f"node {_title(node, number)} ({node.op_type}) of {self._where} must be as ONNX"
+            )
+            got = f"{type(error).__name__}: {error}"
+            raise GraphError(f"{message} defines it, got {got}") from error
         for name, item in zip(node.output, outputs, strict=False):
             if name:
                 self._items[name] = item
@@ -300,8 +309,10 @@ class _Reader:
         return self._trace.operand(item)
 
 
-def _example(name: str, dtype: str, shape: tuple[int, ...], seed: int) -> Array:
-    """Values of a feed that nobody has given yet."""
+def _example(name: str, dtype: str, shape: tuple[int, ...], seed: int) -> Array | None:
+    """Values of a feed that nobody has given yet; none for one that is very large."""
+    if prod(shape) > _LARGEST_EXAMPLE:
+        return None
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
     row = DTYPES[dtype]
     if row.is_float or row.is_complex:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.infer.movement import whole_sizes
+from workbench.graph.infer.movement import whole_shape, whole_sizes
 from workbench.graph.strides import strided_index
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
 def reshape(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Return the elements in another shape."""
-    return [inputs[0].reshape(tuple(settings["shape"]))]
+    x = inputs[0]
+    return [x.reshape(whole_shape(x.shape, tuple(settings["shape"])))]
 
 
 def flatten(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Join every axis but the first."""
-    return [inputs[0].reshape(inputs[0].shape[0], -1)]
+    x = inputs[0]
+    return [x.reshape(x.shape[0], math.prod(x.shape[1:]))]
 
 
 def expand_dims(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
