@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PAD_MODES = {0: "pad", 1: "same", 2: "valid"}
 """MindSpore's enumeration, as operators with positional settings (`AvgPool`) spell it."""
 
+_LARGEST = 1 << 24
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -34,8 +36,9 @@ class Window:
             ("dilation", self.dilation, 1),
             ("padding", self.pads, 0),
         ):
-            if min(sizes) < lowest:
-                message = f"{name} of a window must be at least {lowest}, got {sizes!r}"
+            if min(sizes) < lowest or max(sizes) > _LARGEST:
+                allowed = f"at least {lowest} and at most {_LARGEST}"
+                message = f"{name} of a window must be {allowed}, got {sizes!r}"
                 raise GraphError(message)
 
     def output(self, height: int, width: int) -> tuple[int, int]:

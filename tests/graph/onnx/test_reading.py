@@ -115,6 +115,13 @@ def test_inputs_that_are_known_are_no_feeds():
     assert graph.ops[0].outputs[0].shape == (2, 6)
 
 
+@pytest.mark.parametrize("shape", [[1 << 41], [0, 1 << 62], [-3]])
+def test_a_shape_beyond_all_use_is_refused(shape):
+    info = helper.make_tensor_value_info("x", FLOAT, shape)
+    words = f"must be sizes of at most {1 << 40} elements, got {tuple(shape)}"
+    assert words in refusal(model([node("Relu", ["x"], ["y"])], {"x": info}, ["y"]))
+
+
 @pytest.mark.parametrize("name", ["shapes", "values"])
 def test_an_unknown_input_is_refused_with_the_known_ones(name):
     assert "must be one of ['x'], got 'z'" in refusal(net(), **{name: {"z": 1}})

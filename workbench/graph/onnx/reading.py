@@ -35,6 +35,7 @@ OPSETS = (7, 28)
 """First and last opset whose operators the converters know."""
 
 _LARGEST_EXAMPLE = 1 << 26  # elements
+_LARGEST_FEED = 1 << 40
 _SHOWN = 8  # nodes that an error names for each operator
 
 
@@ -208,6 +209,18 @@ class _Reader:
     def _shape(
         self, info: ValueInfoProto, shapes: Mapping[str, int | Sequence[int]]
     ) -> tuple[int, ...]:
+        """Shape of an input; raises GraphError if a size is not known, or beyond all use."""
+        shape = self._stated_shape(info, shapes)
+        if min(shape, default=0) < 0 or prod(max(size, 1) for size in shape) > _LARGEST_FEED:
+            message = (
+                f"shape of input {info.name!r} must be sizes of at most {_LARGEST_FEED} elements"
+            )
+            raise GraphError(f"{message}, got {shape}")
+        return shape
+
+    def _stated_shape(
+        self, info: ValueInfoProto, shapes: Mapping[str, int | Sequence[int]]
+    ) -> tuple[int, ...]:
         stated = info.type.tensor_type
         given = shapes.get(info.name)
         if given is not None and not isinstance(given, int):
@@ -217,7 +230,7 @@ class _Reader:
             named = shapes.get(dim.dim_param) if dim.dim_param else None
             known = dim.dim_value if dim.HasField("dim_value") else named
             found.append(known if isinstance(known, int) else dim.dim_param or "?")
-        if not stated.HasField("shape") or any(isinstance(d, str) or d < 0 for d in found):
+        if not stated.HasField("shape") or any(isinstance(d, str) for d in found):
             got = tuple(found) if stated.HasField("shape") else None
             name = next((d for d in found if isinstance(d, str) and d != "?"), info.name)
             message = f"shape of input {info.name!r} must be known, got {got!r}"
@@ -311,7 +324,7 @@ class _Reader:
 
 def _example(name: str, dtype: str, shape: tuple[int, ...], seed: int) -> Array | None:
     """Values of a feed that nobody has given yet; none for one that is very large."""
-    if prod(shape) > _LARGEST_EXAMPLE:
+    if prod(max(size, 1) for size in shape) > _LARGEST_EXAMPLE:
         return None
     rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
     row = DTYPES[dtype]

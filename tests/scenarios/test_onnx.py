@@ -1,0 +1,102 @@
+"""An ONNX model from the command line: simulated, dumped, compared, and found by its source line."""
+
+import json
+
+import numpy as np
+import pytest
+from graph.onnx_models import FLOAT, model, node
+from onnx import helper
+
+from workbench.cli import main
+
+LINES = {
+    "conv": "x = self.conv(x)",
+    "norm": "x = self.norm(x)",
+    "act": "x = torch.relu(x)",
+    "pool": "x = x.mean((2, 3))",
+    "fc": "return self.fc(x)",
+}
+
+
+def stack(line, code):
+    text = f'File "train.py", line 3, in main\n    net(x)\nFile "net.py", line {line}, in forward\n    {code}'
+    return {"pkg.torch.onnx.stack_trace": text}
+
+
+@pytest.fixture
+def network(tmp_path):
+    rng = np.random.default_rng(0)
+    notes = {name: stack(10 + k, code) for k, (name, code) in enumerate(LINES.items())}
+    nodes = [
+        node("Conv", ["x", "w"], ["c"], "conv", notes["conv"], pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c", "s", "b", "m", "v"], ["n"], "norm", notes["norm"]),
+        node("Relu", ["n"], ["r"], "act", notes["act"]),
+        node("GlobalAveragePool", ["r"], ["p"], "pool", notes["pool"]),
+        node("Flatten", ["p"], ["f"]),
+        node("Gemm", ["f", "fw", "fb"], ["y"], "fc", notes["fc"], transB=1),
+    ]
+    weights = {
+        "w": rng.standard_normal((8, 3, 3, 3)) / 5,
+        "s": rng.uniform(0.5, 2, 8),
+        "b": rng.standard_normal(8),
+        "m": rng.standard_normal(8) / 4,
+        "v": rng.uniform(0.5, 2, 8),
+        "fw": rng.standard_normal((10, 8)),
+        "fb": rng.standard_normal(10),
+    }
+    info = helper.make_tensor_value_info("x", FLOAT, ["batch", 3, 16, 16])
+    made = model(nodes, {"x": info}, ["y"], {k: v.astype(np.float32) for k, v in weights.items()})
+    path = tmp_path / "net.onnx"
+    path.write_bytes(made.SerializeToString())
+    return f"{path}:batch=2"
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as done:
+        main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return done.value.code or 0, found.out, found.err
+
+
+def test_a_fault_is_found_at_the_line_that_the_exporter_kept(tmp_path, capsys, network):
+    config = tmp_path / "dump.json"
+    status, text, _ = run(capsys, "config", "new", "mindspore-o0o1")
+    assert status == 0
+    config.write_text(text, encoding="utf-8")
+    shared = ("simulate", "--graph", network, "--config", config, "--out")
+    fault = "scaled-output:Default/norm/BatchNorm-op0:1.01"
+    assert run(capsys, *shared, tmp_path / "golden", "--device", "reference")[0] == 0
+    assert run(capsys, *shared, tmp_path / "target", "--device", "a2", "--fault", fault)[0] == 0
+    status, text, _ = run(
+        capsys, "compare", tmp_path / "target", tmp_path / "golden", "--json", "-"
+    )
+    assert status == 1
+    first = json.loads(text)["findings"][0]
+    assert first["op_name"] == "Default/norm/BatchNorm-op0"
+    assert first["source"]["file"] == "net.py"
+    assert (first["source"]["line"], first["source"]["code"].strip()) == (11, LINES["norm"])
+    status, text, _ = run(capsys, "inspect", tmp_path / "target", "--at", "net.py:14")
+    assert status == 0
+    assert "Default/fc/MatMul-op0" in text
+    assert "Default/fc/BiasAdd-op0" in text
+
+
+def test_a_preview_says_what_a_dump_of_the_model_will_hold(tmp_path, capsys, network):
+    config = tmp_path / "dump.json"
+    config.write_text(run(capsys, "config", "new", "acl")[1], encoding="utf-8")
+    status, text, _ = run(capsys, "config", "preview", config, "--graph", network, "--json")
+    assert status == 0
+    assert json.loads(text)
+
+
+def test_operators_that_are_lacking_end_the_command_with_their_names(tmp_path, capsys):
+    path = tmp_path / "net.onnx"
+    made = model([node("NonZero", ["x"], ["y"], "nz")], {"x": np.ones(3, np.float32)}, ["y"])
+    path.write_bytes(made.SerializeToString())
+    config = tmp_path / "dump.json"
+    config.write_text(run(capsys, "config", "new", "mindspore-o0o1")[1], encoding="utf-8")
+    status, _, err = run(
+        capsys, "simulate", "--graph", path, "--config", config, "--out", tmp_path / "o"
+    )
+    assert status == 2
+    assert "NonZero (node 'nz')" in err
