@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -934,6 +935,35 @@ def test_statistics_are_written_for_each_operator(program):
     program.acl.init(program.config("a", dump_data="stats", dump_stats=["Max", "Min"]))
     program.play("load One, run 1")
     assert {path.suffix for path in program.files("a")} == {".csv"}
+
+
+GENERATED = {
+    "data": ({"dump_list": [{}]}, "a/T/0/One/1/0"),
+    "single": ({"dump_list": [], "dump_op_switch": "on"}, "a/T/0"),
+    "watch": (
+        {"dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["Default/Abs-op0"]}]},
+        "a/T/0/One/1/0",
+    ),
+    "norm": ({"dump_scene": "aic_err_norm_dump"}, "a/extra-info/data-dump/0"),
+    "detail": ({"dump_scene": "aic_err_detail_dump"}, "a/extra-info/data-dump/0"),
+}
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_the_lines_that_a_form_gives_run_here(program, monkeypatch, name):
+    dump, leaf = GENERATED[name]
+    path = program.config("a", **{"dump_list": None} | dump)
+    code = wb.config.load(path).code(file=path).replace('"model.om"', "model, faults=faults")
+    code = code.replace("# call the operators", "ret = acl.op.execute_v2('Abs', [[-1.0]])")
+    monkeypatch.setitem(sys.modules, "acl", program.acl)
+    fails = leaf.endswith("data-dump/0")
+    names = {"model": ONE, "faults": CRASH if fails else [], "inputs": None, "outputs": []}
+    codes = []
+    for line in code.splitlines():
+        exec(line, names)
+        codes.append(names.pop("ret", 0))
+    assert {*codes} == ({0, CODES["model fails"]} if fails else {0})
+    assert program.leaves() == [leaf]
 
 
 def test_a_process_says_how_far_it_is(program):
