@@ -8,6 +8,7 @@ parameters; names and source lines only support it. Operators that differ only b
 Rules, each claiming what it can:
 
 ``map``        the user's map file says so (score 1)
+``fusion``     the graph engine says which operators of the network its kernels stand for (score 1)
 ``structure``  the whole ancestry down to the parameters is the same (score 1)
 ``name``       the same, and the full names are equal too (score 1)
 ``topology``   matched neighbours, source line, scope and shape agree (score by weight of evidence)
@@ -18,10 +19,11 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from workbench.compare.fusions import Fusion, ends_of, find_fusions, find_leaves
 from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
 from workbench.graph.traits import COMMUTATIVE
@@ -51,6 +53,8 @@ class Alignment:
 
     ``partner`` maps a target operator to its golden one (one-to-one matches only); ``params`` maps
     parameter numbers; ``groups`` are the N↔M matches with the values that correspond at their edges.
+    ``fusions`` are those that the graph engine itself tells of; ``values`` maps the target's values
+    inside them, and those of data operators, to the golden's.
     """
 
     target: GraphView
@@ -59,14 +63,36 @@ class Alignment:
     partner: dict[int, int]
     params: dict[int, int]
     groups: tuple[Group, ...]
+    fusions: tuple[Fusion, ...] = ()
+    values: dict[Origin, Origin] = field(default_factory=dict)
 
     @cached_property
     def taken(self) -> frozenset[int]:
-        """Golden operators that have a one-to-one partner."""
-        return frozenset(self.partner.values())
+        """Golden operators that have a partner or are part of a fusion."""
+        return frozenset((*self.partner.values(), *(g for f in self.fusions for g in f.golden)))
+
+    @cached_property
+    def fused(self) -> dict[int, Fusion]:
+        """The fusion that a target operator is part of, by its number."""
+        return {t: fusion for fusion in self.fusions for t in fusion.target}
+
+    def counterpart(self, number: int) -> int | None:
+        """The golden operator that does the work of a target's, fused or not.
+
+        That is its partner, or of a fusion's members the only one of its type, or else the last.
+        """
+        if number in self.partner:
+            return self.partner[number]
+        if number not in self.fused:
+            return None
+        ops, members = self.golden.graph.ops, self.fused[number].golden
+        alike = [g for g in members if ops[g].op_type == self.target.graph.ops[number].op_type]
+        return alike[0] if len(alike) == 1 else members[-1]
 
     def mapped(self, origin: Origin) -> Origin | None:
         """The golden value that a target value stands for; ``None`` if it has no partner."""
+        if origin in self.values:
+            return self.values[origin]
         table = self.partner if origin.kind == "op" else self.params
         number = table.get(origin.number) if origin.kind in ("op", "param") else None
         return None if number is None else origin._replace(number=number)
@@ -105,15 +131,19 @@ def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None)
     """
     work = _Work(GraphView(target), GraphView(golden))
     work.by_hand(forced or {})
+    work.by_fusion()
     work.by_ancestry()
     work.by_evidence()
     work.identities()
-    groups = find_groups(work.target, work.golden, work.partner, work.params)
+    ours = {t for f in work.fusions for t in f.target} | ends_of(target)
+    theirs = {g for f in work.fusions for g in f.golden} | ends_of(golden)
+    groups = find_groups(work.target, work.golden, work.partner, work.params, (ours, theirs))
     matches = [*work.matches, *(OpMatch(g.target, g.golden, "group", 0.6) for g in groups)]
     matches.sort(key=lambda match: match.target[:1] or (len(target.ops),))
     return Alignment(
-        work.target, work.golden, tuple(matches), work.partner, work.params, tuple(groups)
-    )
+        work.target, work.golden, tuple(matches), work.partner, work.params, tuple(groups),
+        tuple(work.fusions), work.values,
+    )  # fmt: skip
 
 
 class _Work:
@@ -126,6 +156,9 @@ class _Work:
         self.partner: dict[int, int] = {}
         self.taken: set[int] = set()
         self.matches: list[OpMatch] = []
+        self.fusions: list[Fusion] = []
+        self.fused: set[int] = set()
+        self.values: dict[Origin, Origin] = find_leaves(target.graph, golden.graph)
 
     def claim(self, t: int, g: int, rule: str, score: float) -> None:
         self.partner[t] = g
@@ -142,6 +175,21 @@ class _Work:
                 self.taken.add(theirs[other])
                 self.matches.append(OpMatch((ours[name],), (theirs[other],), "map", 1.0))
 
+    def by_fusion(self) -> None:
+        """Take what the graph engine says of the kernels it made."""
+        for fusion in find_fusions(self.target, self.golden):
+            if self.partner.keys() & set(fusion.target) or self.taken & set(fusion.golden):
+                continue  # the user knows better
+            (t, *more), (g, *others) = fusion.target, fusion.golden
+            if not more and not others:
+                self.claim(t, g, "fusion", 1.0)
+                continue
+            self.fusions.append(fusion)
+            self.fused.update(fusion.target)
+            self.taken.update(fusion.golden)
+            self.values.update(fusion.values)
+            self.matches.append(OpMatch(fusion.target, fusion.golden, "fusion", 1.0))
+
     def by_ancestry(self) -> None:
         """Match operators whose whole ancestry is the same."""
         names = {t: f"p{t}" for t in self.params}
@@ -149,7 +197,7 @@ class _Work:
         theirs = _group(self.golden.ancestry({g: f"p{t}" for t, g in self.params.items()}))
         for digest, mine in ours.items():
             other = theirs.get(digest, [])
-            mine = [t for t in mine if t not in self.partner]
+            mine = [t for t in mine if t not in self.partner and t not in self.fused]
             other = [g for g in other if g not in self.taken]
             if len(mine) == len(other) > 0:
                 for t, g in _by_name(mine, other, self.target.graph.ops, self.golden.graph.ops):
@@ -183,7 +231,7 @@ class _Work:
         self, t: int, queue: list[tuple[float, int, int]], known: dict[tuple[int, int], float]
     ) -> None:
         """Queue the possible partners of a target operator that weigh more than when last seen."""
-        if t in self.partner:
+        if t in self.partner or t in self.fused:
             return
         for g in self._candidates(t):
             weight = self.weigh(t, g)
@@ -223,6 +271,8 @@ class _Work:
 
     def mapped(self, origin: Origin) -> Origin | None:
         """The golden value that a target value stands for."""
+        if origin in self.values:
+            return self.values[origin]
         table = self.partner if origin.kind == "op" else self.params
         number = table.get(origin.number)
         return None if number is None else origin._replace(number=number)
@@ -276,7 +326,7 @@ class _Work:
             waiting.setdefault(self._carried(self.golden, g, translate=False), []).append(g)
         for t in self.target.identities:
             partners = waiting.get(self._carried(self.target, t, translate=True))
-            if partners and t not in self.partner:
+            if partners and t not in self.partner and t not in self.fused:
                 self.claim(t, partners.pop(0), "topology", 0.8)
 
     def _carried(self, view: GraphView, number: int, *, translate: bool) -> tuple[object, ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op
 
 FileOp = tuple[int, str, str]
-"""Graph id, operator type and operator name as file names give them."""
+"""Graph id, operator type and operator name as file names give them; no type in other frameworks' data."""
 
 Names = dict[FileOp, list[int]]
 """File-side operator → operators of its graph that a rule gives this name, in listing order."""
@@ -120,7 +120,7 @@ def _fitting(
     for record in records:
         if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
             dumped[record.key.graph_id].add(_file_op(record.key))
-    named = [{file for file, _ in make(graphs)} for make in BIND_RULES.values()]
+    named = [set(_table(make(graphs))) for make in BIND_RULES.values()]
     fitting = []
     for graph in graphs:
         files = dumped[graph.graph_id]
@@ -137,9 +137,11 @@ def _fitting(
 
 
 def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
+    """Operators by what files call them, with and without their type."""
     table: Names = {}
-    for file, number in pairs:
-        table.setdefault(file, []).append(number)
+    for (graph_id, kind, name), number in pairs:
+        for known in dict.fromkeys((kind, "")):
+            table.setdefault((graph_id, known, name), []).append(number)
     return table
 
 

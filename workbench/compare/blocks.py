@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.compare.align import Alignment, align
+from workbench.compare.fusions import ends_of
 from workbench.dump.tree import Note, Skipped
 from workbench.dump.turns import RUN_GAP_US
 
@@ -97,11 +98,12 @@ def _best_graph(
 
 
 def _likeness(found: Alignment) -> float:
-    ours, theirs = found.target.kernels, found.golden.kernels
+    views = (found.target, found.golden)
+    ours, theirs = (set(view.kernels) - ends_of(view.graph) for view in views)
     if not ours and not theirs:
         return 1.0
-    both = sum(1 for n in ours if n in found.partner)
-    return 2 * both / (len(ours) + len(theirs))
+    both = [*(ours & (found.partner.keys() | found.fused.keys())), *(theirs & found.taken)]
+    return len(both) / (len(ours) + len(theirs))
 
 
 def pair_blocks(

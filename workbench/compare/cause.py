@@ -7,8 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.compare.graph_view import Origin
 from workbench.graph.nodes import Const, Param
 from workbench.graph.traits import COMMUTATIVE, argument_name, settings
+from workbench.ir.ge_graph import OpAttrs
 from workbench.ir.ms_pb import UNKNOWN
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from workbench.compare.align import Alignment
     from workbench.compare.groups import Group
-    from workbench.graph.nodes import Graph, Op
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Op, Value
 
 
 _TYPE = re.compile(r"(b?)(f(?:loat)?|i(?:nt)?|u(?:int)?)(\d*)")
@@ -83,9 +86,14 @@ def _show(value: Any) -> str:
 
 def format_differences(op: Op, golden: Op) -> Iterator[str]:
     """Outputs that the two operators are declared to produce in different number formats."""
-    for slot, (ours, theirs) in enumerate(zip(op.outputs, golden.outputs, strict=False)):
+    for slot, (ours, theirs) in enumerate(zip(_stored(op), _stored(golden), strict=False)):
         if ours.dtype != theirs.dtype:
             yield f"output.{slot} is {ours.dtype} in the target, {theirs.dtype} in the golden"
+
+
+def _stored(op: Op) -> tuple[TensorSpec, ...]:
+    """Outputs as the graph engine stores them, else as the graph states them."""
+    return op.device_outputs if isinstance(op.attrs, OpAttrs) else op.outputs
 
 
 def wiring_differences(
@@ -152,3 +160,14 @@ def input_subject(op: Op, graph: Graph, slot: int, size: int = 1) -> tuple[str, 
             name = argument_name(op, slot) or f"input.{slot}"
             return ("attribute" if single else "constant"), name
     return None
+
+
+def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[str, str]:
+    """Kind and name of what a data operator of GE holds: by the golden's parameter, else by its type."""
+    leaf = graph.ops[value.op]
+    name = f"{leaf.name}:{value.slot}" if len(leaf.outputs) > 1 else leaf.name
+    known = found.mapped(Origin("op", value.op, value.slot)) if found is not None else None
+    if found is not None and known is not None and known.kind == "param":
+        weight = found.golden.graph.parameters[known.number].is_weight
+        return ("parameter" if weight else "input"), name
+    return ("constant" if leaf.op_type.startswith("Const") else "input"), name

@@ -11,6 +11,8 @@ from workbench.compare.binding import Binding
 from workbench.compare.findings import find, first_failure
 from workbench.compare.judge import judge_rows
 from workbench.compare.measuring import CANCELLED, measure_pairs
+from workbench.compare.network import network_of
+from workbench.compare.pair_fusions import EXPECTED
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.pairs import EVERYTHING, Pairing, Selection
 from workbench.compare.profiles import NOISE_FLOOR
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.compare.measuring import Cancelled, Progress
     from workbench.compare.result import Finding, Row, Side, Verdict
     from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Graph
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,17 @@ def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
 
 
 def _complete(binding: Binding, other: Binding) -> Binding:
-    """Bind again with graphs of the other side where there are none."""
+    """Bind again with graphs of the other side where there are none.
+
+    Data of another framework has the names of the network that the other side's graph came from.
+    """
     dumped = {(record.key.rank, record.key.graph_id) for record in binding.dump.records}
     ranks = {rank for rank, _ in dumped}
     others = {record.key.rank for record in other.dump.records}
     swap = dict(zip(ranks, others, strict=True)) if len(ranks) == len(others) == 1 else {}
+    foreign = not any(record.key.op_type for record in binding.dump.records)
     borrowed = {
-        (rank, graph_id): other.graphs[swap.get(rank, rank), graph_id]
+        (rank, graph_id): _lent(other.graphs[swap.get(rank, rank), graph_id], foreign=foreign)
         for rank, graph_id in dumped - binding.graphs.keys()
         if (swap.get(rank, rank), graph_id) in other.graphs
     }
@@ -100,6 +107,10 @@ def _complete(binding: Binding, other: Binding) -> Binding:
     mismatches = [note for note in binding.notes if note.kind == "graph-mismatch"]
     again.notes[:0] = [note for note in mismatches if note not in again.notes]
     return again
+
+
+def _lent(graph: Graph, *, foreign: bool) -> Graph:
+    return network_of(graph) if foreign and graph.dialect == "ge" else graph
 
 
 def is_npu(dump: Dump) -> bool:
@@ -144,7 +155,7 @@ def anomalies(pairing: Pairing) -> list[Anomaly]:
         found += [
             Anomaly(side, item.reason, item.name, item.detail)
             for item in skipped
-            if item.reason not in ("inside-group", "not-selected")
+            if item.reason not in EXPECTED
         ]
         found += [
             Anomaly(side, note.kind, note.name, note.detail)

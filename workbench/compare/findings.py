@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.cause import Difference, format_differences, setting_differences
 from workbench.compare.graph_view import Origin
 from workbench.compare.noise import PASS_FACTOR
+from workbench.compare.originals import original_names
 from workbench.compare.result import Finding
 from workbench.dump.names import sanitize
 from workbench.dump.tree import CONSTANT_ITERATION
@@ -21,6 +22,7 @@ from workbench.dump.tree import CONSTANT_ITERATION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from workbench.compare.align import Alignment
     from workbench.compare.flow import Flow
     from workbench.compare.pairs import Pairing
     from workbench.compare.result import Row
@@ -195,6 +197,10 @@ def _score(blame: _Blame, error: float | None) -> float:
 def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     event = group[0].event
     yield from group[0].texts
+    op = _operator(flow, event)
+    names = original_names(op) if op is not None else None
+    if names and names != (op.name if op is not None else "",):
+        yield f"it stands for {', '.join(names)}"
     worst = event.worst
     if worst is not None:
         where = f"{worst.pair.io}.{worst.pair.slot}"
@@ -260,11 +266,19 @@ def _first_reader(flow: Flow, row: Row) -> Op | None:
     return None
 
 
+def _counterparts(found: Alignment) -> Iterator[tuple[int, int]]:
+    """Operators of the target, and the golden ones that do their work."""
+    for number in (*found.partner, *found.fused):
+        other = found.counterpart(number)
+        if other is not None:
+            yield number, other
+
+
 def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     """The two runs compute in different number formats: said once, at the first such operator."""
     count, first = 0, None
     for (rank, graph_id), found in flow.pairing.alignments.items():
-        for t, g in sorted(found.partner.items()):
+        for t, g in sorted(_counterparts(found)):
             op, golden = found.target.graph.ops[t], found.golden.graph.ops[g]
             texts = list(format_differences(op, golden))
             if texts:
@@ -287,7 +301,7 @@ def _settings(flow: Flow) -> Iterator[Finding]:
     """Settings that differ at operators nobody blames: worth knowing."""
     blamed = {(e.block.rank, e.block.graph_id, e.blamed) for e in flow.guilty}
     for (rank, graph_id), found in flow.pairing.alignments.items():
-        for t, g in sorted(found.partner.items()):
+        for t, g in sorted(_counterparts(found)):
             if (rank, graph_id, t) in blamed:
                 continue
             op = found.target.graph.ops[t]

@@ -78,6 +78,8 @@ class Flow:
                 theirs = contexts(found.golden.graph, npu=self.npu)
                 for t, g in found.partner.items():
                     ours[t] = max(ours[t], theirs[g])
+                for t, fusion in found.fused.items():
+                    ours[t] = max(ours[t], *(theirs[g] for g in fusion.golden))
             self._contexts[key] = ours
             self.coarsest[key] = max(ours, default=0.0)
         return self._contexts[key]

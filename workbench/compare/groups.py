@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.graph_view import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from workbench.compare.graph_view import GraphView
 
@@ -28,16 +28,23 @@ class Group:
 
 
 def find_groups(
-    target: GraphView, golden: GraphView, partner: Mapping[int, int], params: Mapping[int, int]
+    target: GraphView,
+    golden: GraphView,
+    partner: Mapping[int, int],
+    params: Mapping[int, int],
+    settled: tuple[Collection[int], Collection[int]] = ((), ()),
 ) -> list[Group]:
-    """Collect the leftovers of both graphs into groups, by connected components."""
+    """Collect the leftovers of both graphs into groups, by connected components.
+
+    ``settled`` are operators of each side that are no leftovers though they have no partner.
+    """
     back = {g: t for t, g in partner.items()}
-    left = _Components()
+    left = Components()
     for n in target.kernels:
-        if n not in partner:
+        if n not in partner and n not in settled[0]:
             left.add(("t", n))
     for n in golden.kernels:
-        if n not in back:
+        if n not in back and n not in settled[1]:
             left.add(("g", n))
     anchors = _weight_anchors(left, target, golden, params)
     inner = _reader_edges(target, golden, anchors, partner, params)
@@ -54,7 +61,7 @@ def find_groups(
 
 
 def _weight_anchors(
-    left: _Components, target: GraphView, golden: GraphView, params: Mapping[int, int]
+    left: Components, target: GraphView, golden: GraphView, params: Mapping[int, int]
 ) -> dict[int, int]:
     """Leftovers of different types that read the same weight in the same slot.
 
@@ -73,7 +80,7 @@ def _weight_anchors(
 
 
 def _join_inside(
-    left: _Components, side: str, view: GraphView, cuts: set[tuple[int, Origin]]
+    left: Components, side: str, view: GraphView, cuts: set[tuple[int, Origin]]
 ) -> None:
     """Leftovers that feed each other belong together, but for the edges in ``cuts``."""
     for n in view.kernels:
@@ -83,7 +90,7 @@ def _join_inside(
 
 
 def _join_inputs(
-    left: _Components,
+    left: Components,
     target: GraphView,
     golden: GraphView,
     partner: Mapping[int, int],
@@ -126,13 +133,12 @@ def _reader_edges(
 
 
 def _group(
-    members: Iterable[tuple[str, int]],
+    members: Iterable[Item],
     edges: Iterable[tuple[Origin, Origin, int]],
     target: GraphView,
     golden: GraphView,
 ) -> Group:
-    ours = tuple(sorted(n for side, n in members if side == "t"))
-    theirs = tuple(sorted(n for side, n in members if side == "g"))
+    ours, theirs = side_of(members, "t"), side_of(members, "g")
     mine, other = set(ours), set(theirs)
     common, readers = [], []
     for a, b, reader in edges:
@@ -147,29 +153,38 @@ def _group(
     return Group(ours, theirs, tuple(dict.fromkeys(common)), tuple(dict.fromkeys(readers)))
 
 
-class _Components:
-    """Union-find over (side, operator)."""
+def side_of(members: Iterable[Item], side: str) -> tuple[int, ...]:
+    """Operators of one side in a component, in listing order."""
+    return tuple(sorted(n for where, n in members if where == side and isinstance(n, int)))
+
+
+Item = tuple[str, int | str]
+"""An operator, by side and number, or something else that operators have in common, by kind and name."""
+
+
+class Components:
+    """Union-find over items."""
 
     def __init__(self) -> None:
-        self._parent: dict[tuple[str, int], tuple[str, int]] = {}
+        self._parent: dict[Item, Item] = {}
 
-    def __contains__(self, item: tuple[str, int]) -> bool:
+    def __contains__(self, item: Item) -> bool:
         return item in self._parent
 
-    def add(self, item: tuple[str, int]) -> None:
-        self._parent[item] = item
+    def add(self, item: Item) -> None:
+        self._parent.setdefault(item, item)
 
-    def _root(self, item: tuple[str, int]) -> tuple[str, int]:
+    def _root(self, item: Item) -> Item:
         while self._parent[item] != item:
             self._parent[item] = self._parent[self._parent[item]]
             item = self._parent[item]
         return item
 
-    def join(self, a: tuple[str, int], b: tuple[str, int]) -> None:
+    def join(self, a: Item, b: Item) -> None:
         self._parent[self._root(a)] = self._root(b)
 
-    def sets(self) -> list[list[tuple[str, int]]]:
-        found: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    def sets(self) -> list[list[Item]]:
+        found: dict[Item, list[Item]] = {}
         for item in self._parent:
             found.setdefault(self._root(item), []).append(item)
         return list(found.values())

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from workbench.compare.blocks import pair_blocks, pair_graphs
+from workbench.compare.pair_fusions import pair_fusions, skip_left, skip_unequalled
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
 from workbench.dump.names import sanitize
@@ -87,7 +88,9 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
                     Pair(record, partner, run, other, io, slot, rule, score, run.op_name, place)
                 )
     if found is not None:
+        pair_fusions(pairing, found, ours, theirs, base)
         _pair_groups(pairing, found, ours, theirs, base)
+        skip_unequalled(pairing, found, ours, theirs)
 
 
 def _matched_runs(
@@ -101,7 +104,7 @@ def _matched_runs(
         yield from _by_file_name(ours, theirs, forced)
         return
     for match in found.matches:
-        if match.rule == "group":
+        if len(match.target) != 1 or len(match.golden) != 1 or match.rule == "group":
             continue
         run, other = ours.get(match.target[0]), theirs.get(match.golden[0])
         if run is not None and other is not None:
@@ -165,8 +168,11 @@ def _pair_groups(
             run, other = ours.get(a.number), theirs.get(b.number)
             if a.kind == b.kind == "op" and run is not None and other is not None:
                 _pair_edge(pairing, run, other, a, b, base)
-        _skip_inside(pairing, "target", group.target, ours)
-        _skip_inside(pairing, "golden", group.golden, theirs)
+        for side, members, runs in (
+            ("target", group.target, ours),
+            ("golden", group.golden, theirs),
+        ):
+            skip_left(pairing, side, (runs[n] for n in members if n in runs), "inside-group")
 
 
 def _pair_edge(pairing: Pairing, run: OpRun, other: OpRun, a: Origin, b: Origin, base: int) -> None:
@@ -176,18 +182,6 @@ def _pair_edge(pairing: Pairing, run: OpRun, other: OpRun, a: Origin, b: Origin,
         pairing.add(
             Pair(record, partner, run, other, "output", a.slot, "group", 0.6, run.op_name, place)
         )
-
-
-def _skip_inside(
-    pairing: Pairing, side: str, members: tuple[int, ...], runs: Mapping[int, OpRun]
-) -> None:
-    """Skip what is left of the operators of a group."""
-    skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
-    claimed = pairing.claimed[side]
-    for run in (runs[number] for number in members if number in runs):
-        left = [record for record in run.tensors.values() if id(record) not in claimed]
-        skipped += [Skipped(run.op_name, "inside-group") for _ in left]
-        claimed.update(map(id, left))
 
 
 def _leftovers(pairing: Pairing, selection: Selection) -> None:

@@ -68,13 +68,14 @@ class Pairing:
     def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
         """Source line of an operator of the target by (rank, graph id) and number.
 
-        Where the target's graph tells none, as GE's never does, it is that of the golden's partner.
+        Where the target's graph tells none, as GE's never does, it is that of the golden's counterpart.
         """
         graph, found = self.target.graphs.get(place), self.alignments.get(place)
         own = graph.ops[number].frame if graph is not None and number >= 0 else None
-        if own is not None or found is None or number not in found.partner:
+        other = found.counterpart(number) if own is None and found is not None else None
+        if other is None or found is None:
             return own
-        return found.golden.graph.ops[found.partner[number]].frame
+        return found.golden.graph.ops[other].frame
 
     def add(self, pair: Pair) -> None:
         """Take a pair, unless one of its records is spoken for already."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from workbench.compare.cause import (
     Difference,
     group_difference,
     input_subject,
+    leaf_subject,
     setting_differences,
     wiring_differences,
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
+from workbench.compare.fusions import ends_of
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor, jumps
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.states import GAIN, Event, State
@@ -46,13 +49,15 @@ class Visit:
         self.first = number == 0
         self.context = flow.context(block, graph, found)
         self.values = flow.values.setdefault(block, {})
+        self.given = ends_of(graph)
         self.proxies = self._proxies()
         self.earlier = bool(flow.guilty or flow.before)
 
     def run(self) -> None:
         """Visit every operator in listing order."""
         for number, op in enumerate(self.graph.ops):
-            self._visit(number, op)
+            if number not in self.given:
+                self._visit(number, op)
 
     def _measured(self, number: int) -> dict[tuple[str, int], Measured]:
         return self.flow.index.get((self.block, number), {})
@@ -162,11 +167,12 @@ class Visit:
     def _input_state(
         self, number: int, op: Op, slot: int, operand: Operand, item: Measured | None
     ) -> State:
-        if item is None and op.op_type in IDENTITY and not isinstance(operand, Value):
+        produced = isinstance(operand, Value) and operand.op not in self.given
+        if item is None and op.op_type in IDENTITY and not produced:
             item = self.proxies.get(Value(number, 0))  # a cast on one side only has no pair itself
         usable = item is not None and item.usable
         error = item.error if usable and item is not None else 0.0
-        if isinstance(operand, Value):
+        if isinstance(operand, Value) and produced:
             before = self.values.get(operand, State())
             if not usable:
                 return before
@@ -196,10 +202,10 @@ class Visit:
         self, number: int, op: Op, slot: int, operand: Operand, error: float | None
     ) -> State:
         """State of a parameter, feed or constant; unmeasured feeds of later graphs may be wrong."""
-        name = self.graph.parameters[operand.index].name if isinstance(operand, Param) else ""
+        kind, name = self._subject(op, slot, operand) or ("", "")
         if self._is_tainted_param(operand):
             return State(error or 0.0, error is not None, tainted=True)
-        feed = isinstance(operand, Param) and not self.graph.parameters[operand.index].is_weight
+        feed = kind == "input"
         if error is None:
             return State(0.0, tainted=feed and self.earlier)
         if error <= PASS_FACTOR * floor(None, self.context[number]):
@@ -214,6 +220,14 @@ class Visit:
             self._began_before(number, slot, name, cause)
             return State(error, True, tainted=True)
         return State(error, True, causes=(cause,) if cause is not None else ())
+
+    def _subject(
+        self, op: Op, slot: int, operand: Operand, size: int = 1
+    ) -> tuple[str, str] | None:
+        """Kind and name of an input that no operator computes."""
+        if not isinstance(operand, Value):
+            return input_subject(op, self.graph, slot, size)
+        return leaf_subject(self.graph, operand, self.found)
 
     def _may_carry(self, number: int, name: str, error: float, *, feed: bool) -> bool:
         """Whether a difference may come from what ran before: another graph, or an earlier update."""
@@ -244,7 +258,8 @@ class Visit:
 
     def _cause(self, number: int, op: Op, slot: int, error: float) -> Difference | None:
         item = self._measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
-        subject = input_subject(op, self.graph, slot, item.divergence.size)
+        operand = next(islice(op.flat_inputs(), slot, None))
+        subject = self._subject(op, slot, operand, item.divergence.size)
         if subject is None:
             return None
         metrics = item.divergence.metrics
@@ -350,7 +365,7 @@ class Visit:
         return number, ()
 
     def _settings(self, number: int, op: Op) -> tuple[Difference, ...]:
-        partner = self.found.partner.get(number) if self.found is not None else None
+        partner = self.found.counterpart(number) if self.found is not None else None
         if self.found is None or partner is None:
             return ()
         golden = self.found.golden.graph.ops[partner]
@@ -360,7 +375,7 @@ class Visit:
         """Everything that the two graphs say differently about an operator."""
         if self.found is None:
             return ()
-        if number in self.found.partner:
+        if number in self.found.partner or number in self.found.fused:
             return (*self._settings(number, op), *wiring_differences(self.found, number))
         if op.op_type in IDENTITY:
             return ()

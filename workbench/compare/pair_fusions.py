@@ -1,0 +1,172 @@
+"""Pair the tensors of kernels that stand for other operators than those of the other side.
+
+Outputs correspond that are the same tensor of the network, inputs that read the same value. What only
+one side has, because the other one hands it on inside a kernel, is skipped with its reason:
+
+``fused``      it lies between operators that are one kernel on the other side
+``inserted``   the compiler inserted the operator
+``part``       it is handed on between kernels that are one operator on the other side
+``attribute``  the other side's graph states it as a setting of the operator
+``no-task``    the other side's operator runs nothing on the device
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.compare.graph_view import Origin
+from workbench.compare.originals import is_inserted
+from workbench.compare.pairs import Pair
+from workbench.dump.tree import Skipped
+from workbench.graph.nodes import Const
+from workbench.graph.traits import argument_name
+from workbench.ir.ge_ops import never_dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from workbench.compare.align import Alignment
+    from workbench.compare.binding import OpRun
+    from workbench.compare.fusions import Fusion
+    from workbench.compare.graph_view import GraphView
+    from workbench.compare.pairs import Pairing
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph, Op
+
+    Runs = Mapping[int, OpRun]
+
+FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK = "fused", "inserted", "part", "attribute", "no-task"
+EXPECTED = frozenset((FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK, "inside-group", "not-selected"))
+"""Reasons for leaving a tensor out that say nothing odd about a dump."""
+
+
+def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, base: int) -> None:
+    """Pair what crosses the edges of fused operators, and skip what lies inside."""
+    for fusion in found.fusions:
+        for a, b in fusion.values:
+            run, other = ours.get(a.number), theirs.get(b.number)
+            if run is not None and other is not None:
+                _pair(pairing, run, other, ("output", a.slot), ("output", b.slot), base)
+        for number in fusion.target:
+            if number in ours:
+                _pair_inputs(pairing, found, fusion, ours[number], theirs, base)
+        more = len(fusion.golden) >= len(fusion.target)
+        for side, view, members, runs, edges in (
+            ("target", found.target, fusion.target, ours, {a for a, _ in fusion.values}),
+            ("golden", found.golden, fusion.golden, theirs, {b for _, b in fusion.values}),
+        ):
+            reason = FUSED if more == (side == "golden") else PART
+            for run in (runs[number] for number in members if number in runs):
+                inside = _inside(run, view, members, edges)
+                _skip(pairing, side, run.op_name, inside, reason)
+
+
+def _pair_inputs(
+    pairing: Pairing, found: Alignment, fusion: Fusion, run: OpRun, theirs: Runs, base: int
+) -> None:
+    """Pair the inputs of one kernel with those golden inputs that read the same value."""
+    readers = _readers(found.golden, fusion)
+    for slot, origin in enumerate(found.target.origins(run.op)):
+        value = found.mapped(origin)
+        for number, other in readers.get(value, ()) if value is not None else ():
+            there = theirs.get(number)
+            if there is not None and _pair(
+                pairing, run, there, ("input", slot), ("input", other), base
+            ):
+                break
+
+
+def _readers(golden: GraphView, fusion: Fusion) -> dict[Origin, list[tuple[int, int]]]:
+    """Who reads a value among the golden operators of a fusion: operator and slot."""
+    table: dict[Origin, list[tuple[int, int]]] = {}
+    for number in fusion.golden:
+        for slot, origin in enumerate(golden.origins(number)):
+            if origin.kind in ("op", "param"):
+                table.setdefault(origin, []).append((number, slot))
+    return table
+
+
+def _pair(
+    pairing: Pairing,
+    run: OpRun,
+    other: OpRun,
+    place: tuple[str, int],
+    there: tuple[str, int],
+    base: int,
+) -> bool:
+    """Pair two tensors, if both are there and free."""
+    record, partner = run.tensors.get(place), other.tensors.get(there)
+    if record is None or partner is None or id(partner) in pairing.claimed["golden"]:
+        return False
+    pair = Pair(record, partner, run, other, *place, "fusion", 1.0, run.op_name, base + run.op)
+    pairing.add(pair)
+    return True
+
+
+def _inside(
+    run: OpRun, view: GraphView, members: tuple[int, ...], edges: set[Origin]
+) -> Iterator[TensorRecord]:
+    """Tensors of an operator that never leave its group: what members hand on, and constants."""
+    origins = view.origins(run.op)
+    for (io, slot), record in run.tensors.items():
+        if io == "output":
+            if Origin("op", run.op, slot) not in edges:
+                yield record
+        elif slot < len(origins):
+            origin = origins[slot]
+            if origin.kind == "const" or (origin.kind == "op" and origin.number in members):
+                yield record
+
+
+def skip_left(pairing: Pairing, side: str, runs: Iterable[OpRun], reason: str) -> None:
+    """Skip what no pair has claimed of some operators."""
+    for run in runs:
+        _skip(pairing, side, run.op_name, run.tensors.values(), reason)
+
+
+def _skip(
+    pairing: Pairing, side: str, name: str, records: Iterable[TensorRecord], reason: str
+) -> None:
+    skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
+    claimed = pairing.claimed[side]
+    left = [record for record in records if id(record) not in claimed]
+    skipped += [Skipped(name, reason) for _ in left]
+    claimed.update(map(id, left))
+
+
+def skip_unequalled(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs) -> None:
+    """Skip what one side cannot have: inserted operators, settings, operators that run nothing."""
+    target, golden = found.target.graph, found.golden.graph
+    back = {g: t for t, g in found.partner.items()}
+    for side, graph, runs, partner, other in (
+        ("target", target, ours, found.partner, golden),
+        ("golden", golden, theirs, back, target),
+    ):
+        for number, run in runs.items():
+            op = graph.ops[number] if number >= 0 else None
+            if op is None:
+                continue
+            if is_inserted(op):
+                skip_left(pairing, side, [run], INSERTED)
+            elif number in partner:
+                _skip_lone(pairing, side, run, op, other, partner[number])
+
+
+def _skip_lone(pairing: Pairing, side: str, run: OpRun, op: Op, graph: Graph, partner: int) -> None:
+    """Skip what the partner of an operator has not."""
+    other = graph.ops[partner]
+    if graph.dialect != "ge":
+        return
+    if never_dumps(other):
+        skip_left(pairing, side, [run], NO_TASK)
+        return
+    settings = [
+        run.tensors["input", slot]
+        for slot in _constants(op)
+        if ("input", slot) in run.tensors and argument_name(op, slot) in other.attrs
+    ]
+    _skip(pairing, side, run.op_name, settings, ATTRIBUTE)
+
+
+def _constants(op: Op) -> Iterator[int]:
+    return (slot for slot, operand in enumerate(op.flat_inputs()) if isinstance(operand, Const))
