@@ -34,7 +34,7 @@ SHAPE = (2, 32, 16, 16)
 
 def simulation(surface: str, _folder: Path, /, **settings: Any) -> Callable[[str], object]:
     config = new(surface, **settings)
-    graph = load_graph("lenet")
+    graph = load_graph("resnet")
     return lambda out: wb.simulate(
         graph, None, config, out, device="a2", surface=surface, iterations=2
     )

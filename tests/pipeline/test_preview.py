@@ -147,7 +147,9 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
     assert all(name.endswith(".csv") for name in tables)
     assert all(written[e.path] <= e.size < 2 * written[e.path] for e in foreseen.forecast.files)
     beside = 15 if surface == "tensorflow" else 0  # two operators and three, three tensors each
-    rows = 56 - len(load_graph("lenet").parameters) + beside
+    rows = (
+        2 * 3 + 2 * 2 + 3 * 4 + beside
+    )  # convolutions, poolings, dense layers; Flatten runs nothing
     assert foreseen.to_dict()["statistic_rows"] == rows
     assert foreseen.doubts == ("bytes of statistics depend on the values: they are an upper bound",)
 
@@ -259,7 +261,8 @@ def test_msprobe_saves_tensors_or_statistics(version, told):
     assert any(name.endswith(".npy") for name in found.names) is not told
     for words in ("never both", "config.json of its own"):
         assert any(words in note for note in found.notes) is told
-    assert all(name.endswith("statistic.csv") or "acl_dump" in name for name in found.names) is told
+    names = [name for name in found.names if not name.startswith(("acl_dump", "graphs/"))]
+    assert all(name.endswith("statistic.csv") for name in names) is told
 
 
 def test_marked_operators_are_unknown_before_the_run():
@@ -296,10 +299,11 @@ def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, reason):
 )
 def test_a_run_that_dumps_nothing_says_why(plan, context, note):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
-    assert found.files == 0
+    compiled = plan.devices is None and plan.ranks is None
+    assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
     assert note in " ".join(found.notes)
     assert found.slow_down.name == "none"
-    assert len(found.matches.operators) == 8
+    assert len(found.matches.operators) == 3
 
 
 def test_the_device_and_rank_of_the_context_are_in_the_tree():

@@ -35,6 +35,9 @@ ENV = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Variable of the run's environment, over this one's."),
 ]
+FUSION = Annotated[
+    str, typer.Option(metavar="on|off|FILE", help="Fusions of GE, or a fusion_switch_file.")
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -103,16 +106,25 @@ def preview(
     ],
     surface: SURFACE = "",
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
+    device: Annotated[str, typer.Option(help="As of simulate: whose compiler works.")] = "a2",
+    precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
+    fusion: FUSION = "on",
     target_version: VERSION = "",
     here: HERE = False,
     env: ENV = None,
     json: JSON = False,
 ) -> int:
     """Predict operators, files and bytes of a dump before any run."""
+    from workbench.pipeline.compiling import Compiling
     from workbench.pipeline.preview import preview as predict
 
-    context = _context(target_version, here, env)
-    result = predict(_load(file, surface), graph, context=context, iterations=iterations)
+    result = predict(
+        _load(file, surface),
+        graph,
+        context=_context(target_version, here, env),
+        iterations=iterations,
+        compiling=Compiling(device, precision_mode or None, fusion),
+    )
     if json:
         _print_json(result.to_dict())
     else:

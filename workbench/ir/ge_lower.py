@@ -193,7 +193,7 @@ class _Lowering:
                 for one, specs in zip(made, read, strict=True)
             ),
             "output_desc": tuple(
-                _desc(*specs, _origin(op, slot)) for slot, specs in enumerate(given)
+                _desc(*specs, _origin(op, slot, specs[0])) for slot, specs in enumerate(given)
             ),
             "subgraph_name": refs,
         }
@@ -218,8 +218,8 @@ class _Lowering:
         return own
 
 
-def _origin(op: Op | None, slot: int) -> dict[str, Any]:
-    """Attributes of an output that stands for a tensor of the network."""
+def _origin(op: Op | None, slot: int, host: TensorSpec) -> dict[str, Any]:
+    """Attributes of an output that stands for a tensor of the network, which lies as ``host`` does."""
     if op is None or not op.origins or slot >= len(op.origins):
         return {}
     found = op.origins[slot]
@@ -228,7 +228,7 @@ def _origin(op: Op | None, slot: int) -> dict[str, Any]:
     return {
         "_datadump_origin_name": found.op_name,
         "_datadump_origin_output_index": found.slot,
-        "_datadump_origin_format": _layout(found.spec),
+        "_datadump_origin_format": _layout(host),
         "_datadump_origin_data_type": _word(found.spec),
     }
 

@@ -32,20 +32,20 @@ _LARGEST = 1 << 20
 class Compiling:
     """How a graph is compiled: for which device, in which precision, with which fusions.
 
-    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``; nothing is
-    compiled if it is empty, or on a device that is not a key of `workbench.run.profiles.PROFILES`.
+    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``. A device
+    that is not a key of `workbench.run.profiles.PROFILES` compiles nothing.
     """
 
     device: str = "a2"
     precision_mode: str | Precision | None = None
-    fusion: str | Path = ""
+    fusion: str | Path = "on"
 
     def program(self, graph: Graph, surface: str, faults: Sequence[Fault] = ()) -> Program | None:
         """Compile a graph that a faulty compiler alters; ``None`` if nothing is compiled.
 
         Raises GraphError or FormatError for a mode or file that does not fit.
         """
-        compiles = self.fusion and surface in WEIGHTS and self.device in PROFILES
+        compiles = surface in WEIGHTS and self.device in PROFILES
         if not compiles or graph.dialect == "ge":
             return None
         model = numeric_model(self.device, self.precision_mode)

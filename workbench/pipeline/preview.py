@@ -28,11 +28,12 @@ from workbench.dump.writer import check_net_name
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
-from workbench.pipeline.graph_files import BY_OPTIONS
+from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.simulate import SIMULATED, ge_target
+from workbench.run.program import COMPILED
 from workbench.show.words import plural
 
 if TYPE_CHECKING:
@@ -252,13 +253,22 @@ def _notes(
         yield "MindSpore may number operators in file names otherwise than in this graph file"
     if surface not in PLATFORMS and graphs[0].dialect != "ge":
         yield (
-            "the graph engine renames, fuses and removes operators: a ge_proto_*_Build.txt shows "
-            "those that run on a real device"
+            "the graph engine fuses, inserts and removes operators; shown is what the simulated one "
+            "makes of them: a ge_proto_*_Build.txt shows those that run on a real device"
         )
     if runs_alone(plan, surface):
         yield "the form dumps operators that run outside a model: shown is each of the graph alone"
     elif plan.single_op:
         yield "operators that run outside a model are dumped as well, which no graph shows"
+    yield from _graph_notes(surface, compiled=graphs[0].dialect == COMPILED)
+
+
+def _graph_notes(surface: str, *, compiled: bool) -> Iterator[str]:
+    """What is not as a real run has it about graph files and models."""
+    if surface in BESIDE and compiled:
+        yield (
+            "the graph file is that of the simulation: a real compiler writes it if DUMP_GE_GRAPH is set"
+        )
     if surface in BY_OPTIONS:
         yield (
             "graph files are shown in the folder of the dump: a real run writes them where its "

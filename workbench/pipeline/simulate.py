@@ -72,7 +72,7 @@ def simulate(
     seed: int = 0,
     iterations: int = 1,
     precision_mode: str | Precision | None = None,
-    fusion: str | Path = "",
+    fusion: str | Path = "on",
     version: str = "",
     env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
@@ -105,8 +105,8 @@ def simulate(
     precision_mode : str or Precision, optional
         The NPU's precision mode, or all that is asked of its compiler.
     fusion : str or path
-        Whether the graph engine fuses operators: ``on``, ``off``, or a ``fusion_switch_file``; empty:
-        nothing is compiled, nor is it on surfaces of MindSpore's own.
+        Whether the graph engine fuses operators: ``on``, ``off``, or a ``fusion_switch_file``. Surfaces
+        of MindSpore's own run operators one by one.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
         and folders are those of that release (1.3 or newer; from 2.7 on O2 has msprobe's). Left out,

@@ -11,7 +11,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
-from workbench.graph.ops import op_def
+from workbench.graph.ops import OPS
 from workbench.run.casting import cast
 from workbench.run.modes import rule_of
 from workbench.run.precision import Precision
@@ -58,7 +58,10 @@ class NumericModel:
         return found
 
     def _formats(self, op: Op, before: list[Formats]) -> Formats:
-        rule, cube = self.rule, op_def(op.op_type).engine == "cube"
+        row = OPS.get(op.op_type)
+        if row is None:
+            return UNTOUCHED
+        rule, cube = self.rule, row.engine == "cube"
         dtype = op.outputs[0].dtype if op.outputs else ""
         lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))
         if cube:

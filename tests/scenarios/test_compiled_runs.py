@@ -1,0 +1,180 @@
+"""Compiled runs against runs operator by operator: nothing is blamed that is not wrong, and what is, is."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.core.errors import FormatError, GraphError
+from workbench.core.plan import DumpPlan
+from workbench.graph.models import MODELS, load_graph
+from workbench.pipeline.compiling import fusions_off
+from workbench.pipeline.simulate import simulate
+from workbench.run.compile import WEIGHTS
+from workbench.run.reference import run_reference
+
+PLAN = DumpPlan("/d")
+
+
+def target(graph, root, surface="mindspore-ge", device="a2", **more):
+    return simulate(graph, None, PLAN, root, surface=surface, device=device, **more)
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    """Trees of a CPU by the model's name."""
+    root = tmp_path_factory.mktemp("golden")
+    return {
+        name: simulate(load_graph(name), None, PLAN, root / name, surface="mindspore-cpu")
+        for name in MODELS
+    }
+
+
+def standard_files(graph, root):
+    """The outputs of a run as another framework leaves them: ``op.slot.timestamp.npy``."""
+    root.mkdir()
+    for number, record in enumerate(run_reference(graph)):
+        key = record.key
+        if key.io == "output" and key.op_type != "Parameter":
+            name = key.op_name.replace("/", "_").replace(".", "_")
+            stamp = 1700000000000000 + number
+            np.save(root / f"{name}.{key.slot}.{stamp}.npy", record.source.array())
+    return root
+
+
+def agrees(found):
+    assert found.verdict in ("pass", "warn"), found.sentence
+    assert [f.kind for f in found.findings if f.defect] == []
+    assert found.coverage.unmatched_target == 0
+
+
+@pytest.mark.parametrize("surface", sorted(WEIGHTS))
+@pytest.mark.parametrize("model", ["lenet", "alexnet", "mlp", "resnet", "transformer"])
+def test_a_healthy_run_agrees_whatever_was_fused(tmp_path, golden, model, surface):
+    graph = load_graph(model)
+    found = wb.compare(target(graph, tmp_path / "t", surface), golden[model])
+    agrees(found)
+    parameters = len(graph.parameters)
+    assert found.coverage.unmatched_golden == parameters  # the files of parameters
+    assert {row.match_rule for row in found.rows if row.match_rule} <= {"name", "fusion"}
+    assert any(row.match_rule == "fusion" for row in found.rows)
+
+
+@pytest.mark.parametrize("device", ["910a", "310p", "a3", "950"])
+@pytest.mark.parametrize("fusion", ["on", "off"])
+def test_every_device_compiles_and_agrees(tmp_path, golden, device, fusion):
+    tree = target(load_graph("lenet"), tmp_path / "t", "acl", device, fusion=fusion)
+    found = wb.compare(tree, golden["lenet"])
+    agrees(found)
+    rules = {row.match_rule for row in found.rows if row.match_rule}
+    assert rules == ({"name", "fusion"} if fusion == "on" else {"name"})
+
+
+FC1 = "Default/fc1-Dense"
+FUSED = f"{FC1}/MatMul-op0Default/relu-ReLU/ReLU-op2"
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (f"scaled-output:{FC1}/MatMul-op0:1.2", "own-error"),
+        (f"scaled-output:{FC1}/BiasAdd-op0:1.2", "own-error"),
+        ("scaled-output:Default/relu-ReLU/ReLU-op2:1.2", "own-error"),
+        ("nan-output:Default/relu-ReLU/ReLU-op2", "non-finite"),
+        (f"wrong-weight-element:{FC1}/MatMul-op0:400", "parameter"),
+    ],
+)
+@pytest.mark.parametrize("surface", ["mindspore-ge", "acl"])
+def test_a_fault_inside_is_found_at_the_kernel(tmp_path, golden, fault, kind, surface):
+    tree = target(load_graph("lenet"), tmp_path / "t", surface, faults=[fault])
+    found = wb.compare(tree, golden["lenet"])
+    assert found.verdict == "fail"
+    first = found.findings[0]
+    assert (first.kind, first.op_type, first.op_name) == (kind, "MatMul", FUSED)
+    names = [f"{FC1}/MatMul-op0", f"{FC1}/BiasAdd-op0", "Default/relu-ReLU/ReLU-op2"]
+    assert f"it stands for {', '.join(names)}" in first.evidence
+    assert first.source.code.strip() == "x = self.fc1(x)"
+
+
+def test_a_wrong_setting_inside_is_named(tmp_path, golden):
+    fault = "wrong-attribute:*conv5*Conv2D*:pad_mode=pad,pad=2,dilation=2"
+    found = wb.compare(
+        target(load_graph("alexnet"), tmp_path / "t", faults=[fault]), golden["alexnet"]
+    )
+    first = found.findings[0]
+    assert first.kind == "attribute"
+    assert first.op_name == "Default/conv5-Conv2d/Conv2D-op0Default/relu-ReLU/ReLU-op4"
+    assert "pad_mode differs: 'pad' in the target, 'same' in the golden" in first.evidence
+
+
+@pytest.mark.parametrize("model", ["lenet", "transformer"])
+def test_golden_files_without_a_graph_are_those_of_the_original_operators(tmp_path, model):
+    graph = load_graph(model)
+    golden = standard_files(graph, tmp_path / "g")
+    found = wb.compare(target(graph, tmp_path / "t", "tensorflow"), golden)
+    assert found.verdict == "warn"
+    assert [f.kind for f in found.findings if f.defect] == []
+    assert found.coverage.unmatched_golden == 0
+    assert found.coverage.skipped.keys() == {"golden:fused", "golden:no-task", "target:other-model"}
+    if model == "lenet":
+        rows = {row.op_name: row for row in found.rows if row.match_rule}
+        assert rows[FUSED].golden_op_name == "Default/relu-ReLU/ReLU-op2"
+        fault = f"scaled-output:{FC1}/BiasAdd-op0:1.2"
+        faulty = target(graph, tmp_path / "f", "tensorflow", faults=[fault])
+        assert wb.compare(faulty, golden).findings[0].op_name == FUSED
+
+
+def test_a_run_with_fusions_agrees_with_one_without(tmp_path):
+    graph = load_graph("lenet")
+    ours = target(graph, tmp_path / "on")
+    theirs = target(graph, tmp_path / "off", fusion="off")
+    for found in (wb.compare(ours, theirs), wb.compare(theirs, ours)):
+        agrees(found)
+        assert found.coverage.unmatched_golden == 0
+        assert any(row.match_rule == "fusion" for row in found.rows)
+
+
+def test_a_switch_file_turns_fusions_off_by_name(tmp_path):
+    path = tmp_path / "switch.cfg"
+    switch = {
+        "GraphFusion": {"MatMulBiasAddFusionPass": "on", "ALL": "off", "Unheard": "off"},
+        "UBFusion": {"ALL": "off"},
+    }
+    path.write_text(json.dumps({"Switch": switch}))
+    tree = target(load_graph("mlp"), tmp_path / "t", fusion=path)
+    (build,) = tree.rglob("*_Build.txt")
+    text = build.read_text()
+    assert text.count('type: "ReLU"') == 2
+    assert 'type: "BiasAdd"' not in text
+    assert "MatMulBiasAddFusionPass" not in fusions_off(path)
+    assert {"LayerNormFusionPass", "TbeMatmulElemwiseFusionPass"} <= fusions_off(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("{", "must be JSON"),
+        ("[]", "the file must be a JSON object"),
+        ("{}", "Switch must be a JSON object"),
+        ('{"Switch": {"GraphFusion": 3}}', "GraphFusion must be a JSON object"),
+        ('{"Switch": {"UBFusion": {"ALL": "of"}}}', "ALL must be on or off, got 'of'"),
+    ],
+)
+def test_a_broken_switch_file_is_refused_with_its_place(tmp_path, text, wrong):
+    path = tmp_path / "switch.cfg"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=wrong) as error:
+        fusions_off(path)
+    assert str(error.value).startswith(str(path))
+
+
+def test_a_switch_that_is_none_is_refused(tmp_path):
+    with pytest.raises(
+        FormatError, match=r"fusion must be on, off or a fusion_switch_file, got 'maybe'"
+    ):
+        target(load_graph("mlp"), tmp_path / "t", fusion="maybe")
+    with pytest.raises(GraphError, match="operator of a fault must be one of"):
+        target(load_graph("mlp"), tmp_path / "u", faults=["wrong-sign:nobody"])
