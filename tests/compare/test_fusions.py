@@ -189,6 +189,13 @@ def test_a_kernel_of_another_name_for_one_operator_is_its_partner():
     assert [(m.rule, m.score) for m in found.matches if m.target == (2,)] == [("fusion", 1.0)]
 
 
+def test_an_operator_that_keeps_its_name_may_be_of_another_type():
+    target = ge(op("x", "Data"), op("w", "Const"), op("conv1", "Conv2DV2", "x:0", "w:0"))
+    found = align(target, network("Conv2D", names=["conv1"]))
+    assert found.partner == {2: 0}
+    assert found.matches[0].rule == "name"
+
+
 def test_alignment_knows_values_inside_and_at_the_edges():
     found = align(RELU, CHAIN)
     assert [(f.target, f.golden) for f in found.fusions] == [((3,), (0, 1))]

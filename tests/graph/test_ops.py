@@ -82,6 +82,7 @@ NEEDED = {
     "ExpandDims": {"axis"},
     "Transpose": {"dims"},
     "Split": {"output_num"},
+    "SplitD": {"output_num"},
     "Slice": {"begin", "size"},
     "StridedSlice": {"begin", "end", "strides"},
     "PadV3": {"paddings"},

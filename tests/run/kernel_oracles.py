@@ -398,6 +398,7 @@ CASES = {
     "ExpandDims": (expand_dims, [([X], {"axis": 1}), ([X], {"axis": -1})]),
     "Transpose": (transpose, [([X], {"dims": (2, 0, 1)}), ([X], {"dims": (0, 2, 1)})]),
     "Concat": (concat, [([X, Y], {"axis": 1}), ([X, numbers(2, 3, 1), Y], {"axis": -1})]),
+    "ConcatD": (concat, [([X, Y], {"axis": 2})]),
     "Gather": (
         gather,
         [

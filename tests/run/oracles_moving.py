@@ -400,3 +400,4 @@ CASES = {
         ],
     ),
 }  # fmt: skip
+CASES["SplitD"] = CASES["Split"]

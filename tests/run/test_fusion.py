@@ -276,6 +276,13 @@ def test_a_constant_setting_becomes_an_attribute():
     assert (soft.inputs, soft.attrs["axis"]) == ((Value(0),), (-1,))
 
 
+def test_an_operator_whose_axis_is_an_attribute_is_one_with_a_kernel():
+    graph = trace(lambda x: F.concat((x, x), 1), X)
+    (op,) = compiled(graph).graph.ops
+    assert (op.op_type, op.attrs["axis"]) == ("ConcatD", 1)
+    assert max(errors(graph, compiled(graph)).values()) == 0
+
+
 def test_nothing_is_rounded_between_fused_operators():
     model = numeric_model("910a", "force_fp16")
     graph = load_graph("mlp")

@@ -46,10 +46,13 @@ class Fusion:
 
 
 def find_fusions(target: GraphView, golden: GraphView) -> list[Fusion]:
-    """Return the components that are more than one operator on each side, or tell so of one."""
-    ours, theirs = _stands(target.graph), _stands(golden.graph)
-    if not any(map(_says_more, (*target.graph.ops, *golden.graph.ops))):
+    """Return the components that only the graph engine's graph tells of; none if neither is its.
+
+    Types are GE's own, too: of an operator that keeps its name, the name is what counts.
+    """
+    if "ge" not in (target.graph.dialect, golden.graph.dialect):
         return []
+    ours, theirs = _stands(target.graph), _stands(golden.graph)
     same = paired_names(_in_order(ours), _in_order(theirs))
     joined = Components()
     for side, stands in (("t", ours), ("g", theirs)):
@@ -136,8 +139,9 @@ def _fusion(
 
 
 def _differ(op: Op, other: Op) -> bool:
-    """Whether two kernels of one original each are called otherwise than that, or are parts of it."""
-    return op.name != other.name and (_says_more(op) or _says_more(other))
+    """Whether no other rule could tell that two kernels are the same: by name and type."""
+    renamed = op.name != other.name and (_says_more(op) or _says_more(other))
+    return renamed or (op.name == other.name and op.op_type != other.op_type)
 
 
 def _tensors(graph: Graph, numbers: Iterable[int]) -> Iterator[tuple[tuple[str, int], Origin]]:

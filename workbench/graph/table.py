@@ -298,8 +298,10 @@ OPS: dict[str, OpDef] = {
     "Squeeze": OpDef("input axis", movement.squeeze, "none", defaults={"axis": ()}),
     "Transpose": OpDef("input dims", movement.transpose),
     "Concat": OpDef("tensors axis", movement.concat, tensors=-1, defaults={"axis": 0}),
+    "ConcatD": OpDef("tensors axis", movement.concat, tensors=-1, defaults={"axis": 0}),
     "Stack": OpDef("x", movement.stack, tensors=-1, defaults={"axis": 0}),
     "Split": OpDef("input_x axis output_num", movement.split, defaults={"axis": 0}),
+    "SplitD": OpDef("input_x axis output_num", movement.split, defaults={"axis": 0}),
     "SplitV": OpDef("input_x", movement.split_sizes, defaults={"size_splits": (), "split_dim": 0}),
     "Slice": OpDef("input begin size", movement.slices),
     "StridedSlice": OpDef(

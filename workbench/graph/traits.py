@@ -132,7 +132,7 @@ IDENTITY = frozenset(("Cast", "TransData", "Identity", "TensorMove", "Load", "De
 MOVEMENT = IDENTITY | frozenset(
     ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "BroadcastTo", "View", "ReshapeExt",
      "Concat", "Stack", "Split", "SplitV", "StridedSlice", "Slice", "Tile", "ReverseV2", "ReverseSequence",
-     "DepthToSpace", "SpaceToDepth", "Tril", "Triu")
+     "DepthToSpace", "SpaceToDepth", "Tril", "Triu", "ConcatD", "SplitD")
 )  # fmt: skip
 """Types that move elements without computing: they cannot be where a value first goes wrong."""
 

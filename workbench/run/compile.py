@@ -31,6 +31,9 @@ WEIGHTS: dict[str, str] = {
 }
 """Surface that the graph engine compiles for → type of the operators that hold weights."""
 
+SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
+"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
+
 FIRST = "PreRunBegin"
 """Stage at which the graph is the framework's."""
 
@@ -65,6 +68,7 @@ def _settled(op: Op) -> Op:
     count = abs(row.tensors)
     return replace(
         op,
+        op_type=SETTLED.get(op.op_type, op.op_type),
         inputs=op.inputs[:count],
         input_specs=op.input_specs[:count],
         attrs={**op.attrs, **{name: value for name, value in named.items() if value is not None}},
