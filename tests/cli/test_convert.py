@@ -55,15 +55,33 @@ def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
     assert found == IMAGE.transpose(0, 2, 3, 1).tobytes()
 
 
+def test_texts_beside_containers_are_called_texts(capsys, dump, tmp_path):
+    for name in ("acl_dump_0.json", "ge_proto_00000000_Build.txt", "statistic.csv"):
+        (dump / name).write_bytes(b"graph {\n}\n" * 20)
+    status, _, errors = run(capsys, dump, "--out", tmp_path / "out")
+    assert status == 0
+    words = "must be a container to be converted, got a {} file; leave it out"
+    assert errors.splitlines() == [
+        f"{dump}/{name}: {words.format(name[name.index('.') :])}"
+        for name in ("acl_dump_0.json", "ge_proto_00000000_Build.txt", "statistic.csv")
+    ]
+
+
+def test_a_container_with_the_suffix_of_a_text_is_one(capsys, dump, tmp_path):
+    (dump / NAME).rename(dump / "good.txt")
+    status, _, errors = run(capsys, dump / "good.txt", "--out", tmp_path / "out")
+    assert (status, errors) == (0, "")
+
+
 def test_remarks_go_to_stderr_and_the_status_stays_0(capsys, dump, tmp_path):
     for number in range(7):
-        (dump / f"note{number}.txt").write_bytes(b"\xff" * 50)
+        (dump / f"note{number}.dat").write_bytes(b"\xff" * 50)
     status, shown, errors = run(capsys, dump, "--out", tmp_path / "out")
     assert status == 0
     assert shown.endswith("1 written to " + str(tmp_path / "out") + ", 7 remarks\n")
     lines = errors.splitlines()
     for number, line in enumerate(lines[:5]):
-        assert line.startswith(f"{dump}/note{number}.txt: byte 0")
+        assert line.startswith(f"{dump}/note{number}.dat: byte 0")
     assert len(lines) == 6
     assert lines[5].startswith("… and 2 more: byte 0: header must have")
 
@@ -72,6 +90,7 @@ def test_remarks_go_to_stderr_and_the_status_stays_0(capsys, dump, tmp_path):
     ("options", "message"),
     [
         (["--format", "FRACTAL_Z"], "error: format must be one of NCHW"),
+        (["--format", "FOO"], "error: format must be one of NCHW"),
         (["--type", "pt"], "error: type must be one of npy, bin, msnpy, got 'pt'"),
     ],
 )

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
 _SHOWN = 5
+_TEXTS = (".csv", ".json", ".txt")
 
 
 class Remark(NamedTuple):
@@ -139,7 +140,10 @@ def _checked(format: str, type: str) -> tuple[str, FileType]:
     kinds = get_args(FileType)
     if type not in kinds:
         raise FormatError(f"type must be one of {', '.join(kinds)}, got {type!r}")
-    name = read_format(format).name if format else ""
+    try:
+        name = read_format(format).name if format else ""
+    except FormatError:
+        name = format
     if name and name not in known_hosts():
         raise FormatError(f"format must be one of {', '.join(known_hosts())}, got {format!r}")
     return name, cast("FileType", type)
@@ -188,7 +192,7 @@ class _Run:
             elif path.endswith(".core"):
                 self._container(path, below, read_failed_core(path)[1])
             else:
-                self._container(path, below, read_container(path))
+                self._container(path, below, _read(path))
 
     def _container(self, path: str, below: str, container: Container) -> None:
         for note in container.notes:
@@ -270,6 +274,18 @@ class _Run:
 
     def _remark(self, path: str, what: str, text: str) -> None:
         self._remarks.append(Remark(path, what, text.removeprefix(f"{path}: ")))
+
+
+def _read(path: str) -> Container:
+    """Read a container; a text file that lies beside dumps is called one if it is none."""
+    try:
+        return read_container(path)
+    except FormatError as error:
+        suffix = os.path.splitext(path)[1]
+        if suffix not in _TEXTS:
+            raise
+        message = f"must be a container to be converted, got a {suffix} file; leave it out"
+        raise FormatError(message) from error
 
 
 def _write_header(file: BinaryIO, kind: np.dtype[Any], shape: tuple[int, ...]) -> None:
