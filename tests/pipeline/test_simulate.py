@@ -7,7 +7,7 @@ import dump_wire
 import numpy as np
 import pytest
 
-from workbench.config import new, read
+from workbench.config import Context, new, read
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
@@ -15,6 +15,7 @@ from workbench.dump.reader import load
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.pipeline.compiling import Compiling
+from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import SIMULATED, simulate
 from workbench.run.faults import Fault
 from workbench.run.npu import run_npu, run_program
@@ -388,6 +389,63 @@ def test_a_rank_that_is_not_meant_dumps_nothing(tmp_path):
     cfg = new("tensorflow").set("script.rank", 1)
     simulate(load_graph("mlp"), None, cfg, tmp_path, surface="tensorflow")
     assert paths(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("surface", "env", "folder"),
+    [
+        ("mindspore-cpu", {"RANK_ID": "3", "DEVICE_ID": "1"}, "rank_3"),
+        ("mindspore-o0o1", {"RANK_ID": "3"}, "rank_3"),
+        ("torchair", {"RANK": "2", "WORLD_SIZE": "4"}, "worldsize4_global_rank2"),
+        ("torchair", {"WORLD_SIZE": "../../x"}, "worldsize1_global_rank0"),
+        ("mindspore-ge", {"DEVICE_ID": "1"}, "20231114221320/1/kernel_graph1"),
+    ],
+)
+def test_a_launchers_variables_name_the_folder_as_foretold(tmp_path, surface, env, folder):
+    graph, cfg = load_graph("mlp"), new(surface)
+    simulate(graph, None, cfg, tmp_path / "t/out", device="a2", surface=surface, env=env)
+    assert (tmp_path / "t" / "out" / folder).is_dir()
+    assert [path.name for path in (tmp_path / "t").iterdir()] == ["out"]
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+    found = preview(cfg, graph, context=Context(env=env))
+    assert {str(p.relative_to(tmp_path / "t/out")) for p in paths(tmp_path / "t/out")} == set(
+        found.names
+    )
+
+
+def test_a_device_that_is_not_meant_dumps_nothing(tmp_path):
+    cfg = new("mindspore-o0o1").set("common_dump_settings.support_device", [1])
+    for device, count in (("0", 0), ("1", 31)):
+        root = tmp_path / device
+        simulate(load_graph("mlp"), None, cfg, root, device="a2", env={"DEVICE_ID": device})
+        assert len(list(root.rglob("*.npy"))) == count
+
+
+@pytest.mark.parametrize(
+    ("surface", "changes", "silent"),
+    [
+        ("mindspore-o0o1", {"common_dump_settings.kernels": ["Default/no-op1"],
+                            "common_dump_settings.dump_mode": 1}, False),
+        ("mindspore-o0o1", {"common_dump_settings.saved_data": "statistic"}, True),
+        ("mindspore-o2", {"common_dump_settings.iteration": "7"}, False),
+        ("acl", {"dump.dump_step": "7"}, False),
+        ("acl", {"dump.dump_data": "stats"}, True),
+        ("acl", {}, True),
+    ],
+)  # fmt: skip
+def test_a_run_that_dumps_nothing_says_so(tmp_path, surface, changes, silent):
+    cfg, said = new(surface), []
+    for path, value in changes.items():
+        cfg = cfg.set(path, value)
+    simulate(load_graph("mlp"), None, cfg, tmp_path, surface=surface, device="a2", say=said.append)
+    assert [text[:23] for text in said] == ([] if silent else ["no tensor was dumped: t"])
+
+
+def test_an_exception_dump_without_a_failure_says_so(tmp_path):
+    cfg = read('{"dump": {"dump_path": "./", "dump_scene": "aic_err_norm_dump"}}', surface="acl")
+    said = []
+    simulate(load_graph("mlp"), None, cfg, tmp_path, surface="acl", device="a2", say=said.append)
+    assert [text[:20] for text in said] == ["no tensor was dumped"]
 
 
 def test_operators_that_are_captured_are_refused(tmp_path):

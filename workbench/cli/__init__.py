@@ -235,7 +235,7 @@ def simulate(
     env: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Variable of the run: DUMP_GE_GRAPH for graph files."
+            metavar="NAME=VALUE", help="Variable of the run, such as DUMP_GE_GRAPH or RANK_ID."
         ),
     ] = None,
 ) -> int:

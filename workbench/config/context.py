@@ -40,6 +40,11 @@ class Context:
         """Value of an environment variable; empty if it is not set."""
         return self.env.get(name, "")
 
+    def number(self, name: str, other: int) -> int:
+        """Value of an environment variable of at most nine digits; ``other`` if it is none."""
+        named = self.variable(name)
+        return int(named) if _DIGITS.fullmatch(named) else other
+
     def elsewhere(self) -> Context:
         """Return the same context for another vendor's form, whose version is another."""
         return replace(self, version="")

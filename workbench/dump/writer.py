@@ -59,6 +59,7 @@ def write(
     config_text: str | None = None,
     progress: Progress | None = None,
     clock: Clock | None = None,
+    rank: int = 0,
 ) -> Path:
     """Write the records that the plan wants; return ``root``.
 
@@ -80,6 +81,8 @@ def write(
         Called after every tensor with their number so far and the operator's name.
     clock : Clock, optional
         Source of timestamps and of numbers that replace names over 255 bytes.
+    rank : int
+        Rank of the process, which has a folder even if no record comes.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def write(
     root = Path(root)
     check_net_name(plan.net_name)
     _check(root)
-    target, disk = Target(device, version, config_text), _Disk(root)
+    target, disk = Target(device, version, config_text, rank), _Disk(root)
     tree = Tree(plan, (graph,), target, clock or Clock(), disk)
     _take(tree, chosen_by_mindspore(records, plan, device), disk, progress)
     return root

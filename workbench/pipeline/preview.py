@@ -31,7 +31,7 @@ from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total
 from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
-from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.simulate import SIMULATED, ge_target
 from workbench.run.program import COMPILED
 from workbench.show.words import plural
@@ -113,7 +113,7 @@ def preview(
     graphs = load_graphs(graph)
     if config.surface.name in PLATFORMS:
         graphs = numbered(graphs, known)
-    context = config.context(context)
+    context = own_process(config.surface.name, config.context(context))
     text = config.decoded.text if config.decoded else config.to_text()
     plan = config.plan(context)
     device = PLATFORMS.get(config.surface.name, "CPU")

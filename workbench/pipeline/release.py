@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.problems import Problem
@@ -9,6 +10,7 @@ from workbench.dump.target import VERSION
 from workbench.dump.versions import FULL_NAMES, Device, check_version, release, writes
 
 if TYPE_CHECKING:
+    from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
 
 PLATFORMS: dict[str, Device] = {
@@ -29,6 +31,14 @@ def tree_version(surface: str, version: str) -> str:
         return VERSION
     check_version(version)
     return version
+
+
+def own_process(surface: str, context: Context) -> Context:
+    """Return the context on the rank and device that a launcher's variables name."""
+    context = replace(context, rank=context.number("RANK_ID", context.rank))
+    if surface.startswith("mindspore"):
+        return replace(context, device=context.number("DEVICE_ID", context.device))
+    return context
 
 
 def too_old(plan: DumpPlan, surface: str, version: str) -> Problem | None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from workbench.core.tensors import TensorRecord
+    from workbench.dump.writer import Progress
 
     Run = Callable[..., Iterator[TensorRecord]]
 
@@ -17,19 +18,32 @@ _SHOWN = 3
 _UNSEEN = (
     "none of them is dumped: MindSpore looks for Inf and NaN in results, and this device saturates"
 )
+_NOTHING = (
+    "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the form asks "
+    "for; its preview says what that is"
+)
 
 
 class Reports:
-    """Events of a run, gathered while its records pass."""
+    """Events of a run of one rank, gathered while its records pass, and whether any was dumped."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress | None = None, rank: int = 0) -> None:
         self.overflows: dict[tuple[str, int], None] = {}
         self.failed = ""
+        self._progress, self._rank = progress, rank
+        self._empty = True
+
+    def dumped(self, number: int, operator: str) -> None:
+        """Note that a tensor was dumped, and tell whoever asked for the progress."""
+        self._empty = False
+        if self._progress is not None:
+            self._progress(number, operator)
 
     def pass_on(self, run: Run, iterations: Iterable[int]) -> Iterator[TensorRecord]:
         """Yield the records of iterations, up to the end of an operator that fails."""
         for iteration in iterations:
             for record in run(iteration=iteration):
+                record.key = record.key._replace(rank=self._rank)
                 if record.event is not None:
                     self._note(record)
                 yield record
@@ -56,3 +70,5 @@ class Reports:
                 yield _UNSEEN
         if self.failed:
             yield f"the device failed at {self.failed}; the run ends there"
+        elif self._empty and not about_overflow:
+            yield _NOTHING

@@ -21,7 +21,7 @@ from workbench.dump.watched import watch_of
 from workbench.dump.writer import write, write_ge
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
-from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.reports import Reports
 from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
 from workbench.run.npu import run_program
@@ -113,15 +113,16 @@ def simulate(
         the form is judged by the version that its surface was made for, and trees are MindSpore 2.6's.
         Before 2.3 operators are numbered through, and form and faults name them so.
     env : mapping of str to str, optional
-        Environment of the run, which decides what graph files the graph engine writes
-        (``DUMP_GE_GRAPH`` and others). They go to ``graphs`` in ``out``. Without it TensorFlow,
+        Environment of the run, which decides what rank and device it is (``RANK_ID``, ``DEVICE_ID``;
+        torchair: ``RANK`` and ``WORLD_SIZE``) and what graph files the graph engine writes
+        (``DUMP_GE_GRAPH`` and others). These go to ``graphs`` in ``out``. Without it TensorFlow,
         torchair and MindSpore's GE dump write the graph that runs, as they do whenever they dump;
         what the form itself sets counts first.
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional
         Told in a sentence each what the device reported: the operator at which it failed, and those that
-        overflowed if the form asks for them.
+        overflowed if the form asks for them; and that nothing was dumped, if so.
 
     Raises
     ------
@@ -137,24 +138,18 @@ def simulate(
     surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
+    context = own_process(surface, Context(version=version, env=env or {}))
     if surface in PLATFORMS:
         (graph,) = numbered((graph,), written_by)
-    wanted = dumped_iterations(plan, iterations)
-    if plan.ranks is not None and 0 not in plan.ranks:
-        wanted = []
-    if wanted and ends_run(planted):
-        wanted = list(range(plan.initial_iteration, wanted[-1] + 1))
+    wanted = _wanted(plan, iterations, context, planted)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     run, program = prepared(graph, Compiling(device, precision_mode, fusion), surface, seeded)
     compiled = graph if program is None else program.graph  # what the device shows of its faults
     if plan.kind == "watch":
         run = partial(run, watch=watch_of(plan, compiled))
-    reports = Reports()
+    reports = Reports(progress, context.rank if surface in PLATFORMS else 0)
     records = reports.pass_on(partial(run, feeds), wanted)
     if surface in PLATFORMS:
-        text = None
-        if form is not None:
-            text = form.decoded.text if form.decoded else form.to_text()
         tree = write(
             records,
             plan,
@@ -162,17 +157,23 @@ def simulate(
             graph=compiled,
             device=PLATFORMS[surface],
             version=written_by,
-            config_text=text,
-            progress=progress,
+            config_text=_text(form),
+            progress=reports.dumped,
             clock=Clock(seed),
+            rank=context.rank,
         )
     else:
-        context = Context(version=version, env=env or {})
         runs = program or graph
         target = ge_target(surface, form or plan, plan, runs, iterations, context, device)
         target = target._replace(version=written_by)
         tree = write_ge(
-            records, plan, out, graph=compiled, target=target, progress=progress, clock=Clock(seed)
+            records,
+            plan,
+            out,
+            graph=compiled,
+            target=target,
+            progress=reports.dumped,
+            clock=Clock(seed),
         )
     if say is not None:
         looks = plan.kind == "overflow"
@@ -180,6 +181,25 @@ def simulate(
         for sentence in reports.sentences(about_overflow=looks, unseen=unseen):
             say(sentence)
     return tree
+
+
+def _wanted(
+    plan: DumpPlan, iterations: int, context: Context, faults: Sequence[Fault]
+) -> list[int]:
+    """Return the iterations to run: those dumped here; and all before them where a fault ends the run."""
+    if plan.ranks is not None and context.rank not in plan.ranks:
+        return []
+    wanted = dumped_iterations(plan, iterations, context.device)
+    if wanted and ends_run(faults):
+        return list(range(plan.initial_iteration, wanted[-1] + 1))
+    return wanted
+
+
+def _text(form: Config | None) -> str | None:
+    """Return the text of a form as it was read, or would be written."""
+    if form is None:
+        return None
+    return form.decoded.text if form.decoded else form.to_text()
 
 
 def prepared(
@@ -286,17 +306,17 @@ def ge_target(
     """
     from workbench.config import Config, get  # pydantic
     from workbench.config.mindspore.reading import own_rank
+    from workbench.config.torchair.code import rank_folder
 
     given = get(surface)
     if isinstance(config, DumpPlan):
         config = Config(given, given.from_plan(config).data)
     context = config.context(context)
     device = context.device
-    world = context.variable("WORLD_SIZE") or str(context.rank + 1 if context.rank else 1)
     target = GeTarget(
         surface,
         device,
-        f"worldsize{world}_global_rank{context.rank}",
+        rank_folder(context),
         overflow_layout=PROFILES[profile].record if profile in PROFILES else "classic",
         chip=CHIPS.get(profile, 0),
         rank=own_rank(context),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from workbench.config import surfaces
 from workbench.config.context import Context
 from workbench.config.surfaces import read
+from workbench.config.torchair.code import rank_folder
 from workbench.config.torchair.plan import from_plan, ge_steps
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
 
@@ -200,6 +201,20 @@ def test_the_folder_of_a_rank_comes_from_the_environment():
     capture = config().set("mode", "reduce-overhead").explain(Context(env={"WORLD_SIZE": "x"}))
     assert "below worldsize1_global_rank0;" in capture
     assert "torch files (.pt)" in capture
+
+
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({"WORLD_SIZE": "4", "RANK": "2"}, "worldsize4_global_rank2"),
+        ({"RANK": "2"}, "worldsize1_global_rank0"),
+        ({"WORLD_SIZE": "0", "RANK": "2"}, "worldsize1_global_rank0"),
+        ({"WORLD_SIZE": "../../x", "RANK": "1"}, "worldsize1_global_rank0"),
+        ({"WORLD_SIZE": "2", "RANK": "/x"}, "worldsize2_global_rank0"),
+    ],
+)
+def test_a_launcher_names_the_folder_with_numbers_alone(env, folder):
+    assert rank_folder(Context(env=env)) == folder
 
 
 def test_the_code_makes_the_folder_before_it_is_named():

@@ -145,14 +145,9 @@ def limited(form: MindSporeForm, context: Context) -> bool:
 
 def own_device(context: Context) -> int:
     """Return the device of the process that is judged."""
-    return _own("DEVICE_ID", context, context.device)
+    return context.number("DEVICE_ID", context.device)
 
 
 def own_rank(context: Context, device: int | None = None) -> int:
     """Return the rank of the process that is judged; ``device`` if it has none and one is given."""
-    return _own("RANK_ID", context, context.rank if device is None else context.rank or device)
-
-
-def _own(name: str, context: Context, other: int) -> int:
-    named = context.variable(name)
-    return int(named) if named.isascii() and named.isdecimal() and len(named) < 10 else other
+    return context.number("RANK_ID", context.rank if device is None else context.rank or device)

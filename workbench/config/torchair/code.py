@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from workbench.config.setting import shorten
@@ -44,6 +43,13 @@ def where(settings: Torchair) -> str:
     return repr(path) if path.startswith("/") else f"{path!r} below the folder of the start"
 
 
+def rank_folder(context: Context) -> str:
+    """Folder of a process: of the launcher's WORLD_SIZE and RANK, or of the only process there is."""
+    size = max(context.number("WORLD_SIZE", 1), 1)
+    rank = context.number("RANK", context.rank) if size > 1 else 0
+    return f"worldsize{size}_global_rank{rank}"
+
+
 def _file_notes(settings: Torchair, context: Context) -> Iterator[str]:
     path = settings.dump_config.dump_config_path
     if not context.here:
@@ -53,9 +59,7 @@ def _file_notes(settings: Torchair, context: Context) -> Iterator[str]:
 
 
 def _rank_notes(settings: Torchair, context: Context) -> Iterator[str]:
-    world = context.variable("WORLD_SIZE")
-    size, rank = (world, str(context.rank)) if re.fullmatch("[1-9][0-9]*", world) else ("1", "0")
-    folder = f"worldsize{size}_global_rank{rank if size != '1' else '0'}"
+    folder = rank_folder(context)
     tree = folder if captures(settings) else f"{folder}/{GE_TREE}"
     yield (
         f"this process writes below {tree}; torchair makes the first level when it compiles, from "
