@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from workbench.compare.findings import _ADVICE, _CERTAINTY
+from workbench.compare.findings import ADVICE, CERTAINTY
 from workbench.compare.result import FINDING_KINDS
 from workbench.graph.ops import OPS
 from workbench.run.kernels import KERNELS
@@ -108,7 +108,7 @@ def test_every_operator_has_a_kernel_and_every_kernel_an_operator():
 
 
 def test_every_kind_of_finding_has_a_score_and_advice():
-    assert FINDING_KINDS.keys() == _CERTAINTY.keys() == _ADVICE.keys()
+    assert FINDING_KINDS.keys() == CERTAINTY.keys() == ADVICE.keys()
 
 
 def test_every_public_name_exists_and_nothing_else_is_exported():

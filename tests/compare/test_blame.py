@@ -380,7 +380,7 @@ def test_a_value_overwritten_between_producer_and_consumer_is_told():
     late = [s for s in after if "Tanh" in s.name or "Softmax" in s.name]
     early = [s for s in shots if "Tanh" not in s.name and "Softmax" not in s.name]
     result = compared(in_memory(early + late, GRAPH))
-    assert top(result) == ("own-error", "Default/Tanh-op0", 0)
+    assert top(result) == ("overwritten", "Default/Tanh-op0", 0)
     assert "overwritten" in result.findings[0].evidence[0]
 
 

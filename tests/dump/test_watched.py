@@ -1,10 +1,13 @@
 """Watch mode: after which operators the outputs of which others are looked at again."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench.core.plan import DumpPlan, Selector
-from workbench.core.tensors import TensorSpec
-from workbench.dump.watched import joint_name, watch_of
+from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+from workbench.dump.names import sanitize
+from workbench.dump.watched import joint_name, part_watched, watch_of
 from workbench.graph.nodes import Graph, Op
 
 SPEC = (TensorSpec("float32", (4,)),)
@@ -42,3 +45,55 @@ def test_operators_of_subgraphs_count_too():
 def test_names_after_another_operator_are_joined():
     assert joint_name("net/A", "net/C") == "net/A_To_net/C"
     assert joint_name("", "net/C") == "net/C"
+
+
+F = TensorSpec("float32", None, "ND")
+
+
+def record(op_name, io="output", slot=0, op_type="Add", iteration=0, label=F):
+    return TensorRecord(TensorKey(op_type, op_name, io, slot, 0, iteration), label)
+
+
+def parted(*records, graphs=()):
+    table = {(0, number): graph for number, graph in enumerate(graphs)}
+    own, again = part_watched(records, table)
+    assert len(own) + len(again) == len(records)
+    return [r.key.op_name for r in own], [(r.after, r.key.op_name) for r in again]
+
+
+def test_what_was_looked_at_again_is_told_from_operators_of_their_own():
+    assert parted(record("c"), record("a_To_c"), record("b_To_c")) == (
+        ["c"], [("a", "c"), ("b", "c")],
+    )  # fmt: skip
+    assert parted(record("a_To_c")) == (["a_To_c"], [])  # nothing of c itself
+    assert parted(record("c", op_type="Mul"), record("a_To_c")) == (["c", "a_To_c"], [])
+    assert parted(record("c", iteration=1), record("a_To_c")) == (["c", "a_To_c"], [])
+    assert parted(record("c", label=F._replace(dtype="float16")), record("a_To_c"))[1] == []
+    assert parted(record("c"), record("_To_c"), record("a_To_"))[1] == []
+
+
+def test_an_operator_that_has_inputs_or_is_in_the_graph_is_one():
+    joint = record("a_To_c")
+    assert parted(record("c"), joint, record("a_To_c", "input"))[1] == []
+    graph = Graph("g", ops=(Op("a_To/c", "Add", outputs=SPEC),))
+    assert parted(record("c"), joint, graphs=[graph])[1] == []
+    assert parted(record("c"), joint, graphs=[GRAPH])[1] == [("a", "c")]
+
+
+def test_names_with_the_joint_in_them_are_parted_at_the_operator_that_was_dumped():
+    own = record("x_To_y")
+    assert parted(own, record("a_To_x_To_y")) == (["x_To_y"], [("a", "x_To_y")])
+    assert parted(record("c"), record("x_To_y_To_c"))[1] == [("x_To_y", "c")]
+
+
+WORDS = st.text("ab_To/", min_size=1, max_size=8)
+
+
+@given(WORDS, WORDS)
+def test_joined_names_come_apart_again(after, op_name):
+    own = record(sanitize(op_name))
+    again = record(sanitize(joint_name(after, op_name)))
+    kept, found = part_watched([own, again], {})
+    assert kept == [own]
+    assert [joint_name(r.after, r.key.op_name) for r in found] == [again.key.op_name]
+    assert found[0].key.op_name == own.key.op_name

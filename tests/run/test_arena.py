@@ -10,7 +10,7 @@ from small_graphs import graphs
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
-from workbench.graph.models import load_graph
+from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Value
 from workbench.graph.tracer import trace
 from workbench.run.arena import Arena
@@ -45,7 +45,7 @@ def same_bytes(graph):
         assert one.source.array().tobytes() == other.source.array().tobytes()
 
 
-@pytest.mark.parametrize("name", ["lenet", "alexnet", "mlp"])
+@pytest.mark.parametrize("name", MODELS)
 def test_a_clean_run_is_the_same_in_memory(name):
     same_bytes(load_graph(name))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
-from workbench.graph.models import load_graph
+from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph.tracer import trace
 from workbench.run.memory import ALIGNED, BASE, WEIGHTS, Read, plan_memory, room_of
@@ -177,7 +177,7 @@ def test_an_input_in_another_format_is_a_copy_while_its_operator_runs():
     assert exp.address >= conv.behind
 
 
-@pytest.mark.parametrize("name", ["lenet", "alexnet", "mlp"])
+@pytest.mark.parametrize("name", MODELS)
 def test_networks_reuse_memory(name):
     graph = load_graph(name)
     memory = plan_memory(graph)

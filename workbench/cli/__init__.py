@@ -193,12 +193,13 @@ def inspect(
         str, typer.Option(metavar="FILE:LINE", help="Operators and files of one source line.")
     ] = "",
     model: Annotated[str, typer.Option(metavar="NAME", help=f"Model to read: {_BY}")] = "",
+    graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the dump.")] = "",
 ) -> int:
     """Say what a dump tree holds, what is odd about it, and what came from a source line."""
     from workbench.dump.reader import load
     from workbench.pipeline.inspect import inspect_dump
 
-    info = inspect_dump(load(dump, model=model or None), at or None)
+    info = inspect_dump(load(dump, graph=graph or None, model=model or None), at or None)
     if json:
         from json import dumps
 

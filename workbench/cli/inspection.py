@@ -30,6 +30,7 @@ def text_of(info: dict[str, Any]) -> str:
     lines += [f"{count} {kind}" for kind, count in {**info["skipped"], **counts}.items()]
     lines += _some(info["overflows"], _overflow)
     lines += _some(info["failures"], _failure)
+    lines += _some(info["changes"], _change)
     if "at" in info:
         found = info["at"]["operators"]
         lines.append(f"{info['at']['file']}:{info['at']['line']}: {len(found)} operators")
@@ -54,6 +55,15 @@ def _failure(found: dict[str, Any]) -> str:
         shape = "" if one["shape"] is None else f" ({', '.join(map(str, one['shape']))})"
         lines.append(f"  {one['role']}: {one['dtype'] or 'no type'}{shape}, {one['bytes']} bytes")
     return "\n".join(lines)
+
+
+def _change(found: dict[str, Any]) -> str:
+    damage = "changed memory" if found["needed"] is None else "reused memory"
+    damage = "overwritten" if found["needed"] else damage
+    first, *rest = found["evidence"]
+    who = f"{found['after']} " if found["needed"] else ""
+    where = f", iteration {found['iteration']}"
+    return "\n".join([f"{damage}{where}: {who}{first}", *(f"  {text}" for text in rest)])
 
 
 def _some(found: Sequence[dict[str, Any]], text: Callable[[dict[str, Any]], str]) -> Iterator[str]:

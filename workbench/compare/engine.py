@@ -20,6 +20,15 @@ from workbench.compare.profiles import profile as find_profile
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.compare.sentence import sentence
 from workbench.compare.walk import walk
+from workbench.compare.watch_findings import (
+    CHANGED,
+    OVERWRITTEN,
+    evidence,
+    kind_of,
+    watch_findings,
+)
+from workbench.compare.watching import find_changes
+from workbench.dump.tree import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +71,7 @@ def compare_dumps(
         findings = [_under_profile(finding, pairs) for finding in findings]
         if not any(finding.defect for finding in findings):
             findings = [*first_failure(flow, pairs), *findings]
+    findings = _with_watched(findings, pairing, selection, rows)
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(
@@ -78,6 +88,26 @@ def compare_dumps(
         facts=_facts(target, golden, selection),
     )
     return Compared(result, flow)
+
+
+def _with_watched(
+    findings: list[Finding], pairing: Pairing, selection: Selection, rows: Sequence[Row]
+) -> list[Finding]:
+    """Put damage of the target's watched memory before all else; other changes follow the defects.
+
+    Damage on the golden side is an anomaly of it.
+    """
+    ours = [c for c in find_changes(pairing.target) if selection.takes(c.key, "target")]
+    theirs = [c for c in find_changes(pairing.golden) if selection.takes(c.key, "golden")]
+    for change in theirs:
+        if kind_of(change) == OVERWRITTEN:
+            detail = f"{change.after.name} {'; '.join(evidence(change))}"
+            pairing.notes.append(("golden", Note(OVERWRITTEN, change.owner.name, detail)))
+    watched = watch_findings(ours, pairing, rows)
+    others = [finding for finding in findings if not finding.defect]
+    defects = [finding for finding in findings if finding.defect]
+    damage = [finding for finding in watched if finding.defect]
+    return [*damage, *defects, *(one for one in watched if not one.defect), *others]
 
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
@@ -174,6 +204,7 @@ def decide(
     if all(row.status == "uncomparable" for row in rows):
         return "inconclusive"
     warned = any(row.status in ("warn", "uncomparable") and not _expected(row) for row in rows)
+    warned = warned or any(finding.kind == CHANGED for finding in findings)
     if warned or partial or coverage.unmatched_target or coverage.unmatched_golden:
         return "warn"
     return "pass"

@@ -29,28 +29,32 @@ if TYPE_CHECKING:
     from workbench.compare.states import Event
     from workbench.graph.nodes import Op
 
-_CERTAINTY = {
+CERTAINTY = {
     "attribute": 0.98,
     "parameter": 0.95,
     "input": 0.95,
     "constant": 0.95,
+    "overwritten": 0.95,
     "structure": 0.9,
     "shape": 0.9,
     "non-finite": 0.65,
     "own-error": 0.5,
     "precision": 0.3,
+    "changed-memory": 0.25,
     "info": 0.2,
     "unmatched": 0.1,
 }
 """Kind → score of a finding with full evidence. An own error gains with its size, up to 0.69."""
 
-_ADVICE = {
+ADVICE = {
     "attribute": "make the setting the same on both sides and run the target again",
     "parameter": "give both sides the same checkpoint and hyper-parameters and compare again",
     "input": "feed both runs the same data and compare again",
     "constant": "compare how the two programs build this constant",
     "structure": "compare the two programs at this source line",
     "shape": "compare the operator's attributes and input shapes at this source line",
+    "overwritten": "look at what this operator writes beyond its output, and at the sizes it was compiled for",
+    "changed-memory": "dump the graph, too (DUMP_GE_GRAPH), or name it: memory that nobody needs is used again",
     "non-finite": "look at the operator's inputs for values outside the range of its number format",
     "own-error": "run this operator alone with the target's inputs, in higher precision",
     "precision": "expected when the runs use different number formats; no action",
@@ -110,7 +114,7 @@ NAMED = 0.7
 def _decide(event: Event) -> _Blame:
     """Choose the kind of a guilty event from its differences, the surest first."""
     named: list[Difference] = [d for d in event.differences if d.kind != "precision"]
-    named.sort(key=lambda d: -_CERTAINTY[d.kind])
+    named.sort(key=lambda d: -CERTAINTY[d.kind])
     texts = tuple(d.text for d in named)
     if named:
         return _Blame(event, named[0].kind, named[0].subject, texts)
@@ -179,14 +183,14 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         inherited_error=event.inherited,
         noise_floor=event.own_floor,
         evidence=tuple(_evidence(flow, group)),
-        advice=_ADVICE[first.kind],
+        advice=ADVICE[first.kind],
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
         order=event.order,
     )
 
 
 def _score(blame: _Blame, error: float | None) -> float:
-    base = round(_CERTAINTY[blame.kind] * blame.trust, 3)
+    base = round(CERTAINTY[blame.kind] * blame.trust, 3)
     if blame.kind != "own-error" or not error:
         return base
     explained = blame.event.factor * blame.event.explained
@@ -248,7 +252,7 @@ def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     evidence = (f"{row.op_name} differs: relative difference {error:.3g}", row.reason)
     yield Finding(
         kind, name, op_type, row.graph_id, row.iteration, row.io, row.slot, 0.5, error,
-        row.inherited_error, row.noise_floor, tuple(filter(None, evidence)), _ADVICE[kind], source,
+        row.inherited_error, row.noise_floor, tuple(filter(None, evidence)), ADVICE[kind], source,
         row.order,
     )  # fmt: skip
 
@@ -292,8 +296,8 @@ def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     evidence = (text, f"{count} operators compute in another number format",
                 f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}")  # fmt: skip
     yield Finding(
-        "precision", op.name, op.op_type, graph_id, 0, "output", 0, _CERTAINTY["precision"], None,
-        None, None, evidence, _ADVICE["precision"], flow.pairing.frame((rank, graph_id), t),
+        "precision", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["precision"], None,
+        None, None, evidence, ADVICE["precision"], flow.pairing.frame((rank, graph_id), t),
     )  # fmt: skip
 
 
@@ -309,9 +313,9 @@ def _settings(flow: Flow) -> Iterator[Finding]:
             differences = setting_differences(op, found.golden.graph.ops[g], tolerance)
             if differences:
                 yield Finding(
-                    "info", op.name, op.op_type, graph_id, 0, "output", 0, _CERTAINTY["info"], None,
+                    "info", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["info"], None,
                     None, None, (*(d.text for d in differences), _seen(flow, rank, graph_id, t)),
-                    _ADVICE["info"], flow.pairing.frame((rank, graph_id), t),
+                    ADVICE["info"], flow.pairing.frame((rank, graph_id), t),
                 )  # fmt: skip
 
 
@@ -337,7 +341,7 @@ def _unmatched(pairing: Pairing) -> Iterator[Finding]:
     mine = any(one is lone for one in pairing.only_target)
     op = (pairing.target if mine else pairing.golden).operator(lone.run) if lone.run else None
     evidence = [f"{ours} tensors only in the target, {theirs} only in the golden"]
-    advice = _ADVICE["unmatched"]
+    advice = ADVICE["unmatched"]
     if all(one.record.key.op_type == "Parameter" for one in everyone):
         constants = [one.record.key.iteration == CONSTANT_ITERATION for one in everyone]
         kinds = (
@@ -347,6 +351,6 @@ def _unmatched(pairing: Pairing) -> Iterator[Finding]:
         advice = "expected when the two runs differ in device or MindSpore release; no action"
     yield Finding(
         "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
-        _CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,
+        CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,
         op.frame if op is not None else None,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.graph_view import Origin
 from workbench.compare.originals import is_inserted
 from workbench.compare.pairs import Pair
-from workbench.dump.tree import Skipped
+from workbench.dump.tree import WATCHED, Skipped
 from workbench.graph.nodes import Const
 from workbench.graph.traits import argument_name
 from workbench.ir.ge_ops import never_dumps
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     Runs = Mapping[int, OpRun]
 
 FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK = "fused", "inserted", "part", "attribute", "no-task"
-EXPECTED = frozenset((FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK, "inside-group", "not-selected"))
+EXPECTED = frozenset(
+    (FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK, WATCHED, "inside-group", "not-selected")
+)
 """Reasons for leaving a tensor out that say nothing odd about a dump."""
 
 

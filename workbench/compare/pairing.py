@@ -193,23 +193,11 @@ def _leftovers(pairing: Pairing, selection: Selection) -> None:
         for record, run, name in _all_records(binding):
             if id(record) in pairing.claimed[side]:
                 continue
-            if _left_out(record, side, selection):
+            if not selection.takes(record.key, side):
                 skipped.append(Skipped(name, "not-selected"))
             else:
                 lone.append(Lone(record, run, name))
         skipped += [*binding.skipped, *binding.dump.skipped]
-
-
-def _left_out(record: TensorRecord, side: str, selection: Selection) -> bool:
-    index = 0 if side == "target" else 1
-    key = record.key
-    wrong_rank = selection.rank is not None and key.rank != selection.rank[index]
-    wrong_step = (
-        selection.iteration is not None
-        and key.iteration >= 0
-        and key.iteration != selection.iteration[index]
-    )
-    return wrong_rank or wrong_step
 
 
 def _all_records(binding: Binding) -> Iterator[tuple[TensorRecord, OpRun | None, str]]:

@@ -10,7 +10,7 @@ from workbench.compare.overrides import NO_OVERRIDES, Overrides
 if TYPE_CHECKING:
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Binding, Block, OpRun
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Note, Skipped
     from workbench.graph.nodes import SourceFrame
 
@@ -93,6 +93,14 @@ class Selection:
     rank: tuple[int, int] | None = None
     iteration: tuple[int, int] | None = None
     overrides: Overrides = NO_OVERRIDES
+
+    def takes(self, key: TensorKey, side: str) -> bool:
+        """Whether a tensor of a side is of the chosen rank and iteration; constants are of every one."""
+        index = 0 if side == "target" else 1
+        if self.rank is not None and key.rank != self.rank[index]:
+            return False
+        chosen = self.iteration is None or key.iteration == self.iteration[index]
+        return chosen or key.iteration < 0
 
 
 EVERYTHING = Selection()

@@ -24,6 +24,10 @@ FINDING_KINDS: dict[str, tuple[bool, str]] = {
     "input": (True, "a feed (network input) that the operator reads differs"),
     "constant": (True, "a constant tensor that the operator reads differs"),
     "structure": (True, "operators are missing, extra or replaced between the two graphs"),
+    "overwritten": (
+        True,
+        "the operator writes over another one's output that is still needed, or reads one written over",
+    ),
     "shape": (True, "the operator's output has another shape"),
     "non-finite": (True, "NaN or Inf appears here first"),
     "own-error": (
@@ -33,6 +37,10 @@ FINDING_KINDS: dict[str, tuple[bool, str]] = {
     "precision": (
         False,
         "the runs use different number formats; rounding explains the differences",
+    ),
+    "changed-memory": (
+        False,
+        "a watched output is another after the operator; whether it was still needed is not known",
     ),
     "unmatched": (False, "tensors without a partner"),
     "info": (False, "worth knowing, no cause of divergence"),

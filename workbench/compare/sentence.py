@@ -45,11 +45,14 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
     if finding is None:
         failed = sum(1 for row in rows if row.status == "fail")
         return f"{failed} of {len(rows)} compared tensors differ"
-    parts = [f"The first operator that adds error is {finding.op_type} {finding.op_name}"]
+    named = f"{finding.op_type} {finding.op_name}".lstrip()
     if finding.source is not None:
         file = finding.source.file.replace("\\", "/").rpartition("/")[2]
-        parts[0] += f" ({file}:{finding.source.line}  {finding.source.code.strip()})"
-    parts += [_cause(finding), _size(finding)]
+        named += f" ({file}:{finding.source.line}  {finding.source.code.strip()})"
+    if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
+        parts = [f"{named} {'; '.join(finding.evidence[:2])}"]
+    else:
+        parts = [f"The first operator that adds error is {named}", _cause(finding), _size(finding)]
     later = _inheritors(rows, finding)
     if later:
         parts.append(
@@ -96,6 +99,9 @@ def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding
     )
     rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
     text += "".join(f", {part}" for part in rest)
+    changed = next((finding for finding in findings if finding.kind == "changed-memory"), None)
+    if changed is not None:
+        text += f"; {changed.evidence[0]}"
     if any(finding.kind == "precision" for finding in findings):
         text += (
             "; the runs use different number formats, and their rounding explains the differences"

@@ -16,6 +16,7 @@ from workbench.compare.cause import (
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
+from workbench.compare.neighbors import overwritten
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor, jumps
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.states import GAIN, Event, State
@@ -178,16 +179,20 @@ class Visit:
                 return before
             if before.tainted or before.causes:
                 return State(error, True, before.tainted, before.causes)
-            return self._produced(number, slot, before, error)
+            return self._produced(number, slot, operand, before, error)
         return self._given(number, op, slot, operand, error if usable else None)
 
-    def _produced(self, number: int, slot: int, before: State, error: float) -> State:
+    def _produced(self, number: int, slot: int, value: Value, before: State, error: float) -> State:
         """State of a measured input whose producer is not known to be wrong."""
         limit = PASS_FACTOR * (floor(None, self.context[number]) + GAIN * before.error)
         seen = before.measured or all(self.graph.ops[n].op_type in IDENTITY for n in before.via)
         if error <= limit or not seen:
             return State(error, True, via=before.via)
-        return State(error, True, causes=self._wiring(number) or (_overwritten(slot),))
+        causes = self._wiring(number)
+        if not causes:
+            ours = self.flow.pairing.target
+            causes = (overwritten(ours, self.block, value, number, slot),)
+        return State(error, True, causes=causes)
 
     def _wiring(self, number: int) -> tuple[Difference, ...]:
         """Structural reasons why an operator reads something else than its golden partner."""
@@ -427,11 +432,6 @@ class Visit:
                 self.flow.last_update.pop(key, None)
                 if item is not None and item.usable:
                     self.flow.last_update[key] = item.error
-
-
-def _overwritten(slot: int) -> Difference:
-    text = f"input.{slot} is not what its producer wrote: overwritten between the two operators"
-    return Difference("own-error", f"input.{slot}", text)
 
 
 def _values(target: float, golden: float) -> str:

@@ -16,10 +16,14 @@ from workbench.dump.container_blocks import element_count
 from workbench.dump.data_types import decode, packed_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from workbench.dump.container_blocks import Block
     from workbench.dump.data_types import DataType
+
+_PIECE = 1 << 20
 
 _FLAGS = (
     os.O_RDONLY
@@ -55,6 +59,16 @@ class ContainerSource:
         if self.block.start < 0:
             raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
         return self._bytes(0, self.block.size)
+
+    def raw_pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """Every byte of the block in order, some at a time; a piece is valid until the next one."""
+        if self.block.start < 0:
+            raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
+        buffer = np.empty(min(_PIECE, self.block.size), np.uint8)
+        with open_dump(self.path) as file:
+            for first in range(0, self.block.size, _PIECE):
+                piece = buffer[: self.block.size - first]
+                yield fill(file, self.block.start + first, piece, self.path)
 
     def _name(self) -> str:
         return f"{self.block.part} {self.block.slot}"

@@ -16,8 +16,9 @@ from workbench.dump.models import choose_models, graph_names
 from workbench.dump.processes import part_processes
 from workbench.dump.side_files import Side
 from workbench.dump.survey import survey
-from workbench.dump.tree import Dump, Note, Skipped
+from workbench.dump.tree import WATCHED, Dump, Note, Skipped
 from workbench.dump.turns import number_turns
+from workbench.dump.watched import joint_name, part_watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +78,11 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         side.given_graph(Path(graph))
     else:
         side.model_graphs(named)
+    found.records, watched = part_watched(found.records, side.graphs)
+    found.skipped += [
+        Skipped(joint_name(one.after, one.key.op_name), WATCHED, f"as it lay after {one.after}")
+        for one in watched
+    ]
     side.settle_formats()
     return Dump(
         path=str(path),
@@ -89,6 +95,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         info=found.info,
         overflows=tuple(found.overflows),
         failures=tuple(found.failures),
+        watched=tuple(sorted(watched, key=lambda one: one.timestamp_us)),
     )
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from workbench.dump.overflow import OverflowRecord
     from workbench.graph.nodes import Graph
 
+WATCHED = "watched"
+"""Why an output that was dumped again is skipped: it is compared with the same output of its own dump."""
+
 CONSTANT_ITERATION = -1
 """Constants stand outside iterations; their keys carry this number."""
 
@@ -72,7 +75,8 @@ class Dump:
 
     ``graphs`` is keyed by (rank, graph id); ``orders`` holds the execution order files under the
     same key. Nothing but names and headers has been read from the tensors. ``overflows`` and
-    ``failures`` are records beside the tensors and take no part in comparisons.
+    ``failures`` are records beside the tensors and take no part in comparisons. ``watched`` are outputs that
+    were dumped again after another operator; they are also among ``skipped``, as no other dump has them.
     """
 
     path: str
@@ -85,6 +89,7 @@ class Dump:
     info: Mapping[str, str] = field(default_factory=dict)
     overflows: tuple[Overflow, ...] = ()
     failures: tuple[Failure, ...] = ()
+    watched: tuple[TensorRecord, ...] = ()
 
     def __repr__(self) -> str:
         graphs = f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}"

@@ -7,12 +7,17 @@ C's. Operators that are watched themselves, and collective ones, are no such A.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.dump.choice import Choice
+from workbench.dump.names import sanitize
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
     from workbench.graph.nodes import Graph
 
 JOINT = "_To_"
@@ -42,6 +47,50 @@ def watch_of(plan: DumpPlan, graph: Graph) -> dict[str, tuple[str, ...]]:
         and not op.op_type.startswith(_COLLECTIVE)
         and choice.selects(op.name, op.op_type)
     }
+
+
+def part_watched(
+    records: Iterable[TensorRecord], graphs: Mapping[tuple[int, int], Graph]
+) -> tuple[list[TensorRecord], list[TensorRecord]]:
+    """Part what was looked at again from operators' own records; ``graphs`` are by rank and graph id.
+
+    ``A_To_C`` is an output of C after A if files of C itself lie beside it that have the same type and
+    outputs alone, and if no graph has an operator of this name. Those records then have C's name, and A is
+    what they come ``after``.
+    """
+    given = list(records)
+    joint = [record for record in given if JOINT in record.key.op_name]
+    if not joint:
+        return given, []
+    own = {_place(record.key): record.label for record in given}
+    names = {sanitize(op.name) for graph in graphs.values() for op in graph.ops}
+    again: dict[int, TensorRecord] = {}
+    for record in joint:
+        key = record.key
+        parts = _parted(record, own) if key.op_name not in names else None
+        if parts is not None:
+            after, op_name = parts
+            again[id(record)] = replace(record, key=key._replace(op_name=op_name), after=after)
+    kept = [record for record in given if id(record) not in again]
+    return kept, list(again.values())
+
+
+def _place(key: TensorKey, op_name: str = "") -> TensorKey:
+    return key._replace(op_name=op_name or key.op_name, turn=0)
+
+
+def _parted(record: TensorRecord, own: Mapping[TensorKey, TensorSpec]) -> tuple[str, str] | None:
+    """Both names of a joint one, the second as short as possible; ``None`` if it is none."""
+    key = record.key
+    if key.io != "output" or _place(key._replace(io="input", slot=0)) in own:
+        return None
+    name, at = key.op_name, len(key.op_name)
+    while (at := name.rfind(JOINT, 0, at)) > 0:
+        op_name = name[at + len(JOINT) :]
+        if op_name and own.get(_place(key, op_name)) == record.label:
+            return name[:at], op_name
+        at += len(JOINT) - 1  # two joints may share a letter
+    return None
 
 
 def joint_name(after: str, op_name: str) -> str:

@@ -6,6 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from workbench.compare.bind import bind
+from workbench.compare.watch_findings import evidence
+from workbench.compare.watching import find_changes
 from workbench.core.errors import WorkbenchError
 from workbench.dump.exception import role
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.compare.binding import Binding
+    from workbench.compare.watching import Change
     from workbench.dump.tree import Dump, Failure, Overflow
     from workbench.graph.nodes import Op, SourceFrame
 
@@ -25,6 +28,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
     ``at`` is ``file:line``; the answer then lists the operators and files that came from that line.
     """
     binding = bind(dump)
+    changes = find_changes(binding)
     place = parse_place(at) if at is not None else None
     steps = sorted({r.key.iteration for r in dump.records if r.key.iteration >= 0})
     info: dict[str, Any] = {
@@ -45,6 +49,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
     }
     info["overflows"] = [_overflow(found) for found in dump.overflows]
     info["failures"] = [_failure(found) for found in dump.failures]
+    info["changes"] = [_change(found) for found in changes]
     info["operators"] = list(_operators(binding))
     if place is not None:
         info["at"] = {"file": place[0], "line": place[1], "operators": list(_at(binding, *place))}
@@ -82,6 +87,27 @@ def _failure(found: Failure) -> dict[str, Any]:
         ],
         "log": found.container.dfx_message.strip(),
         "path": found.path,
+    }
+
+
+def _change(found: Change) -> dict[str, Any]:
+    """A watched output that is another after an operator; ``needed`` is null if no graph tells."""
+    return {
+        "op_name": found.owner.name,
+        "slot": found.key.slot,
+        "rank": found.key.rank,
+        "iteration": found.key.iteration,
+        "after": found.after.name,
+        "since": found.since,
+        "between": list(found.between),
+        "first_byte": found.span.first,
+        "last_byte": found.span.last,
+        "different_bytes": found.span.different,
+        "size": found.span.size,
+        "address": found.span.address,
+        "needed": None if found.readers is None else bool(found.readers),
+        "readers": list(found.readers or ()),
+        "evidence": list(evidence(found)),
     }
 
 

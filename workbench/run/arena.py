@@ -147,7 +147,8 @@ class Arena:
         if near:
             message = f"strength of an overrun of {fault.op_name!r} must be above {min(near)} to reach the next tensor"
             raise GraphError(f"{message}, got {fault.strength!r}")
-        names = [self._graph.ops[number].name for number, gap in gaps.items() if gap >= 0]
+        able = [self._graph.ops[number] for number, gap in gaps.items() if gap >= 0]
+        names = [op.name for op in able if op_def(op.op_type).engine != "none"]
         message = "output of an overrun must lie below a tensor that is still needed"
         those = f"others do: {names[:3]}" if names else "in this graph none does"
         raise GraphError(f"{message}, got {fault.op_name!r}; {those}")

@@ -1,0 +1,230 @@
+"""The story of watch mode, end to end: after A and B, is what C and D wrote still there?
+
+C and D are read at the end. A's output lies below C's, where an earlier tensor has made room, and A writes past its
+end. Files are taken apart by field numbers alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import dump_wire as wire
+import numpy as np
+import pytest
+
+from workbench.cli import main
+
+NET = """
+import numpy as np
+from workbench.graph import functional as F
+from workbench.graph.cell import Cell
+
+INPUTS = np.linspace(-2, 2, 900, dtype=np.float32).reshape(9, 100)
+
+
+class Net(Cell):
+    def construct(self, x):
+        large = F.exp(x)                        # makes room below c
+        c = large.reshape(3, 3, 100).mean(0)
+        d = F.sigmoid(c)
+        a = F.relu(d)
+        b = F.neg(a)
+        return b + c * d
+"""
+A, B, C, D = (f"Default/{name}-op0" for name in ("ReLU", "Neg", "ReduceMean", "Sigmoid"))
+TYPES = {C: "ReduceMean", D: "Sigmoid"}
+FOLDER = "20231114221320/0/Net/1/0"
+OVERRUN = f"overrun:{A}"
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """The network, its forms, the golden trees, a healthy watch and one with an overrun."""
+    base = tmp_path_factory.mktemp("watch")
+    (base / "net.py").write_text(NET)
+    watch = {
+        "dump_list": [{"layer": [A, B], "watcher_nodes": [C, D]}],
+        "dump_path": "/home/",
+        "dump_mode": "output",
+        "dump_scene": "watcher",
+    }
+    (base / "watch.json").write_text(json.dumps({"dump": watch}))
+    data = {"dump_list": [{"model_name": "Net"}], "dump_path": "/home/", "dump_mode": "all"}
+    (base / "data.json").write_text(json.dumps({"dump": data}))
+    settings = {"dump_mode": 0, "path": "/dump", "net_name": "Net", "iteration": "all",
+                "input_output": 0, "kernels": [], "support_device": [0]}  # fmt: skip
+    (base / "cpu.json").write_text(json.dumps({"common_dump_settings": settings}))
+    run(base, "watch.json", "healthy", "--device", "a2")
+    run(base, "watch.json", "overrun", "--device", "a2", "--fault", OVERRUN)
+    shutil.copytree(base / "overrun", base / "no-graph", ignore=lambda *_: ["graphs"])
+    run(base, "data.json", "data", "--device", "a2", "--fault", OVERRUN)
+    run(base, "data.json", "golden", "--device", "reference")
+    run(base, "cpu.json", "golden-ms", "--device", "reference", surface="mindspore-cpu")
+    return base
+
+
+def command(*arguments):
+    """Status of the command."""
+    with pytest.raises(SystemExit) as end:
+        main([*map(str, arguments)])
+    return end.value.code
+
+
+def run(base, form, out, *more, surface="acl"):
+    arguments = ["--graph", f"{base / 'net.py'}:Net", "--config", base / form]
+    arguments += ["--surface", surface, "--out", base / out]
+    assert command("simulate", *arguments, *more) == 0
+
+
+def file_name(name):
+    return name.replace("/", "_")
+
+
+def watched(root):
+    """(after, output) → address and bytes; the own file of an output is after nobody."""
+    found = {}
+    for path in (root / FOLDER).iterdir():
+        kind, name, task, _, _ = path.name.split(".")
+        header, ((part, _, message, data),) = wire.container(path.read_bytes())
+        after, _, output = header["op_name"].rpartition("_To_")
+        assert (name, part) == (file_name(header["op_name"]), "output")
+        assert kind == TYPES[output]
+        assert message["original_op"]["name"] == output
+        order = {"Default/Exp-op0": 1, C: 3, D: 4, A: 5, B: 6}
+        assert int(task) == order[after or output]
+        found[after, output] = message["address"], data
+    return found
+
+
+def test_after_each_of_a_and_b_the_outputs_of_c_and_d_are_dumped_and_after_themselves(base):
+    found = watched(base / "healthy")
+    assert set(found) == {(after, one) for one in (C, D) for after in ("", A, B)}
+    for after in (A, B):
+        for one in (C, D):
+            assert found[after, one] == found["", one]
+
+
+def test_an_overrun_changes_what_lies_there_from_then_on_and_nothing_else(base):
+    healthy, found = watched(base / "healthy"), watched(base / "overrun")
+    assert found["", C] == healthy["", C]
+    for after in (A, B):
+        assert found[after, D] == healthy[after, D]
+        address, data = found[after, C]
+        assert address == healthy["", C][0]
+        assert data[256:] == healthy["", C][1][256:]
+        assert data[:256] != healthy["", C][1][:256]
+    assert found[A, C] == found[B, C]
+
+
+def compared(base, capsys, target, golden):
+    status = command("compare", base / target, base / golden, "--json", "-")
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_the_comparison_says_whose_write_it_was(base, capsys):
+    status, result = compared(base, capsys, "overrun", "golden-ms")
+    assert (status, result["verdict"]) == (1, "fail")
+    damage = [f for f in result["findings"] if f["kind"] == "overwritten"]
+    (one,) = damage
+    assert (one["op_name"], one["op_type"]) == (A, "ReLU")
+    assert one["source"]["code"].strip() == "a = F.relu(d)"
+    (address, data), (_, after) = (watched(base / "overrun")[key] for key in (("", C), (A, C)))
+    places = [at for at, (x, y) in enumerate(zip(data, after, strict=True)) if x != y]
+    span = f"bytes {places[0]} to {places[-1]} of 1200 at {address:#x}"
+    assert (
+        one["evidence"][0]
+        == f"writes over output 0 of ReduceMean {C}, which Default/Mul-op0 reads later"
+    )
+    assert span in one["evidence"][1]
+    assert "as if something below had been written past its end" in one["evidence"][2]
+    assert result["sentence"].startswith(
+        f"ReLU {A} (net.py:14  a = F.relu(d)) writes over output 0"
+    )
+    assert result["coverage"]["skipped"]["target:watched"] == 4
+    assert {row["op_name"]: row["status"] for row in result["operators"]} == {C: "pass", D: "pass"}
+
+
+def test_a_healthy_watch_has_no_defect(base, capsys):
+    for golden in ("golden", "golden-ms", "healthy"):
+        status, result = compared(base, capsys, "healthy", golden)
+        assert (status, [f["kind"] for f in result["findings"] if f["kind"] == "overwritten"]) == (
+            0,
+            [],
+        )
+    assert result["verdict"] == "pass"
+
+
+def test_without_a_graph_the_operator_is_named_in_a_warning(base, capsys):
+    shutil.copytree(base / "golden", base / "golden-no-graph", ignore=lambda *_: ["graphs"])
+    status, result = compared(base, capsys, "no-graph", "golden-no-graph")
+    assert (status, result["verdict"]) == (0, "warn")
+    (one,) = [f for f in result["findings"] if f["kind"] == "changed-memory"]
+    assert one["op_name"] == file_name(A)
+    assert (
+        f"after {file_name(A)} output 0 of ReduceMean {file_name(C)} is not what was written"
+        in result["sentence"]
+    )
+
+
+def test_one_tree_alone_tells_it_too(base, capsys):
+    assert command("inspect", base / "overrun", "--json") == 0
+    (change,) = json.loads(capsys.readouterr().out)["changes"]
+    assert (change["op_name"], change["after"]) == (C, A)
+    assert (change["since"], change["between"]) == (C, [D])
+    assert (change["needed"], change["readers"]) == (True, ["Default/Mul-op0"])
+    assert change["last_byte"] < 256
+    assert command("inspect", base / "no-graph") == 0
+    told = capsys.readouterr().out
+    assert f"changed memory, iteration 0: after {file_name(A)} output 0 of ReduceMean" in told
+    ir = next((base / "golden-ms").rglob("*.ir"))
+    assert command("inspect", base / "no-graph", "--graph", ir) == 0
+    assert f"overwritten, iteration 0: {A} writes over output 0 of" in capsys.readouterr().out
+    assert command("inspect", base / "healthy", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["changes"] == []
+
+
+def test_an_ordinary_dump_tells_where_the_damage_is_read_and_who_wrote_right_below(base, capsys):
+    status, result = compared(base, capsys, "data", "golden-ms")
+    one = result["findings"][0]
+    assert (status, one["kind"], one["op_name"]) == (1, "overwritten", "Default/Mul-op0")
+    assert one["evidence"][0].endswith(
+        f"overwritten between the two operators, where {A} wrote right below it"
+    )
+
+
+def test_the_form_foretells_exactly_what_is_written(base, capsys):
+    graph = f"{base / 'net.py'}:Net"
+    form = base / "watch.json"
+    assert command("config", "preview", form, "--graph", graph, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    files = sorted(p for p in (base / "healthy").rglob("*") if p.is_file())
+    assert told["files"] == len(files)
+    assert told["bytes"] == sum(path.stat().st_size for path in files)
+
+
+def test_every_operator_with_a_task_is_a_layer_if_none_is_named(base, tmp_path):
+    form = json.loads((base / "watch.json").read_text())
+    form["dump"]["dump_list"] = [{"watcher_nodes": [D, "no such operator"]}]
+    (tmp_path / "all.json").write_text(json.dumps(form))
+    run(base, tmp_path / "all.json", tmp_path / "out", "--device", "a2")
+    found = watched_names(tmp_path / "out")
+    names = ["Exp", "ReduceMean", "", "ReLU", "Neg", "Mul", "Add"]
+    assert found == [f"Default/{name}-op0_To_{D}" if name else D for name in names]
+
+
+def watched_names(root):
+    """Names in the headers, in order of time."""
+    paths = sorted((root / FOLDER).iterdir(), key=lambda path: path.name.rpartition(".")[2])
+    return [wire.container(path.read_bytes())[0]["op_name"] for path in paths]
+
+
+def test_what_lies_there_before_an_operator_ran_is_an_earlier_tensor(base, tmp_path):
+    form = json.loads((base / "watch.json").read_text())
+    form["dump"]["dump_list"] = [{"layer": ["Default/Exp-op0"], "watcher_nodes": [A]}]
+    (tmp_path / "before.json").write_text(json.dumps(form))
+    run(base, tmp_path / "before.json", tmp_path / "out", "--device", "a2")
+    (before,) = (tmp_path / "out" / FOLDER).glob("ReLU.*_To_*")
+    _, ((_, _, _, data),) = wire.container(before.read_bytes())
+    x = np.linspace(-2, 2, 900, dtype=np.float32)[1536 // 4 :][:300]  # behind the place of d
+    np.testing.assert_allclose(np.frombuffer(data, np.float32), np.exp(x), rtol=1e-5)
