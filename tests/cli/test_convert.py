@@ -46,6 +46,26 @@ def test_a_folder_is_converted_as_the_options_say(capsys, dump, tmp_path):
     assert np.array_equal(np.load(out / f"{NAME}.output.0.2x20x4x5.npy"), IMAGE)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--format", "NCHW"], ["--type", "msnpy"], ["--type", "msnpy", "--format", "NCHW"]],
+)
+def test_what_was_converted_is_a_dump_again(capsys, dump, tmp_path, options):
+    out = tmp_path / "out"
+    assert run(capsys, dump, "--out", out, *options)[0] == 0
+    (record,) = wb.load(out).records
+    assert (record.key.op_type, record.key.io, record.key.slot) == ("Conv2D", "output", 0)
+    assert record.label.shape is None
+    assert record.label.format in ("", "NCHW", "NC1HWC0")
+    want = IMAGE if "NCHW" in options else to_device(IMAGE, "NCHW", "NC1HWC0")
+    assert np.array_equal(record.source.array(), want)
+    status, _, errors = run(capsys, out, "--out", tmp_path / "again")
+    assert status == 2
+    assert errors.endswith(
+        "is an npy file already; nothing to convert; nothing could be converted\n"
+    )
+
+
 def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
     status, _, _ = run(
         capsys, dump / NAME, "--out", tmp_path / "out", "--type", "bin", "--format", "NHWC"

@@ -120,6 +120,22 @@ def test_real_names_became_numbers_just_when_they_are_too_long(real_pairs):
             "Parameter.input.0.0.0.17.output.0.DefaultFormat.npy",
             ("Parameter", "input.0", 0, 0, 17, "output", 0, "DefaultFormat", ""),
         ),
+        (
+            "Conv2D.net_conv1.2.7.1700000000000004.output.0.npy",
+            ("Conv2D", "net_conv1", 2, 7, 1700000000000004, "output", 0, "", ""),
+        ),
+        (
+            "Conv2D.net_conv1.2.7.1700000000000004.input.11.2x20x4x5.npy",
+            ("Conv2D", "net_conv1", 2, 7, 1700000000000004, "input", 11, "", ""),
+        ),
+        (
+            "MatMul.mm.2.7.17.output.0.64.npy",
+            ("MatMul", "mm", 2, 7, 17, "output", 0, "", ""),
+        ),
+        (
+            "Conv2D.conv1.2.7.1700000000000004.output.0.NCHW.npy",
+            ("Conv2D", "conv1", 2, 7, 1700000000000004, "output", 0, "NCHW", ""),
+        ),
     ],
 )
 def test_every_form_reads_as_the_format_table_says(name, expected):
@@ -146,6 +162,10 @@ def test_every_form_reads_as_the_format_table_says(name, expected):
         "Add.a.0.0.17.output.³.DefaultFormat.npy",
         "Add.a.0.0.17.Output.0.DefaultFormat.npy",
         "Add..0.0.17.output.0.DefaultFormat.npy",
+        "Add.a.0.0.17.output.0..npy",
+        "Add.a.0.0.17.output.0..float32.npy",
+        "Add.a.0.0.17.output..npy",
+        "Functional.conv2d.0.forward.input.0.npy",
         "a.0.0.17.output.0.DefaultFormat.npy",
     ],
 )

@@ -108,7 +108,8 @@ def read_npy(path: str, target: str) -> NpyTensor:
     """
     name = os.path.basename(path)
     parts = parse_name(name)
-    if not target or parts is None or not row_of(parts.format).device:
+    form = parts.format if parts is not None else ""
+    if not target or parts is None or not form or not row_of(form).device:
         raise FormatError("is an npy file already; nothing to convert")
     source = read_format(parts.format)
     header = NpySource(path).payload(Buffer(1 << 16))

@@ -4,13 +4,15 @@ The grammar is::
 
     {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}.{io}.{slot}.{format}[.{dtype}].npy
 
-Parameter names kept their dots up to 2.2, so a name can only be split from its right end. Sources:
+Parameter names kept their dots up to 2.2, so a name can only be split from its right end. What
+msaccucmp has converted ends with the slot, or with a shape (``2x3``) if it changed the format. Sources:
 MindSpore ``dump_utils.cc``, ``e2e_dump.cc``, ``cpu_e2e_dump.cc`` from r1.3 to r2.7, and real dumps
 of 2.0.0 and 2.10.0 (`tests/dump/test_names.py`).
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -25,13 +27,16 @@ MAX_NAME_BYTES = 255
 """Longest file name of most file systems; of longer ones see `workbench.dump.mapping`."""
 
 _SANITIZED = str.maketrans({"/": "_", "\\": "_", ".": "_", " ": "_"})
+_IO = ("input", "output")
+_SHAPE = re.compile("[0-9]+(?:x[0-9]+)*")
 
 
 class NameParts(NamedTuple):
     """What one file name says.
 
     ``timestamp_us`` is microseconds since the epoch. ``dtype`` is canonical (``float16``), the
-    producer's own word if that names no known format, or ``""`` where the name has none.
+    producer's own word if that names no known format, or ``""`` where the name has none; so is
+    ``format``.
     """
 
     op_type: str
@@ -53,21 +58,13 @@ def parse_name(file_name: str) -> NameParts | None:
     >>> parse_name("Parameter.moments.fc.bias.0.0.17.output.0.DefaultFormat.npy").op_name
     'moments.fc.bias'
     """
-    if not file_name.endswith(".npy"):
+    parts = _split(file_name[:-4]) if file_name.endswith(".npy") else None
+    if parts is None:
         return None
-    parts = file_name[:-4].rsplit(".", 7)
-    if len(parts) != 8:
-        return None
-    if parts[4] in ("input", "output"):
-        head, task, stream, stamp, io, slot, form, word = parts
-    elif parts[5] in ("input", "output"):
-        more, last, task, stream, stamp, io, slot, form = parts
-        head, word = f"{more}.{last}", ""
-    else:
-        return None
+    head, task, stream, stamp, io, slot, form, word = parts
     digits = task + stream + stamp + slot
     op_type, _, op_name = head.partition(".")
-    if not (op_type and op_name and form and digits.isascii() and digits.isdecimal()):
+    if not (op_type and op_name and digits.isascii() and digits.isdecimal()):
         return None
     try:
         numbers = int(task), int(stream), int(stamp), int(slot)
@@ -75,6 +72,18 @@ def parse_name(file_name: str) -> NameParts | None:
         return None
     dtype = _canonical(word) if word else ""
     return NameParts(op_type, op_name, *numbers[:3], cast("Io", io), numbers[3], form, dtype)
+
+
+def _split(base: str) -> list[str] | None:
+    """Split a name without its suffix: type and name, four words, slot, format, dtype."""
+    parts = base.rsplit(".", 7)
+    if len(parts) == 8 and parts[4] in _IO and parts[6]:
+        return parts
+    if len(parts) == 8 and parts[5] in _IO and parts[7]:
+        form = "" if _SHAPE.fullmatch(parts[7]) else parts[7]
+        return [f"{parts[0]}.{parts[1]}", *parts[2:7], form, ""]
+    parts = base.rsplit(".", 5)
+    return [*parts, "", ""] if len(parts) == 6 and parts[4] in _IO else None
 
 
 def format_name(parts: NameParts, version: str = "2.6.0", *, device: str = "Ascend") -> str:
