@@ -38,7 +38,7 @@ TRUTH = {
     "float8": [("float8_e4m3fn", X)],
     "uint16": [("uint16", [1, 65535])],
 }
-"""What PyTorch saved in every file (``tests/data/torch/make.py``)."""
+"""What PyTorch saved in every file (``conformance/save_torch.py``)."""
 
 REFUSED = {
     "expanded": "at most the 3 elements of its storage, got 12",

@@ -1,10 +1,10 @@
-"""Make the files of this folder; needs PyTorch, which nothing else here does: ``python make.py`` in it."""
+"""Make the files of ``tests/data/torch``; needs PyTorch, which nothing else here does."""
 
 from pathlib import Path
 
 import torch
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "tests/data/torch"
 X = torch.arange(6, dtype=torch.float32).reshape(2, 3)
 SAVED = {
     "plain": X,
