@@ -73,6 +73,19 @@ def test_erf_is_right_to_the_last_bits_everywhere():
     assert np.signbit(got[-4])
 
 
+def test_erf_in_single_precision_is_right_within_eight_units_of_the_last_place():
+    x = np.concatenate([np.linspace(-5, 5, 20001), 10.0 ** np.linspace(-37, 1, 2001)]).astype(
+        np.float32
+    )
+    want = np.array([math.erf(v) for v in x.astype(float).tolist()])
+    got = KERNELS["Erf"]([x], {})[0]
+    assert got.dtype == np.float32
+    unit = np.spacing(np.abs(want).astype(np.float32))
+    assert np.max(np.abs(got.astype(float) - want) / unit) < 8
+    assert np.max(np.abs(got)) <= 1
+    assert np.isnan(KERNELS["Erf"]([np.float32([np.nan])], {})[0][0])
+
+
 def test_not_a_number_goes_through_and_is_not_lost():
     x = np.array([[[[np.nan, 1.0], [-1.0, 2.0]]]])
     for name in ("ReLU", "Sigmoid", "Tanh", "GeLU", "Erf", "Abs"):

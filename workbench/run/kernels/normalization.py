@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
 
 
+_CHUNK = 32768  # elements; what is worked on at a time stays in the second-level cache
+
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Ranges of rows that fit the cache."""
+    height = max(_CHUNK // max(columns, 1), 1)
+    return (slice(start, start + height) for start in range(0, rows, height))
+
+
 def layer_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Return (x - mean) / √(variance + epsilon) · gamma + beta, mean and variance."""
     x, gamma, beta = inputs
     begin = int(settings["begin_norm_axis"]) % x.ndim
-    axes = tuple(range(begin, x.ndim))
-    mean = np.mean(x, axis=axes, keepdims=True)
-    centered = x - mean
-    variance = np.mean(centered * centered, axis=axes, keepdims=True)
-    centered /= np.sqrt(variance + x.dtype.type(settings["epsilon"]))
-    return [centered * gamma + beta, mean, variance]
+    rows, columns = math.prod(x.shape[:begin]), math.prod(x.shape[begin:])
+    flat, out = x.reshape(rows, columns), np.empty((rows, columns), x.dtype)
+    mean, variance = np.empty((2, rows, 1), x.dtype)
+    epsilon = x.dtype.type(settings["epsilon"])
+    factors = [np.broadcast_to(one, x.shape[begin:]).reshape(-1) for one in (gamma, beta)]
+    for block in _blocks(rows, columns):
+        target = out[block]
+        np.mean(flat[block], axis=1, keepdims=True, out=mean[block])
+        np.subtract(flat[block], mean[block], out=target)
+        np.mean(target * target, axis=1, keepdims=True, out=variance[block])
+        target /= np.sqrt(variance[block] + epsilon)
+        target *= factors[0]
+        target += factors[1]
+    moments = (*x.shape[:begin], *(1 for _ in x.shape[begin:]))
+    return [out.reshape(x.shape), mean.reshape(moments), variance.reshape(moments)]
 
 
 def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Normalize with the given moments; these come back twice, MindSpore has five outputs."""
-    x = inputs[0]
-    view = (1, -1, *(1,) * (x.ndim - 2))
-    scale, bias, mean, variance = (one.reshape(view) for one in inputs[1:5])
+    x, scale, bias, mean, variance = inputs
     factor = scale / np.sqrt(variance + variance.dtype.type(settings["epsilon"]))
-    out = (x - mean) * factor + bias
-    return [out, inputs[3], inputs[4], inputs[3], inputs[4]]
+    rows, columns = x.shape[0] * x.shape[1], math.prod(x.shape[2:])
+    flat, out = x.reshape(rows, columns), np.empty((rows, columns), x.dtype)
+    center, slope, shift = (np.tile(one, x.shape[0])[:, None] for one in (mean, factor, bias))
+    for block in _blocks(rows, columns):
+        target = out[block]
+        np.subtract(flat[block], center[block], out=target)
+        target *= slope[block]
+        target += shift[block]
+    return [out.reshape(x.shape), mean, variance, mean, variance]
 
 
 def rms_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
