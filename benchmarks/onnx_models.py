@@ -239,7 +239,12 @@ def repeated(run) -> float:
     if once > 0.05:
         return once
     count = max(int(0.05 / max(once, 1e-4)), 1)
-    return seconds(lambda: [run() for _ in range(count)]) / count
+
+    def again():
+        for _ in range(count):
+            run()
+
+    return seconds(again) / count
 
 
 def parts(name: str) -> None:

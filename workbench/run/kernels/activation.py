@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.run.kernels.elementwise import relu, sigmoid
+from workbench.run.kernels.elementwise import chunked, relu, sigmoid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,16 +23,19 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 def gelu(x: Array) -> Array:
     """x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the formula of MindSpore's `GeLU`."""
     kind = x.dtype.type
-    inner = x * x
-    inner *= kind(0.044715)
-    inner += kind(1)
-    inner *= x
-    inner *= kind(math.sqrt(2 / math.pi))
-    np.tanh(inner, out=inner)
-    inner += kind(1)
-    inner *= x
-    inner *= kind(0.5)
-    return inner
+
+    def step(source: Array, target: Array) -> None:
+        np.multiply(source, source, out=target)
+        target *= kind(0.044715)
+        target += kind(1)
+        target *= source
+        target *= kind(math.sqrt(2 / math.pi))
+        np.tanh(target, out=target)
+        target += kind(1)
+        target *= source
+        target *= kind(0.5)
+
+    return chunked(x, step)
 
 
 def relu6(x: Array) -> Array:

@@ -30,7 +30,7 @@ def binary(function: Callable[[Array, Array], Array]) -> Kernel:
 _CHUNK = 32768  # elements; a few scratch arrays of them stay in the second-level cache
 
 
-def _chunked(x: Array, step: Callable[[Array, Array], object]) -> Array:
+def chunked(x: Array, step: Callable[[Array, Array], object]) -> Array:
     """Apply ``step(source, target)`` to pieces that fit the cache."""
     source = np.ascontiguousarray(x).reshape(-1)
     target = np.empty_like(source)
@@ -42,14 +42,21 @@ def _chunked(x: Array, step: Callable[[Array, Array], object]) -> Array:
 def relu(x: Array) -> Array:
     """max(x, 0); NaN stays NaN."""
     zeros = np.zeros(min(x.size, _CHUNK), x.dtype)  # NumPy is three times slower with a scalar
-    return _chunked(x, lambda source, target: np.maximum(source, zeros[: source.size], out=target))
+    return chunked(x, lambda source, target: np.maximum(source, zeros[: source.size], out=target))
 
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)) without overflow and with full relative accuracy on both sides."""
-    out = np.exp(-np.abs(x))
-    out += x.dtype.type(1)
-    return np.asarray(np.divide(np.exp(np.minimum(x, x.dtype.type(0))), out, out=out))
+    one, zero = x.dtype.type(1), x.dtype.type(0)
+
+    def step(source: Array, target: Array) -> None:
+        below = np.exp(-np.abs(source))
+        below += one
+        np.minimum(source, zero, out=target)
+        np.exp(target, out=target)
+        target /= below
+
+    return chunked(x, step)
 
 
 _STEP = 1 / 32  # distance of the nodes of `erf`; eight terms then reach float64's last bit
@@ -100,7 +107,7 @@ def _erf_single(source: Array, target: Array) -> None:
 def erf(x: Array) -> Array:
     """Error function; in float64 by Taylor expansion at the nearest of equally spaced nodes."""
     if x.dtype == np.float32:
-        return _chunked(x, _erf_single)
+        return chunked(x, _erf_single)
     terms = _erf_terms()
 
     def step(source: Array, target: Array) -> None:
@@ -114,7 +121,7 @@ def erf(x: Array) -> Array:
             total += term[index]
         target[:] = np.copysign(total, source)
 
-    return _chunked(x, step)
+    return chunked(x, step)
 
 
 def reciprocal(x: Array) -> Array:
@@ -168,12 +175,8 @@ def select(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]
 def clamp(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """min(max(x, min), max); a bound that is ``None`` does not bind."""
     x = inputs[0]
-    low, high = settings["min"], settings["max"]
-    if low is not None:
-        x = np.maximum(x, x.dtype.type(low))
-    if high is not None:
-        x = np.minimum(x, x.dtype.type(high))
-    return [x if x is not inputs[0] else x.copy()]
+    low, high = (None if settings[k] is None else x.dtype.type(settings[k]) for k in ("min", "max"))
+    return [x.copy() if low is None and high is None else np.asarray(np.clip(x, low, high))]
 
 
 def round_to(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:

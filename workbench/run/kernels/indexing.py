@@ -34,7 +34,9 @@ def gather(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Take slices along an axis; an index outside the axis gives zeros."""
     x, indices = inputs
     axis = int(settings["axis"]) % x.ndim
-    where = indices.astype(np.int64)
+    where = indices.astype(np.int64, copy=False)
+    if where.size and where.min() >= 0 and where.max() < x.shape[axis]:
+        return [np.take(x, where, axis=axis)]
     where = np.where(where < 0, where + x.shape[axis], where)
     outside = (where < 0) | (where >= x.shape[axis])
     taken = np.take(x, where, axis=axis, mode="clip")

@@ -96,4 +96,8 @@ def lrn(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
         total[:, :-step] += square[:, step:]
     total *= kind(settings["alpha"])
     total += kind(settings["bias"])
-    return [x * np.power(total, kind(-settings["beta"]))]
+    np.log(total, out=total)  # faster than a power of either precision
+    total *= kind(-settings["beta"])
+    np.exp(total, out=total)
+    total *= x
+    return [total]
