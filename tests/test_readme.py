@@ -32,6 +32,10 @@ TARGETS = {
         "conformance/run_msprobe.py",
         "pytest tests/compare/test_msprobe_conformance.py",
     ],
+    "mutations": [
+        "MUTATIONS=10000 KILLS=50",
+        "pytest -rP tests/scenarios/test_damaged_files.py tests/scenarios/test_killed_runs.py",
+    ],
 }
 
 # (document, first line of a block) → why it is neither run nor looked up
