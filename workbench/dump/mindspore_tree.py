@@ -76,7 +76,7 @@ class Tree:
         self, plan: DumpPlan, graphs: Sequence[Graph], target: Target, clock: Clock, sink: Sink
     ) -> None:
         self._plan, self._graphs, self._sink, self._clock = plan, tuple(graphs), sink, clock
-        self._device, self._version, self._config_text, self._own_rank = target
+        self._device, self._version, self._config_text, self._own_rank, self._ran = target
         self._release = release(self._version)
         self.choice = Choice(plan, graphs)
         self._categories = categories_of(self._version, plan.statistics)
@@ -169,7 +169,8 @@ class Tree:
             leaf.finish(self._sink, format_header(self._categories))
         if not writes("global order", self._device, self._version):
             return
-        for rank, iterations in self._iterations.items():
+        for rank, dumped in self._iterations.items():
+            iterations = dumped if self._device == "CPU" else self._ran or dumped
             if iterations:
                 root = self._graphs[0].graph_id
                 order = f"ms_global_execution_order_graph_{root}.csv"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.ir.ge_stages import FIRST, STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from workbench.dump.versions import Device
     from workbench.graph.nodes import Graph
@@ -22,13 +22,15 @@ VERSION = "2.6.0"
 class Target(NamedTuple):
     """Whose tree it is: device, MindSpore's version, text of the configuration.
 
-    ``rank`` has a tree even if no record comes; the keys of records tell their own.
+    ``rank`` has a tree even if no record comes; the keys of records tell their own. ``ran`` are the
+    iterations of the run, which GPU and Ascend list although they dump fewer; a CPU lists what it dumps.
     """
 
     device: Device = "CPU"
     version: str = VERSION
     config_text: str | None = None
     rank: int = 0
+    ran: Sequence[int] = ()
 
 
 class GraphFiles(NamedTuple):

@@ -60,6 +60,7 @@ def write(
     progress: Progress | None = None,
     clock: Clock | None = None,
     rank: int = 0,
+    ran: Sequence[int] = (),
 ) -> Path:
     """Write the records that the plan wants; return ``root``.
 
@@ -83,6 +84,8 @@ def write(
         Source of timestamps and of numbers that replace names over 255 bytes.
     rank : int
         Rank of the process, which has a folder even if no record comes.
+    ran : sequence of int
+        Iterations that ran, if not all of them are dumped.
 
     Raises
     ------
@@ -93,7 +96,7 @@ def write(
     root = Path(root)
     check_net_name(plan.net_name)
     _check(root)
-    target, disk = Target(device, version, config_text, rank), _Disk(root)
+    target, disk = Target(device, version, config_text, rank, ran), _Disk(root)
     tree = Tree(plan, (graph,), target, clock or Clock(), disk)
     _take(tree, chosen_by_mindspore(records, plan, device), disk, progress)
     return root

@@ -32,7 +32,7 @@ from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
-from workbench.pipeline.simulate import SIMULATED, ge_target
+from workbench.pipeline.simulate import SIMULATED, ge_target, run_by
 from workbench.run.program import COMPILED
 from workbench.show.words import plural
 
@@ -118,7 +118,7 @@ def preview(
     plan = config.plan(context)
     device = PLATFORMS.get(config.surface.name, "CPU")
     require(filter(None, (too_old(plan, config.surface.name, known),)))
-    target = Target(device, known, text, context.rank)
+    target = Target(device, known, text, context.rank, run_by(plan, iterations))
     result = preview_plan(
         plan,
         graphs,

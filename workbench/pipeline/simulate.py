@@ -161,17 +161,17 @@ def simulate(
             progress=reports.dumped,
             clock=Clock(seed),
             rank=context.rank,
+            ran=run_by(plan, iterations),
         )
     else:
         runs = program or graph
         target = ge_target(surface, form or plan, plan, runs, iterations, context, device)
-        target = target._replace(version=written_by)
         tree = write_ge(
             records,
             plan,
             out,
             graph=compiled,
-            target=target,
+            target=target._replace(version=written_by),
             progress=reports.dumped,
             clock=Clock(seed),
         )
@@ -181,6 +181,11 @@ def simulate(
         for sentence in reports.sentences(about_overflow=looks, unseen=unseen):
             say(sentence)
     return tree
+
+
+def run_by(plan: DumpPlan, iterations: int) -> range:
+    """Return the numbers of so many iterations from the form's first."""
+    return range(plan.initial_iteration, plan.initial_iteration + iterations)
 
 
 def _wanted(
