@@ -228,3 +228,20 @@ def test_what_lies_there_before_an_operator_ran_is_an_earlier_tensor(base, tmp_p
     _, ((_, _, _, data),) = wire.container(before.read_bytes())
     x = np.linspace(-2, 2, 900, dtype=np.float32)[1536 // 4 :][:300]  # behind the place of d
     np.testing.assert_allclose(np.frombuffer(data, np.float32), np.exp(x), rtol=1e-5)
+
+
+def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_path, capsys):
+    """Of a residual block all convolutions take turns below what the block adds at its end."""
+    guilty = "Default/layer1-BasicBlock/conv1-Conv2d/Conv2D-op0"
+    form = {"dump_list": [{"model_name": "resnet"}], "dump_path": "/home/", "dump_mode": "all"}
+    (tmp_path / "data.json").write_text(json.dumps({"dump": form}))
+    ways = [("target", "acl", tmp_path / "data.json", "--device", "a2", "--fault", f"overrun:{guilty}"),
+            ("golden", "mindspore-cpu", base / "cpu.json", "--device", "reference")]  # fmt: skip
+    for out, surface, path, *more in ways:
+        arguments = ["--graph", "resnet", "--config", path, "--surface", surface]
+        assert command("simulate", *arguments, "--out", tmp_path / out, *more) == 0
+    status, result = compared(tmp_path, capsys, "target", "golden")
+    one = result["findings"][0]
+    assert (status, one["kind"]) == (1, "overwritten")
+    assert one["op_name"] == "Default/layer1-BasicBlock/Add-op0"
+    assert one["evidence"][0].endswith(f", where {guilty} wrote right below it")

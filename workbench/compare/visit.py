@@ -188,10 +188,8 @@ class Visit:
         seen = before.measured or all(self.graph.ops[n].op_type in IDENTITY for n in before.via)
         if error <= limit or not seen:
             return State(error, True, via=before.via)
-        causes = self._wiring(number)
-        if not causes:
-            ours = self.flow.pairing.target
-            causes = (overwritten(ours, self.block, value, number, slot),)
+        place = self.flow, self.graph, self.block
+        causes = self._wiring(number) or (overwritten(*place, value, number, slot, limit),)
         return State(error, True, causes=causes)
 
     def _wiring(self, number: int) -> tuple[Difference, ...]:
