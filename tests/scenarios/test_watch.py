@@ -118,6 +118,7 @@ def test_an_overrun_changes_what_lies_there_from_then_on_and_nothing_else(base):
 
 
 def compared(base, capsys, target, golden):
+    capsys.readouterr()  # what came before
     status = command("compare", base / target, base / golden, "--json", "-")
     return status, json.loads(capsys.readouterr().out)
 
