@@ -7,9 +7,10 @@ BIN    := $(VENV)/bin
 PYTHON311 ?= python3.11
 MINDSPORE ?= 2.10.0
 RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
+OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-.PHONY: demo test check lint types lab conformance conformance-msprobe mutations clean
+.PHONY: demo test check lint types lab conformance conformance-operators conformance-msprobe mutations clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -35,6 +36,13 @@ lab: $(VENV)/installed
 conformance: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore.py $(RECORD) --fresh 24
 	$(BIN)/python -m pytest tests/config/test_conformance.py
+
+# what real MindSpore computes on a CPU with the operators of our table; see docs/conformance.md
+conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
+	mkdir -p build
+	$(BIN)/python conformance/operator_cases.py build/operator_cases.json
+	.venv-mindspore/bin/python conformance/run_mindspore_operators.py build/operator_cases.json $(OPERATORS)
+	$(BIN)/python -m pytest tests/run/test_mindspore_operators.py
 
 .venv-mindspore/$(MINDSPORE):
 	$(PYTHON311) -m venv --clear .venv-mindspore
