@@ -28,6 +28,10 @@ TARGETS = {
     "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
     "lab": ["jupyter lab notebooks"],
     "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
+    "conformance-operators": [
+        "conformance/run_mindspore_operators.py",
+        "pytest tests/run/test_mindspore_operators.py",
+    ],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",
         "pytest tests/compare/test_msprobe_conformance.py",

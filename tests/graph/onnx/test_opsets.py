@@ -252,3 +252,14 @@ def test_shapes_that_are_computed_from_shapes_leave_no_operators():
     graph = read_onnx(made)
     assert [op.op_type for op in graph.ops] == ["Reshape"]
     assert [p.name for p in graph.parameters] == ["x"]
+
+
+def test_slopes_of_channels_are_mindspores_prelu():
+    slopes = np.float32([0.1, -0.5, 2.0, 0.0])
+    want = np.where(IMAGE > 0, IMAGE, IMAGE * slopes.reshape(-1, 1, 1))
+    for shape in ((4, 1, 1), (1, 4, 1, 1)):
+        weights = {"slope": slopes.reshape(shape)}
+        got = one("PRelu", {"x": IMAGE}, 16, weights)[0]
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+        assert computed_types("PRelu", {"x": IMAGE}, weights) == ["PReLU"]
+    assert computed_types("PRelu", {"x": IMAGE}, {"slope": np.float32([0.25])}) == ["PReLU"]

@@ -178,8 +178,13 @@ def leaky_relu(node: Node) -> Any:
 
 
 def prelu(node: Node) -> Any:
-    """Slopes of any shape that broadcasts."""
+    """MindSpore's, with one slope or one for each channel; others broadcast."""
     x, slope = node.tensor(0), node.tensor(1)
+    values = values_of(slope)
+    channels = (*node.shape()[1:2], *(1,) * (node.rank() - 2))
+    fits = slope.shape in (channels, (1, *channels)) and node.rank() > 1
+    if values is not None and is_float(node.dtype()) and (values.size == 1 or fits):
+        return record("PReLU", x, values.reshape(-1))
     zero = number(0, node.dtype())
     return record(
         "Add", record("Maximum", x, zero), record("Mul", record("Minimum", x, zero), slope)
