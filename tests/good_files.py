@@ -69,6 +69,7 @@ READERS: dict[str, Reader] = {
         kind.title: Reader(texts.GRAPH_FILES[kind.title], texts.ask_graph)
         for kind in KINDS_OF_GRAPHS
     },
+    "ONNX model": Reader(texts.onnx_models, texts.ask_onnx),
     "search for the computational graph": Reader(texts.ge_texts, texts.ask_search, texts.ge_texts),
     **{f"form of {name}": Reader(texts.forms(name), texts.ask_form(name)) for name in HOMES},
     "result as CSV": Reader(texts.results, texts.ask_result),

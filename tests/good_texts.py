@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 from good_dumps import (
     START,
     attempt,
@@ -117,6 +118,32 @@ def ask_graph(_root: Path, path: Path, number: int) -> object:
     touch(graph)
     if graph.dialect != "ge" and path.suffix == ".ir":
         read_ms_text(path)
+    return graph.ops
+
+
+def onnx_models() -> Files:
+    """A convolution, what follows it, and a shape that is computed."""
+    from graph.onnx_models import model, node
+
+    image = np.zeros((1, 4, 8, 8), np.float32)
+    nodes = [
+        node("Conv", ["x", "w"], ["c"], "conv", {"k": "v"}, strides=[2, 1], pads=[1, 1, 0, 1]),
+        node("MaxPool", ["c"], ["p"], kernel_shape=[2, 2], ceil_mode=1),
+        node("Shape", ["p"], ["s"]),
+        node("Slice", ["s", "zero", "two"], ["front"]),
+        node("Concat", ["front", "minus"], ["wanted"], axis=0),
+        node("Reshape", ["p", "wanted"], ["f"]),
+        node("Split", ["f"], ["l", "r"], axis=-1, num_outputs=2),
+    ]
+    numbers = {"zero": np.array([0]), "two": np.array([2]), "minus": np.array([-1])}
+    weights = {"w": np.ones((4, 4, 3, 3), np.float32), **numbers}
+    made = model(nodes, {"x": image}, ["l", "r"], weights, opset=18)
+    return {"net.onnx": made.SerializeToString()}
+
+
+def ask_onnx(_root: Path, path: Path, _number: int) -> object:
+    graph = wb.read_onnx(path)
+    touch(graph)
     return graph.ops
 
 

@@ -33,6 +33,14 @@ def test_a_header_of_very_many_columns_is_refused():
         parse_statistics([HEADER.strip() + "," * MAX_LINE + "\n"], "x.csv")
 
 
+@pytest.mark.parametrize("shape", ["x".join(["1"] * 33), "x".join(["4294967296"] * 3000)])
+def test_a_shape_beyond_all_reason_is_a_problem(shape):
+    """The product of three thousand sizes has more digits than Python prints."""
+    table = parse_statistics([HEADER, f"Add,a,0,3,17,output,0,4,int8,{shape}\n"], "x.csv")
+    (problem,) = table.problems
+    assert problem.startswith("x.csv:2: Shape must be at most 32 sizes, got")
+
+
 def test_of_two_columns_of_one_name_the_first_counts():
     (row,) = parse_statistics(
         [HEADER.strip() + ",Slot\n", "Add,a,0,3,17,output,1,4,int8,(4),2\n"]

@@ -52,6 +52,7 @@ FIXED_CATEGORIES = CATEGORIES[:10]
 LAST_FIXED = (2, 3, 0)
 """Last release with these columns; its rows end without a comma."""
 
+_MAX_DIMS = 32
 _CHUNK = 1 << 20
 _HASHED_AT_ONCE = 20_480
 """Elements of one slice when MindSpore computes a SHA-1."""
@@ -335,7 +336,10 @@ def parse_shape(text: str) -> tuple[int, ...]:
     if inner in ("", "-", "NA"):
         return ()
     pieces = inner.rstrip(",").replace("x", ",").split(",")
-    return tuple(parse_count(piece.strip(), "Shape") for piece in pieces)
+    shape = tuple(parse_count(piece.strip(), "Shape") for piece in pieces)
+    if len(shape) > _MAX_DIMS:
+        raise ValueError(f"Shape must be at most {_MAX_DIMS} sizes, got {text[:40]!r}")
+    return shape
 
 
 def _parse_values(
