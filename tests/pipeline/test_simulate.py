@@ -179,6 +179,21 @@ def test_a_surface_can_be_chosen(tmp_path):
     assert not (tmp_path / "cpu").exists()
 
 
+@pytest.mark.parametrize(
+    ("surface", "name", "layout"),
+    [
+        ("acl", "acl.json", "ge"),
+        ("tensorflow", "session.py", "ge"),
+        ("torchair", "dump.py", "torchair"),
+        ("mindspore-o2", "data_dump.json", "mindspore-o2"),
+    ],
+)
+def test_a_form_tells_its_surface(tmp_path, surface, name, layout):
+    path = tmp_path / name
+    path.write_text(new(surface).to_text())
+    assert load(simulate(GRAPH, None, path, tmp_path / "out")).layout == layout
+
+
 @pytest.mark.parametrize("surface", ["torchair", "mindspore-cpu", "mindspore-gpu"])
 def test_what_a_surface_never_writes_is_refused(tmp_path, surface):
     plan = DumpPlan("/d", kind="overflow")

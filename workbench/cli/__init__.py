@@ -221,7 +221,7 @@ def simulate(
     ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder for the tree.")],
-    surface: Annotated[str, typer.Option(help="Any; mindspore-cpu or -o0o1 if left out.")] = "",
+    surface: Annotated[str, typer.Option(help="Any; told by the form if left out.")] = "",
     device: Annotated[
         str, typer.Option(help="reference, 910a, 310p, a2, a3 or 950.")
     ] = "reference",

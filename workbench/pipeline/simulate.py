@@ -94,8 +94,8 @@ def simulate(
     device : str
         ``reference``, or a key of `workbench.run.profiles.PROFILES` (``910a``, ``a2``, …).
     surface : str, optional
-        One of `SIMULATED`; ``mindspore-cpu`` for the reference and ``mindspore-o0o1`` for an NPU if
-        left out.
+        One of `SIMULATED`; what the form is if left out. Where several share it, the reference is
+        ``mindspore-cpu`` and an NPU ``mindspore-o0o1``.
     faults : sequence of Fault or text
         Defects planted in the NPU, as `workbench.run.faults.parse_fault` spells them.
     seed : int
@@ -135,7 +135,7 @@ def simulate(
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     _check(device, planted, precision_mode, iterations)
-    surface = surface or ("mindspore-cpu" if device == REFERENCE else "mindspore-o0o1")
+    surface = surface or _surface_of(config, device)
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
     context = own_process(surface, Context(version=version, env=env or {}))
@@ -241,6 +241,17 @@ def check_device(
         given = "faults" if faults else f"precision mode {precision_mode!r}"
         message = f"device must be one of {list(PROFILES)} with {given}, got {device!r}"
         raise GraphError(message)
+
+
+def _surface_of(config: DumpPlan | Config | str | Path, device: str) -> str:
+    """Surface that a form is of; the device chooses among those of MindSpore that share one."""
+    own = "mindspore-cpu" if device == REFERENCE else "mindspore-o0o1"
+    if isinstance(config, DumpPlan):
+        return own
+    from workbench.config import load  # pydantic
+
+    found = load(config) if isinstance(config, str | Path) else config
+    return own if found.surface.name in PLATFORMS else found.surface.name
 
 
 def _lower(
