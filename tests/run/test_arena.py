@@ -194,3 +194,20 @@ def test_open_shapes_have_no_memory():
     op = replace(graph.ops[0], outputs=(TensorSpec("float32", None),))
     with pytest.raises(GraphError, match="must be known to give it memory, got None"):
         Arena(replace(graph, ops=(op,)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_watching_changes_nothing_but_what_is_watched_is_seen_again(name):
+    program = compile_graph(load_graph(name), "acl", numeric_model("a2"))
+    first, *_, last = (op.name for op in program.graph.ops if op.outputs)
+    plain = list(run_program(program))
+    found = list(run_program(program, watch={last: (first,)}))
+    own = [record for record in found if not record.after]
+    assert [r.key for r in own] == [r.key for r in plain]
+    for one, other in zip(own, plain, strict=True):
+        assert one.source.array().tobytes() == other.source.array().tobytes()
+    (again, *_) = [record for record in found if record.after]
+    assert (again.after, again.key.op_name) == (last, first)
+    place = plan_memory(program.graph).outputs[Value(0)]
+    lying = again.source.data if again.source.there is None else again.source.there
+    assert lying.nbytes == place.size

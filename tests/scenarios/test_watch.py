@@ -246,3 +246,48 @@ def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_p
     assert (status, one["kind"]) == (1, "overwritten")
     assert one["op_name"] == "Default/layer1-BasicBlock/Add-op0"
     assert one["evidence"][0].endswith(f", where {guilty} wrote right below it")
+
+
+CONV, RELU = "Default/conv2-Conv2d/Conv2D-op0", "Default/relu-ReLU/ReLU-op1"
+
+
+@pytest.mark.parametrize(("named", "files"), [(CONV + RELU, 2), (CONV, 0), (RELU, 0)])
+def test_a_fused_operator_is_watched_under_its_name_after_fusion(tmp_path, capsys, named, files):
+    nodes = [{"layer": ["Default/max_pool2d-MaxPool2d/MaxPool-op1"], "watcher_nodes": [named]}]
+    dump = {
+        "dump_list": nodes,
+        "dump_path": "/home/",
+        "dump_mode": "output",
+        "dump_scene": "watcher",
+    }
+    (tmp_path / "watch.json").write_text(json.dumps({"dump": dump}))
+    arguments = ["--graph", "lenet", "--config", tmp_path / "watch.json", "--surface", "acl"]
+    assert command("simulate", *arguments, "--device", "a2", "--out", tmp_path / "out") == 0
+    found = list((tmp_path / "out").rglob("Conv2D.*"))
+    assert len(found) == files
+
+
+def test_names_too_long_for_a_file_are_read_through_their_table(tmp_path, capsys):
+    name = "n" * 120
+    layer = (
+        "class Layer(Cell):\n    def construct(self, x):\n        return F.relu(F.sigmoid(x))\n\n\n"
+    )
+    source = NET.replace("class Net(Cell):", f"{layer}class Net(Cell):\n    def __init__(self):\n"
+                         f"        super().__init__()\n        self.{name} = Layer()\n")  # fmt: skip
+    source = source.replace("d = F.sigmoid(c)", f"d = self.{name}(c)")
+    (tmp_path / "net.py").write_text(source)
+    scope = f"Default/{name}-Layer"
+    nodes = [{"layer": [f"{scope}/ReLU-op0"], "watcher_nodes": [f"{scope}/Sigmoid-op0"]}]
+    dump = {
+        "dump_list": nodes,
+        "dump_path": "/home/",
+        "dump_mode": "output",
+        "dump_scene": "watcher",
+    }
+    (tmp_path / "watch.json").write_text(json.dumps({"dump": dump}))
+    run(tmp_path, "watch.json", "out", "--device", "a2")
+    (table,) = (tmp_path / "out").rglob("mapping.csv")
+    assert f"_ReLU-op0_To_{file_name(scope)}_Sigmoid-op0." in table.read_text()
+    assert command("inspect", tmp_path / "out", "--json") == 0
+    told = capsys.readouterr().out
+    assert json.loads(told[told.index("{") :])["skipped"] == {"watched": 1}
