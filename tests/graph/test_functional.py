@@ -1,10 +1,13 @@
 """Functions named like ``mindspore.ops``, against NumPy's own."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from workbench.graph import functional as F
 from workbench.graph.tracer import trace
+from workbench.run.npu import run_npu
 from workbench.run.reference import run_reference
 
 X = np.random.default_rng(0).uniform(-2, 2, (2, 3, 4)).astype(np.float32)
@@ -88,6 +91,40 @@ def test_functions_with_several_outputs():
     values, places = run(lambda x: F.topk(x, 2), X)
     np.testing.assert_array_equal(values, np.sort(X, -1)[..., :1:-1])
     np.testing.assert_array_equal(np.take_along_axis(X, places.astype(np.int64), -1), values)
+
+
+WEIGHT8 = np.random.default_rng(4).integers(-128, 128, (5, 4), dtype=np.int8)
+SCALES = np.float32([0.5, 0.25, 2.0, -1.0, 0.125])
+
+
+def quantized(x):
+    q = F.ascend_quant(x, 30.0, 2.0)
+    sums = F.matmul(F.reshape(q, (6, 4)), WEIGHT8, False, True)
+    return (
+        q,
+        sums,
+        F.ascend_dequant(sums, SCALES, relu_flag=True),
+        F.ascend_anti_quant(q, 0.5, -2.0),
+    )
+
+
+@pytest.mark.parametrize("run_on", [run_reference, partial(run_npu, profile="a2")])
+def test_a_quantized_product_is_exact_wherever_it_runs(run_on):
+    graph = trace(quantized, X)
+    values = {
+        (r.key.op_type, r.key.slot): r.source.array() for r in run_on(graph) if r.key.io == "output"
+    }
+    q = np.clip(np.rint(X.astype(float) * 30 + 2), -128, 127)
+    sums = q.reshape(6, 4) @ WEIGHT8.T.astype(float)
+    for op_type, want, dtype in (
+        ("AscendQuant", q, "int8"),
+        ("MatMul", sums, "int32"),
+        ("AscendDequant", np.maximum(sums * SCALES, 0), "float32"),
+        ("AscendAntiQuant", (q - 2) / 2, "float32"),
+    ):
+        got = values[op_type, 0]
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize(("on", "off", "dtype"), [(1.0, 0.0, "float32"), (2, 1, "int64")])

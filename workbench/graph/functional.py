@@ -32,6 +32,9 @@ from workbench.graph.array_functions import (
     topk,
 )
 from workbench.graph.math_functions import (
+    ascend_anti_quant,
+    ascend_dequant,
+    ascend_quant,
     ceil,
     clamp,
     cos,
@@ -64,6 +67,9 @@ __all__ = [
     "amax",
     "amin",
     "argmax",
+    "ascend_anti_quant",
+    "ascend_dequant",
+    "ascend_quant",
     "avg_pool2d",
     "batch_norm",
     "bias_add",

@@ -6,6 +6,9 @@ from typing import Any
 
 from workbench.graph.tensor import Operators, Tensor, record
 
+_GE_INT8 = 2
+"""GE's number of int8."""
+
 
 def relu6(x: Operators) -> Tensor:
     """min(max(x, 0), 6)."""
@@ -100,3 +103,22 @@ def reciprocal(x: Operators) -> Tensor:
 def clamp(x: Operators, min: Any = None, max: Any = None) -> Tensor:
     """min(max(x, low), high); a bound that is ``None`` does not bind."""
     return record("ClampScalar", x, min, max)
+
+
+def ascend_quant(
+    x: Operators, scale: float, offset: float = 0.0, round_mode: str = "Round"
+) -> Tensor:
+    """Round x · scale + offset to int8, saturating."""
+    settings = {"scale": float(scale), "offset": float(offset), "sqrt_mode": False}
+    return record("AscendQuant", x, **settings, round_mode=round_mode, dst_type=_GE_INT8)
+
+
+def ascend_dequant(x: Operators, deq_scale: Any, relu_flag: bool = False) -> Tensor:
+    """Sums of a quantized product as float32: one scale, or one for each channel."""
+    return record("AscendDequant", x, deq_scale, sqrt_mode=False, relu_flag=relu_flag, dtype=0)
+
+
+def ascend_anti_quant(x: Operators, scale: float, offset: float = 0.0) -> Tensor:
+    """(x + offset) · scale as float32."""
+    settings = {"scale": float(scale), "offset": float(offset)}
+    return record("AscendAntiQuant", x, **settings, dtype=0, sqrt_mode=False)
