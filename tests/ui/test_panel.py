@@ -72,7 +72,6 @@ def asked(surface, *unset, **settings):
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        (asked("mindspore-o0o1", common_dump_settings__op_debug_mode=3), "kind of dump must be"),
         (asked("torchair", "dump_config.dump_step", "dump_config.dump_mode", mode="reduce-overhead"),
          "mode must be"),
         (asked("acl", "dump.dump_list", dump__dump_scene="watcher", dump__dump_mode="output",

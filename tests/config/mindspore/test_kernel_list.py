@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.config.mindspore.kernel_list import (
@@ -149,6 +149,7 @@ def test_a_type_is_the_name_of_an_operator_for_acl():
     assert not told.matches("Default/Add-op1", "Add")
 
 
+@example("[[a]", "regex", False)
 @given(
     st.text(st.sampled_from("ab.*^$|()[]\\?:+/"), max_size=9),
     st.sampled_from(("name", "type", "regex")),

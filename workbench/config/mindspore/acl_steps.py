@@ -8,10 +8,9 @@ not wanted with a number of a step that never comes. Source: MindSpore ``acl_dum
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
-from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
+from workbench.config.mindspore.kernel_list import compiled, is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.reading import (
     by_msprobe,
     categories,
@@ -110,7 +109,8 @@ def _finds(text: str, name: str) -> bool:
     if not is_regex(text):
         return False
     selector = read_kernel(text.replace("\\", '"'))
-    return selector is not None and re.search(selector.text, name) is not None
+    pattern = compiled(selector.text) if selector is not None else None
+    return pattern is not None and pattern.search(name) is not None
 
 
 def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,7 @@ def write_for_acl(selector: Selector) -> str | None:
     if selector.kind != "regex" or _begins_and_ends_freely(selector.text):
         return None if selector.kind == "type" else write_kernel(selector)
     text = selector.text
-    if not _compiles(text):
+    if compiled(text) is None:
         return None
     return write_kernel(replace(selector, text=f"^(?:{text})$" if "|" in text else f"^{text}$"))
 
@@ -115,7 +116,7 @@ def _between_anchors(text: str) -> str | None:
     """What stands between ``^`` and ``$``, if both hold for all of it."""
     if "|" in text:
         inner = text[4:-2]
-        return inner if text == f"^(?:{inner})$" and _compiles(inner) else None
+        return inner if text == f"^(?:{inner})$" and compiled(inner) is not None else None
     inner = text[1:-1]
     return inner if text == f"^{inner}$" and not _escapes(inner) else None
 
@@ -124,16 +125,18 @@ def _begins_and_ends_freely(text: str) -> bool:
     """Whether an expression that matches part of a name matches all of it."""
     if "|" in text:
         inner = text[5:-3]
-        return text == f".*(?:{inner}).*" and _compiles(inner)
+        return text == f".*(?:{inner}).*" and compiled(inner) is not None
     return text.startswith(".*") and text.endswith(".*") and not _escapes(text[:-2])
 
 
-def _compiles(text: str) -> bool:
+def compiled(text: str) -> re.Pattern[str] | None:
+    """Return an expression ready to search with; ``None`` if it is none."""
     try:
-        re.compile(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "[[" may mean something else to a later Python
+            return re.compile(text)
     except (re.error, OverflowError, RecursionError):
-        return False
-    return True
+        return None
 
 
 def _escapes(text: str) -> bool:
