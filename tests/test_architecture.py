@@ -26,6 +26,7 @@ LAYERS = (
     "scale",
     "pipeline",
     "ui cli",
+    "__main__",
 )
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}
 MAX_CODE_LINES = 400
