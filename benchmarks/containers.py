@@ -24,11 +24,11 @@ from convert import most_memory
 
 from workbench.compare.measure import measure, measure_arrays
 from workbench.core.arrangement import device_shape
-from workbench.dump.block_index import BlockSource, held_tensors
-from workbench.dump.container_blocks import Container
-from workbench.dump.container_writer import tensor_block, write_container
+from workbench.dump.container.blocks import Container
+from workbench.dump.container.writer import tensor_block, write_container
 from workbench.dump.data_types import data_type_of
-from workbench.dump.npy import NpySource, write_npy
+from workbench.dump.files.block_index import BlockSource, held_tensors
+from workbench.dump.files.npy import NpySource, write_npy
 
 MB = 1_000_000
 GOAL = 150

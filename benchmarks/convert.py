@@ -21,9 +21,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.core.arrangement import device_shape
-from workbench.dump.container_blocks import Block, Container, element_count
-from workbench.dump.container_writer import write_container
-from workbench.dump.convert import convert
+from workbench.dump.container.blocks import Block, Container, element_count
+from workbench.dump.container.writer import write_container
+from workbench.dump.convert.files import convert
 
 MB = 1_000_000
 STEP = 1 << 20

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.dump.container_blocks import Container
-from workbench.dump.container_writer import tensor_block, write_container
+from workbench.dump.container.blocks import Container
+from workbench.dump.container.writer import tensor_block, write_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,31 +16,31 @@ import workbench as wb
 from real_data import DATA
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.dump.block_index import BlockSource
-from workbench.dump.container import read_container
-from workbench.dump.container_blocks import Block, Container, Origin
-from workbench.dump.container_source import ContainerSource
-from workbench.dump.container_writer import tensor_block, write_container
-from workbench.dump.core_file import Core, read_core
-from workbench.dump.exception import (
+from workbench.dump.container.blocks import Block, Container, Origin
+from workbench.dump.container.file import read_container
+from workbench.dump.container.source import ContainerSource
+from workbench.dump.container.writer import tensor_block, write_container
+from workbench.dump.files.block_index import BlockSource
+from workbench.dump.files.core_file import Core, read_core
+from workbench.dump.files.exception import (
     Argument,
     exception_container,
     failed_core,
     read_exception,
     role,
 )
-from workbench.dump.ge_names import GeName, format_ge_name
-from workbench.dump.ge_statistic import format_ge_statistics, ge_statistics_of
-from workbench.dump.l2_statistic import format_l2_statistics
-from workbench.dump.mapping import RENAMINGS, renamed
-from workbench.dump.names import NameParts, format_name
-from workbench.dump.npy import NpySource, npy_header
-from workbench.dump.overflow import overflow_container, parse_record, read_overflow
-from workbench.dump.overflow_json import parse_json, record_json
-from workbench.dump.payload import fingerprint
-from workbench.dump.reading import Buffer
-from workbench.dump.statistic import StatisticRow, format_header, format_row, statistics_of
-from workbench.dump.statistic_dialects import DIALECTS
+from workbench.dump.files.npy import NpySource, npy_header
+from workbench.dump.files.overflow import overflow_container, parse_record, read_overflow
+from workbench.dump.files.overflow_json import parse_json, record_json
+from workbench.dump.files.payload import fingerprint
+from workbench.dump.names.ge import GeName, format_ge_name
+from workbench.dump.names.mapping import RENAMINGS, renamed
+from workbench.dump.names.mindspore import NameParts, format_name
+from workbench.dump.tables.dialects import DIALECTS
+from workbench.dump.tables.ge import format_ge_statistics, ge_statistics_of
+from workbench.dump.tables.l2 import format_l2_statistics
+from workbench.dump.tables.statistic import StatisticRow, format_header, format_row, statistics_of
+from workbench.dump.values.reading import Buffer
 from workbench.graph.models import load_graph
 from workbench.ir.ms_pb_writer import write_ms_pb
 from workbench.ir.ms_text_writer import write_ms_text
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from workbench.dump.reading import Reading
+    from workbench.dump.values.reading import Reading
 
     Files = dict[str, bytes]
 

@@ -15,7 +15,7 @@ import good_texts as texts
 
 from workbench.compare.overrides import read_overrides
 from workbench.config import HOMES
-from workbench.dump.statistic_dialects import DIALECTS
+from workbench.dump.tables.dialects import DIALECTS
 from workbench.ir.detect import KINDS as KINDS_OF_GRAPHS
 
 if TYPE_CHECKING:

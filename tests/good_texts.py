@@ -26,9 +26,9 @@ import workbench as wb
 from real_data import DATA
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import ConfigError
-from workbench.dump.ge_names import recognize
-from workbench.dump.names import NameParts, format_name
-from workbench.dump.raw_tensor import parse_raw_name
+from workbench.dump.files.raw_tensor import parse_raw_name
+from workbench.dump.names.ge import recognize
+from workbench.dump.names.mindspore import NameParts, format_name
 from workbench.graph.models import load_graph
 from workbench.ir.ge_files import find_computational_graph
 from workbench.ir.ge_messages import message_class

@@ -20,8 +20,8 @@ import numpy as np
 from workbench.config import read
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.sink import Clock
-from workbench.dump.writer import write
+from workbench.dump.write.sink import Clock
+from workbench.dump.write.writer import write
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.pipeline.simulate import simulate

@@ -22,8 +22,8 @@ import numpy as np
 import workbench as wb
 from workbench.config import new
 from workbench.core.relayout import to_device
-from workbench.dump.container_blocks import Container
-from workbench.dump.container_writer import tensor_block, write_container
+from workbench.dump.container.blocks import Container
+from workbench.dump.container.writer import tensor_block, write_container
 from workbench.graph.models import load_graph
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.dump.read.turns import number_turns
 from workbench.dump.tree import Dump
-from workbench.dump.turns import number_turns
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
 from workbench.ir.ms_text_writer import write_ms_text
 

@@ -23,8 +23,8 @@ from workbench.core.faces import FACES
 
 if TYPE_CHECKING:
     from workbench import config
-    from workbench.dump.convert import convert
-    from workbench.dump.reader import load
+    from workbench.dump.convert.files import convert
+    from workbench.dump.read.reader import load
     from workbench.graph import models, nn
     from workbench.graph.onnx import read_onnx
     from workbench.graph.tracer import trace
@@ -69,9 +69,9 @@ _HOMES = {
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
     "config": ("workbench.config", ""),
-    "convert": ("workbench.dump.convert", "convert"),
+    "convert": ("workbench.dump.convert.files", "convert"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
-    "load": ("workbench.dump.reader", "load"),
+    "load": ("workbench.dump.read.reader", "load"),
     "models": ("workbench.graph.models", ""),
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),

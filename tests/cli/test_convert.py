@@ -10,8 +10,8 @@ import pytest
 import workbench as wb
 from workbench.cli import main
 from workbench.core.relayout import to_device
-from workbench.dump.container_blocks import Container
-from workbench.dump.container_writer import tensor_block, write_container
+from workbench.dump.container.blocks import Container
+from workbench.dump.container.writer import tensor_block, write_container
 
 NAME = "Conv2D.net_conv1.2.7.1700000000000004"
 IMAGE = np.arange(2 * 20 * 4 * 5, dtype=np.float16).reshape(2, 20, 4, 5)

@@ -10,8 +10,8 @@ import small_dumps as small
 from real_data import PAIRS
 from small_dumps import START, Net, chain, on_disk, shoot
 from workbench.compare.bind import bind
-from workbench.dump.names import sanitize, short_name
-from workbench.dump.reader import load
+from workbench.dump.names.mindspore import sanitize, short_name
+from workbench.dump.read.reader import load
 from workbench.graph.nodes import Graph
 
 RENUMBERED = "operators_whose_id_in_ir_and_csv_differs_from_the_file_name"

@@ -14,9 +14,9 @@ from workbench.config import new
 from workbench.core.formats import read_format
 from workbench.core.relayout import to_device
 from workbench.core.tensors import ArraySource
-from workbench.dump.block_index import BlockSource, held_tensors
-from workbench.dump.device_npy import DeviceNpySource
-from workbench.dump.npy import NpySource
+from workbench.dump.files.block_index import BlockSource, held_tensors
+from workbench.dump.files.device_npy import DeviceNpySource
+from workbench.dump.files.npy import NpySource
 from workbench.graph.models import load_graph
 from workbench.pipeline.compare import compare
 from workbench.pipeline.simulate import simulate

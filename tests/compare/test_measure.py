@@ -22,8 +22,8 @@ from workbench.compare.gather import SEGMENT
 from workbench.compare.measure import choose_kernel, measure, measure_arrays, measure_kl
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
-from workbench.dump.npy import NpySource, write_npy
-from workbench.dump.reading import BLOCK
+from workbench.dump.files.npy import NpySource, write_npy
+from workbench.dump.values.reading import BLOCK
 
 FIXED = settings(derandomize=True, deadline=None)
 

@@ -12,7 +12,7 @@ from workbench.compare.measuring import measure_pair, measure_pairs
 from workbench.compare.oddities import MISLABELLED, REWRITTEN, UNUSED
 from workbench.compare.pairs import Pair, Pairing
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.npy import NpySource
+from workbench.dump.files.npy import NpySource
 
 X = np.float32([[1, -2, 3], [4, 0, 2]])
 NO = ("", "")

@@ -12,8 +12,8 @@ from small_dumps import Net, Shot, in_memory, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.compare.oddities import rewritten_slots
 from workbench.core.tensors import TensorSpec
-from workbench.dump.npy import npy_header
-from workbench.dump.reader import load
+from workbench.dump.files.npy import npy_header
+from workbench.dump.read.reader import load
 from workbench.graph.nodes import Const, Value
 
 HALF, FULL, DOUBLE = (TensorSpec(name, (4, 4)) for name in ("float16", "float32", "float64"))

@@ -15,7 +15,7 @@ from workbench.compare.engine import bind_both, compare_dumps, ledger
 from workbench.compare.overrides import Overrides
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.pairs import Selection
-from workbench.dump.reader import load
+from workbench.dump.read.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)

@@ -13,7 +13,7 @@ from workbench.compare.measuring import measure_pair
 from workbench.compare.pairs import Pair
 from workbench.compare.statistics import measure_statistics, with_padding
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.statistic import TITLES, statistics_of
+from workbench.dump.tables.statistic import TITLES, statistics_of
 
 ROW = {"Max Value": 4.0, "Min Value": -2.0, "Avg Value": 1.0, "L2Norm Value": 10.0}
 

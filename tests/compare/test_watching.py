@@ -11,7 +11,7 @@ from workbench.compare.bind import bind
 from workbench.compare.engine import compare_dumps
 from workbench.compare.watch_findings import evidence, kind_of
 from workbench.compare.watching import RESULT, find_changes
-from workbench.dump.reader import load
+from workbench.dump.read.reader import load
 
 WRITTEN = np.arange(1, 301, dtype=np.float32)
 TIME = 1_700_000_000_000_000

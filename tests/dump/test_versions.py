@@ -8,10 +8,10 @@ import pytest
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.reader import load
-from workbench.dump.sink import Clock
+from workbench.dump.read.reader import load
 from workbench.dump.versions import FEATURES, check_version, writes
-from workbench.dump.writer import write
+from workbench.dump.write.sink import Clock
+from workbench.dump.write.writer import write
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 
 F = TensorSpec("float32", (2, 3))

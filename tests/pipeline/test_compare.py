@@ -14,7 +14,7 @@ import small_dumps as small
 import workbench as wb
 from small_dumps import START, chain, on_disk, shoot, write_ir
 from workbench.core.errors import FormatError, WorkbenchError
-from workbench.dump.reader import load
+from workbench.dump.read.reader import load
 from workbench.pipeline.compare import write_text
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")

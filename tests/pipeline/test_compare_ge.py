@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ge_dumps import LEAF, TIME, Call, dump, graph_text, network
-from workbench.dump.reader import load
+from workbench.dump.read.reader import load
 from workbench.pipeline.compare import compare
 
 WRONG = "layer1/Relu"

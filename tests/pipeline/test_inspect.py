@@ -10,7 +10,7 @@ import pytest
 import small_dumps as small
 from small_dumps import Net, chain, on_disk, shoot
 from workbench.core.errors import WorkbenchError
-from workbench.dump.reader import load
+from workbench.dump.read.reader import load
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.inspect import comes_from, inspect_dump, parse_place
 

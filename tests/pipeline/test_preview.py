@@ -14,8 +14,8 @@ from workbench.config.context import Context
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
-from workbench.dump.cost import CLASSES, slow_down
-from workbench.dump.target import Target
+from workbench.dump.write.cost import CLASSES, slow_down
+from workbench.dump.write.target import Target
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_text import parse_ge_text

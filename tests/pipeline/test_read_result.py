@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.core.errors import FormatError, WorkbenchError
-from workbench.dump.table_rows import MANY
+from workbench.dump.tables.rows import MANY
 from workbench.pipeline import sheets
 
 openpyxl = pytest.importorskip("openpyxl")

@@ -15,8 +15,8 @@ import read_mutants
 from good_files import READERS
 from good_trees import TREES
 
-from workbench.dump.ge_names import recognize
-from workbench.dump.leaf import READERS as KINDS
+from workbench.dump.names.ge import recognize
+from workbench.dump.read.leaf import READERS as KINDS
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"

@@ -9,9 +9,9 @@ import pytest
 
 import workbench as wb
 from workbench.config import new
-from workbench.dump.container import read_container
-from workbench.dump.container_source import ContainerSource
-from workbench.dump.convert import convert
+from workbench.dump.container.file import read_container
+from workbench.dump.container.source import ContainerSource
+from workbench.dump.convert.files import convert
 from workbench.graph.models import load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.rehearse import rehearse

@@ -17,9 +17,9 @@ import workbench as wb
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.dump.convert import convert
-from workbench.dump.target import VERSION, GeTarget
-from workbench.dump.writer import write, write_ge
+from workbench.dump.convert.files import convert
+from workbench.dump.write.target import VERSION, GeTarget
+from workbench.dump.write.writer import write, write_ge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -196,7 +196,7 @@ def inspect(
     graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the dump.")] = "",
 ) -> int:
     """Say what a dump tree holds, what is odd about it, and what came from a source line."""
-    from workbench.dump.reader import load
+    from workbench.dump.read.reader import load
     from workbench.pipeline.inspect import inspect_dump
 
     info = inspect_dump(load(dump, graph=graph or None, model=model or None), at or None)
@@ -276,7 +276,7 @@ def convert(
     ] = "npy",
 ) -> int:
     """Convert binary dump files to npy, device formats to a host format, overflow records to JSON."""
-    from workbench.dump.convert import convert as run
+    from workbench.dump.convert.files import convert as run
 
     result = run(dump, out, format=format_, type=type_, progress=_progress("files"))
     for line in result.remark_lines():

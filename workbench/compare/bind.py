@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from workbench.compare.binding import Binding, Block, OpRun
 from workbench.compare.oddities import find_oddities
 from workbench.core.errors import FormatError
-from workbench.dump.names import sanitize, short_name
-from workbench.dump.payload import fingerprint
-from workbench.dump.slices import manual_slice
+from workbench.dump.files.payload import fingerprint
+from workbench.dump.files.slices import manual_slice
+from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.tree import Note, Skipped
 from workbench.graph.nodes import Value
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.align import Alignment, align
 from workbench.compare.fusions import ends_of
+from workbench.dump.read.turns import RUN_GAP_US
 from workbench.dump.tree import Note, Skipped
-from workbench.dump.turns import RUN_GAP_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -16,7 +16,7 @@ from workbench.compare.graph_view import Origin
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.originals import original_names
 from workbench.compare.result import Finding
-from workbench.dump.names import sanitize
+from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:

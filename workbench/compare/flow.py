@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.noise import contexts
 from workbench.compare.oddities import rewritten_slots
-from workbench.dump.names import sanitize
+from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Param
 
 if TYPE_CHECKING:

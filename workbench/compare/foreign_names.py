@@ -6,9 +6,9 @@ import re
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from workbench.dump.ge_names import parse_ge_name
-from workbench.dump.names import parse_name
-from workbench.dump.torch_names import call_type
+from workbench.dump.names.ge import parse_ge_name
+from workbench.dump.names.mindspore import parse_name
+from workbench.dump.torch.names import call_type
 
 _TENSOR = re.compile(r"(.+)\.(input|output)\.(\d{1,9})", re.A | re.S)
 _IO = r"((?:input|output|kwargs|parameters|parameters_grad)(?:\..+)?)"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.graph_view import Origin
 from workbench.compare.groups import Components, side_of
 from workbench.compare.originals import is_part, origin_of, original_names
-from workbench.dump.names import sanitize
+from workbench.dump.names.mindspore import sanitize
 from workbench.ir.ge_lower import ITERATOR
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import numpy as np
 from workbench.compare.metrics import Sums, merge
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
-from workbench.dump.reading import Buffer, FileSource, Payload, Pieces
+from workbench.dump.values.reading import Buffer, FileSource, Payload, Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Source
-    from workbench.dump.reading import Reading
+    from workbench.dump.values.reading import Reading
 
     Shape = tuple[int, ...]
     Cancelled = Callable[[], bool]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
-from workbench.dump.reading import FileSource
+from workbench.dump.values.reading import FileSource
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Source

@@ -17,9 +17,9 @@ from workbench.compare.statistics import measure_statistics, with_padding
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
-from workbench.dump.host_formats import host_by_shape
-from workbench.dump.payload import payload_as
-from workbench.dump.statistic import TITLES, statistics_of
+from workbench.dump.files.payload import payload_as
+from workbench.dump.tables.statistic import TITLES, statistics_of
+from workbench.dump.values.host_formats import host_by_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.cause import Difference
 from workbench.core.errors import FormatError
-from workbench.dump.block_index import BlockSource, held_container
+from workbench.dump.files.block_index import BlockSource, held_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

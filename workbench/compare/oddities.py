@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
-from workbench.dump.npy import NpySource
-from workbench.dump.payload import fingerprint
+from workbench.dump.files.npy import NpySource
+from workbench.dump.files.payload import fingerprint
 from workbench.dump.tree import Note
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IN_PLACE, UNWRITTEN_ON_CPU, settings

@@ -12,7 +12,7 @@ from workbench.compare.blocks import pair_blocks, pair_graphs
 from workbench.compare.pair_fusions import pair_fusions, skip_left, skip_unequalled
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
-from workbench.dump.names import sanitize
+from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note, Skipped
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from workbench.compare.blocks import pair_iterations, same_nets
 from workbench.compare.pairs import Pair
 from workbench.core.errors import FormatError
-from workbench.dump.names import sanitize
-from workbench.dump.payload import fingerprint
+from workbench.dump.files.payload import fingerprint
+from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.dump.block_index import BlockSource, held_container
-from workbench.dump.container_source import ContainerSource
-from workbench.dump.names import sanitize
+from workbench.dump.container.source import ContainerSource
+from workbench.dump.files.block_index import BlockSource, held_container
+from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note
 from workbench.graph.nodes import Value
 from workbench.graph.table import OPS

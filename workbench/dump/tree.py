@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.container_blocks import Container
-    from workbench.dump.core_file import Core
-    from workbench.dump.overflow import OverflowRecord
+    from workbench.dump.container.blocks import Container
+    from workbench.dump.files.core_file import Core
+    from workbench.dump.files.overflow import OverflowRecord
     from workbench.graph.nodes import Graph
 
 WATCHED = "watched"

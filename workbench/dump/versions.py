@@ -2,7 +2,7 @@
 
 Sources: MindSpore ``e2e_dump.cc``, ``cpu_e2e_dump.cc``, ``debugger.cc`` and ``tensor_stat_dump.cc`` from
 r1.3 to r2.7 and after it, the vendor's tutorials of these releases, and real dumps of 2.0.0, 2.7.0 and
-2.10.0. How names and IR are spelled say `workbench.dump.names` and `workbench.ir.ms_spelling`.
+2.10.0. How names and IR are spelled say `workbench.dump.names.mindspore` and `workbench.ir.ms_spelling`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.dump.choice import Choice
-from workbench.dump.names import sanitize
+from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

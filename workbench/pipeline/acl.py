@@ -25,7 +25,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context, version_numbers
-from workbench.dump.sink import Clock
+from workbench.dump.write.sink import Clock
 from workbench.pipeline.acl_dump import DumpState
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import read_config

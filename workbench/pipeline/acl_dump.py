@@ -16,15 +16,15 @@ from workbench.config.acl.form import EXCEPTIONS
 from workbench.config.acl.reading import is_old, remote
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
-from workbench.dump.exception_file import CHIPS, FOLDER
-from workbench.dump.sink import time_folder
+from workbench.dump.write.exception_file import CHIPS, FOLDER
+from workbench.dump.write.sink import time_folder
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_form import parse_config, read_config
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.core.plan import DumpPlan
-    from workbench.dump.sink import Clock
+    from workbench.dump.write.sink import Clock
 
 _CALL_ORDER, _NULL = "EP0008", "EP0007"
 _SECOND = 1_000_000

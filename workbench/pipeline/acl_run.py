@@ -6,10 +6,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError, GraphError
-from workbench.dump.exception_file import CHIPS
-from workbench.dump.target import GeTarget
 from workbench.dump.watched import watch_of
-from workbench.dump.writer import write_ge
+from workbench.dump.write.exception_file import CHIPS
+from workbench.dump.write.target import GeTarget
+from workbench.dump.write.writer import write_ge
 from workbench.graph.nodes import Const, Param, Value
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.run.executor import constant, operator_key, parameter_key
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.sink import Clock
+    from workbench.dump.write.sink import Clock
     from workbench.graph.nodes import Graph, Operand
     from workbench.pipeline.acl_dump import Setting
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.dump.overflow import SIZE
+from workbench.dump.files.overflow import SIZE
 from workbench.pipeline.foretold import Bound, total_of
 from workbench.pipeline.release import PLATFORMS
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workbench.core.plan import DumpPlan
-    from workbench.dump.preview import Forecast
+    from workbench.dump.write.preview import Forecast
 
     Tell = Callable[[DumpPlan, Sequence[int]], Forecast]
 

@@ -10,7 +10,7 @@ from workbench.compare.engine import compare_dumps
 from workbench.compare.overrides import Overrides, read_overrides
 from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
-from workbench.dump.reader import load
+from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.show import json_result
 

@@ -7,13 +7,13 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.dump.preview import Forecast
+from workbench.dump.write.preview import Forecast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.dump.cost import SlowDown
-    from workbench.dump.preview import FileEntry
+    from workbench.dump.write.cost import SlowDown
+    from workbench.dump.write.preview import FileEntry
     from workbench.pipeline.matches import Matches
 
 

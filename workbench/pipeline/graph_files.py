@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.dump.target import GraphFiles
+from workbench.dump.write.target import GraphFiles
 from workbench.ir.ge_stages import stage_files, stage_folder
 
 if TYPE_CHECKING:

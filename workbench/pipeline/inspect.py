@@ -9,7 +9,7 @@ from workbench.compare.bind import bind
 from workbench.compare.watch_findings import evidence
 from workbench.compare.watching import find_changes
 from workbench.core.errors import WorkbenchError
-from workbench.dump.exception import role
+from workbench.dump.files.exception import role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

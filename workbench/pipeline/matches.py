@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.dump.choice import Choice, kernel_type, names_model
-from workbench.dump.names import sanitize
+from workbench.dump.names.mindspore import sanitize
 from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:

@@ -16,15 +16,15 @@ from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.core.problems import require
 from workbench.dump.choice import dumped_iterations
-from workbench.dump.containers import predict_containers
-from workbench.dump.cost import SlowDown, slow_down
-from workbench.dump.ge_tree import runs_alone
-from workbench.dump.numbering import numbered
-from workbench.dump.preview import Forecast, predict_tree
-from workbench.dump.sink import Clock
-from workbench.dump.target import VERSION, Target
+from workbench.dump.names.numbering import numbered
 from workbench.dump.versions import by_msprobe
-from workbench.dump.writer import check_net_name
+from workbench.dump.write.containers import predict_containers
+from workbench.dump.write.cost import SlowDown, slow_down
+from workbench.dump.write.ge_tree import runs_alone
+from workbench.dump.write.preview import Forecast, predict_tree
+from workbench.dump.write.sink import Clock
+from workbench.dump.write.target import VERSION, Target
+from workbench.dump.write.writer import check_net_name
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
@@ -328,7 +328,7 @@ def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
 
 
 def _graphs_of(folder: Path) -> tuple[Graph, ...]:
-    from workbench.dump.reader import load
+    from workbench.dump.read.reader import load
 
     found = load(folder).graphs
     if not found:

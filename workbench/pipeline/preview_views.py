@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from workbench.dump.cost import readable
+from workbench.dump.write.cost import readable
 from workbench.show.words import plural, shorten
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from workbench.compare.foreign import LAYOUTS, VERDICTS, recognize_layout, uniqu
 from workbench.compare.foreign_rows import read_row
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.core.errors import FormatError
-from workbench.dump.table_rows import MANY
+from workbench.dump.tables.rows import MANY
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.sheets import read_sheets
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.problems import Problem
-from workbench.dump.target import VERSION
 from workbench.dump.versions import FULL_NAMES, Device, check_version, release, writes
+from workbench.dump.write.target import VERSION
 
 if TYPE_CHECKING:
     from workbench.config.context import Context

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.writer import Progress
+    from workbench.dump.write.writer import Progress
 
     Run = Callable[..., Iterator[TensorRecord]]
 

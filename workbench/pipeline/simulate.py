@@ -12,13 +12,13 @@ from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.dump.choice import dumped_iterations
-from workbench.dump.exception_file import CHIPS
-from workbench.dump.ge_tree import TREES
-from workbench.dump.numbering import numbered
-from workbench.dump.sink import Clock
-from workbench.dump.target import GeTarget
+from workbench.dump.names.numbering import numbered
 from workbench.dump.watched import watch_of
-from workbench.dump.writer import write, write_ge
+from workbench.dump.write.exception_file import CHIPS
+from workbench.dump.write.ge_tree import TREES
+from workbench.dump.write.sink import Clock
+from workbench.dump.write.target import GeTarget
+from workbench.dump.write.writer import write, write_ge
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
-    from workbench.dump.writer import Progress
+    from workbench.dump.write.writer import Progress
     from workbench.graph.nodes import Graph
     from workbench.run.precision import Precision
 

@@ -1,0 +1,58 @@
+"""Timestamp folders: ranks, runs one after the other, processes side by side."""
+
+from __future__ import annotations
+
+from ge_dumps import dump, network
+from workbench.dump.read.reader import load
+
+FIRST, SECOND = "20240101000000", "20240101000001"
+SECOND_LATER = 1_000_000
+
+
+def ranks(found):
+    return sorted({record.key.rank for record in found.records})
+
+
+def kinds(found):
+    return [note.kind for note in found.notes]
+
+
+def test_devices_are_ranks(tmp_path):
+    dump(tmp_path, network(), f"{FIRST}/0/net/1/0", start=0)
+    dump(tmp_path, network(), f"{SECOND}/1/net/1/0", start=7)
+    found = load(tmp_path)
+    assert (ranks(found), kinds(found)) == ([0, 1], ["processes"])
+    assert "ranks 0, 1" in found.notes[0].detail
+
+
+def test_devices_of_one_process_need_no_note(tmp_path):
+    for device in (0, 1):
+        dump(tmp_path, network(), f"{FIRST}/{device}/net/1/0")
+    assert kinds(load(tmp_path)) == []
+
+
+def test_two_runs_are_turns_of_one_rank(tmp_path):
+    dump(tmp_path, network(), f"{FIRST}/0/net/1/0", start=0)
+    dump(tmp_path, network(), f"{SECOND}/0/net/1/0", start=5 * SECOND_LATER)
+    found = load(tmp_path)
+    assert (ranks(found), kinds(found)) == ([0], ["runs"])
+    turns = {r.key.turn: r.path.split("/")[-6] for r in found.records}
+    assert turns == {0: FIRST, 1: SECOND}
+
+
+def test_two_processes_on_one_device_are_ranks(tmp_path):
+    dump(tmp_path, network(), f"{FIRST}/0/net/1/0", start=0)
+    dump(tmp_path, network(), f"{SECOND}/0/net/1/0", start=5)
+    dump(tmp_path, network(), f"{SECOND}/3/net/1/0", start=5)
+    found = load(tmp_path)
+    assert ranks(found) == [0, 3, 4]
+    assert {r.path.split("/")[-6] for r in found.records if r.key.rank == 4} == {SECOND}
+    assert "at the same time" in found.notes[-1].detail
+
+
+def test_steps_of_mindspore_have_times_of_their_own(tmp_path):
+    for step, time in enumerate((FIRST, SECOND)):
+        dump(tmp_path, network(), f"{step}/{time}/0/net/1/0", start=step * SECOND_LATER)
+    found = load(tmp_path)
+    assert (ranks(found), kinds(found)) == ([0], [])
+    assert {record.key.iteration for record in found.records} == {0, 1}

@@ -1,0 +1,265 @@
+"""Files of PyTorch are read without it: nothing in them runs, and nothing in them is believed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tracemalloc
+import zipfile
+
+import dump_wire
+import numpy as np
+import pytest
+import torch_files as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from real_data import DATA
+from workbench.core.errors import FormatError
+from workbench.dump.torch.file import TorchSource, stored_tensors
+from workbench.dump.values import elements
+from workbench.dump.values.reading import Buffer
+
+FILES = DATA / "torch"
+X = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+TRUTH = {
+    "plain": [("float32", X)],
+    "protocol5": [("float32", X)],
+    "parameter": [("float32", X)],
+    "add_device_0_0": [("float32", X)],
+    "pair_device_0_0": [("float32", X), ("float16", X)],
+    "list": [("float32", X), ("float16", X)],
+    "transposed": [("float32", [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]])],
+    "views": [("float32", [3.0, 4.0, 5.0]), ("float32", [[1.0, 2.0], [4.0, 5.0]])],
+    "scalar": [("bfloat16", 3.0)],
+    "empty": [("float32", [])],
+    "bool": [("bool", [True, False])],
+    "complex": [("complex64", [1 + 2j])],
+    "float8": [("float8_e4m3fn", X)],
+    "uint16": [("uint16", [1, 65535])],
+}
+"""What PyTorch saved in every file (``conformance/save_torch.py``)."""
+
+REFUSED = {
+    "expanded": "at most the 3 elements of its storage, got 12",
+    "conjugated": "conjugated",
+    "dictionary": "a list of tensors, got a dictionary",
+    "nested": "got other things as well",
+    "sparse": "_rebuild_sparse_tensor",
+    "code": "torch.nn.modules.linear Linear",
+    "legacy": "zip archive",
+}
+
+
+def sources(path):
+    return [TorchSource(str(path), slot) for slot in range(len(stored_tensors(str(path))))]
+
+
+def read(source):
+    """All elements, front to back if they lie so."""
+    reading = source.reading(Buffer(64))
+    if reading is None:
+        return source.array()
+    parts = [np.empty(0, reading.dtype)]
+    while count := reading.ready():
+        parts.append(reading.take(count).copy())
+    reading.close()
+    return np.concatenate(parts).reshape(reading.shape)
+
+
+@pytest.mark.parametrize("name", TRUTH)
+def test_what_pytorch_saved_is_read(name):
+    found = sources(FILES / f"{name}.pt")
+    assert [(one.spec().dtype, one.array().tolist()) for one in found] == TRUTH[name]
+    for one in found:
+        assert one.spec().shape == one.array().shape
+        assert read(one).tobytes() == one.array().tobytes()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_tensor_is_refused_with_its_byte(name):
+    path = FILES / f"{name}.pt"
+    with pytest.raises(FormatError, match=rf"^{path}: byte \d+: .*{REFUSED[name]}"):
+        stored_tensors(str(path))
+
+
+def test_every_file_of_the_folder_is_looked_at():
+    assert {path.stem for path in FILES.glob("*.pt")} == TRUTH.keys() | REFUSED.keys()
+
+
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_tensors_of_any_type_shape_and_stride_are_read(tmp_path_factory, data):
+    """A view of a larger storage: some axes in another order, from some element on."""
+    dtype = data.draw(st.sampled_from([name for name in tf.STORAGES if name != "bfloat16"]))
+    shape = data.draw(st.lists(st.integers(0, 4), max_size=4))
+    before, behind = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
+    order = data.draw(st.permutations(range(len(shape))))
+    count = int(np.prod(shape))
+    held = np.random.default_rng(3).integers(0, 100, before + count + behind).astype(dtype)
+    array = held[before : before + count].reshape(shape).transpose(order)
+    strides = [step // array.itemsize for step in array.strides]
+    pickled = tf.tensor(dtype, array.shape, strides, offset=before, held=held.size)
+    path = tmp_path_factory.mktemp("pt") / "x.pt"
+    path.write_bytes(tf.archive(pickled, {"0": held.tobytes()}))
+    (source,) = sources(path)
+    assert source.spec()[:2] == (dtype, array.shape)
+    assert (source.array() == array).all()
+    assert read(source).tobytes() == array.tobytes()
+
+
+def save(tmp_path, pickled, storages=None, **more):
+    path = tmp_path / "x.pt"
+    path.write_bytes(
+        tf.archive(pickled, {"0": bytes(24)} if storages is None else storages, **more)
+    )
+    return path
+
+
+def arrays(path):
+    return [source.array() for source in sources(path)]
+
+
+def refusal(path) -> str:
+    with pytest.raises(FormatError) as caught:
+        arrays(path)
+    assert str(caught.value).startswith(f"{path}: byte ")
+    return str(caught.value)
+
+
+ONE = tf.tensor("float32", (2, 3), (3, 1))
+
+
+@pytest.mark.parametrize(
+    ("pickled", "words"),
+    [
+        (tf.name("os", "system") + b"(" + tf.text("true") + b"tR", "os system"),
+        (tf.name("builtins", "eval") + b")R", "builtins eval"),
+        (tf.name("torch", "load") + b")R", "torch load"),
+        (ONE + b"}b", "opcode BUILD"),
+        (tf.text("a") + b")R", "call nothing but"),
+        (tf.number(1), "got something else"),
+        (ONE + ONE, "got something else"),
+        (b"", "got something else"),
+        (b"(" + ONE + b"K\1" + b"t", "other things"),
+        (b"t", "mark|index"),
+        (b"h\x07", "sound"),
+        (b"\x86", "2 values"),
+        (tf.number(1) + b"Q", "persistent id"),
+        (b"]" + ONE + b"a" + b"K\1K\2s", "dictionary"),
+        (ONE.replace(b"FloatStorage", b"NoSuchStorage"), "NoSuchStorage"),
+        (ONE.replace(b"_rebuild_tensor_v2", b"_rebuild_qtensor"), "_rebuild_qtensor"),
+        (tf.tensor("float32", (2, 3), (3,)), "size and a stride"),
+        (tf.tensor("float32", (1,) * 33, (1,) * 33), "32 axes"),
+        (tf.tensor("float32", (-1,), (1,)), "size and a stride"),
+        (tf.tensor("float32", (2,), (-1,)), "size and a stride"),
+        (tf.tensor("float32", (7,), (1,)), "element 6, got 6"),
+        (tf.tensor("float32", (2, 3), (3, 1), offset=1), "element 6, got 6"),
+        (tf.tensor("float32", (2**40,), (0,)), "at most the 6 elements"),
+        (tf.tensor("float32", (2**61,), (2**61,)), "storage must hold"),
+        (tf.tensor("float32", (2, 3), (3, 1), key="1"), "must hold 'archive/data/1'"),
+        (tf.tensor("float32", (2, 3), (3, 1), key="../version"), "must hold"),
+    ],
+)  # fmt: skip
+def test_pickles_of_anything_else_are_refused(tmp_path, pickled, words):
+    path = save(tmp_path, pickled)
+    message = refusal(path)
+    assert any(word in message for word in words.split("|")), message
+
+
+def test_nothing_in_a_pickle_runs(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        body = pickle.dumps(Bomb(), protocol)
+        path = tmp_path / "x.pt"
+        with zipfile.ZipFile(path, "w") as out:
+            out.writestr("x/data.pkl", body)
+        refusal(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_values_within_values_take_no_time(tmp_path):
+    """Each tuple holds the one before twice, or each the one before: nobody looks at all of them."""
+    twice = b"".join(bytes((0x68, n, 0x68, n, 0x86, 0x71, n + 1)) for n in range(200))
+    assert "got something else" in refusal(save(tmp_path, b"]q\0" + twice))
+    assert "got other things" in refusal(save(tmp_path, b")" + b"\x85" * 60_000))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [({"byteorder": b"big"}, "byteorder must be little"), ({"root": "a/b"}, "one data.pkl, got 0")],
+)
+def test_archives_that_are_otherwise_laid_out_are_refused(tmp_path, more, words):
+    assert words in refusal(save(tmp_path, ONE, **more))
+
+
+def test_a_pickle_that_is_too_long_is_refused_unread(tmp_path):
+    assert "at most 131072 bytes" in refusal(save(tmp_path, tf.text("x" * 200_000) + ONE))
+
+
+def test_compressed_entries_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.pt", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("x/data.pkl", b"\x80\x02" + ONE * 20 + b".")
+    assert "stored as they are" in refusal(tmp_path / "x.pt")
+
+
+def test_a_checksum_that_does_not_fit_is_refused(tmp_path):
+    path = save(tmp_path, ONE)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"cpu")
+    data[at : at + 3] = b"gpu"
+    path.write_bytes(data)
+    assert "checksum" in refusal(path)
+
+
+def test_sizes_of_64_bits_are_read(tmp_path):
+    array = np.arange(6, dtype=np.float32)
+    with zipfile.ZipFile(tmp_path / "x.pt", "w") as out:
+        pickled = b"\x80\x02" + tf.tensor("float32", (6,), (1,)) + b"."
+        for name, data in (("x/data.pkl", pickled), ("x/data/0", array.tobytes())):
+            with out.open(name, "w", force_zip64=True) as entry:
+                entry.write(data)
+    (source,) = sources(tmp_path / "x.pt")
+    assert source.array().tolist() == array.tolist()
+
+
+def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch):
+    monkeypatch.setattr(elements, "STEP", 1 << 16)
+    array = np.ones(1 << 20, np.float32)
+    (tmp_path / "x.pt").write_bytes(tf.saved(array))
+    (source,) = sources(tmp_path / "x.pt")
+    buffer = Buffer(1 << 16)
+    tracemalloc.start()
+    reading, total = source.reading(buffer), 0
+    while count := reading.ready():
+        total += int(reading.take(count).sum())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == array.size
+    assert peak < array.nbytes / 8
+
+
+def test_no_damage_does_more_than_be_refused(tmp_path):
+    rng = np.random.default_rng(2)
+    names = ("plain", "pair_device_0_0", "views", "protocol5")
+    goods = [(FILES / f"{name}.pt").read_bytes() for name in names]
+    path, refused = tmp_path / "x.pt", []
+    for number in range(1500):
+        data = bytearray(goods[number % 4])
+        if number % 3 == 0:
+            data = bytearray(dump_wire.mutate(bytes(data), rng))
+        for at in rng.integers(0, max(1, len(data)), number % 5):
+            data[at : at + 1] = rng.bytes(1)
+        path.write_bytes(data)
+        try:
+            for source in sources(path):
+                source.spec()
+                read(source)
+                source.array()
+        except FormatError as error:
+            refused.append(str(error))
+    assert 300 < len(refused) < 1500
+    assert [message for message in refused if not message.startswith(f"{path}: ")] == []

@@ -1,0 +1,1 @@
+"""The binary container of an operator's tensors: messages, blocks, bytes."""

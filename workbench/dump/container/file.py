@@ -1,0 +1,212 @@
+"""The binary file of an operator's tensors that GE, ACL, TensorFlow, torchair and MindSpore write.
+
+A container is a length word, a header of that many bytes (`workbench.dump.container.messages`) and
+the payload: inputs, outputs, buffers, workspaces, back to back. Reading believes nothing: every
+block is placed inside the file before anything is allocated, and data is read when it is asked
+for. Layout: device writer ``dump_task.cpp``, adump ``dump_file.cpp``; what readers accept: msaccucmp
+``big_dump_data.py``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from workbench.core.errors import FormatError
+from workbench.dump.container.blocks import (
+    NUMBERS,
+    VERSION,
+    Block,
+    Container,
+    Origin,
+    element_count,
+    without_bytes,
+)
+from workbench.dump.container.messages import BLOCKS, Header, parse
+from workbench.dump.container.source import fill, open_dump
+from workbench.dump.data_types import DATA_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workbench.dump.container.blocks import Part
+
+_WORD = 8
+_MAX_HEADER = 64 << 20
+_MAX_OLD_FILE = (1 << 31) - 1
+"""Largest message that protobuf itself reads, and so the largest file of version 1."""
+
+_MAX_DIMS = 32
+_SLACK = 64
+"""More than the device adds to a tensor: it rounds up to 32 bytes and reserves 32 more."""
+
+
+def read_container(path: str | os.PathLike[str]) -> Container:
+    """Read the header of a container and place every block inside the file.
+
+    Raises FormatError (``path: byte N: …``) if the file is none, or if not one block can be placed.
+    A block that cannot be had keeps its description and says why in ``problem``.
+    """
+    where = os.fspath(path)
+    with open_dump(where) as file:
+        held = os.fstat(file.fileno()).st_size
+        start, data = _header(file, held, where)
+    header = parse(data, start, where)
+    message = header.message
+    notes = []
+    if start == 0:
+        notes.append("version 1: the file is one message that holds the data itself")
+    version = _text(message.version)
+    if version not in ("", "1.0", VERSION):
+        notes.append(f"version must be 1.0 or 2.0, got {version!r}; read as {VERSION}")
+    blocks = [
+        _block(cast("Part", part), slot, found, header)
+        for part in BLOCKS
+        for slot, found in enumerate(getattr(message, part))
+    ]
+    placed = _place(blocks, len(data), held, where, notes)
+    return Container(
+        tuple(map(_judged, placed)),
+        version,
+        message.dump_time,
+        _text(message.op_name),
+        tuple((_text(attr.name), _text(attr.value)) for attr in message.attr),
+        _text(message.dfx_message),
+        tuple(notes),
+    )
+
+
+def _header(file: BinaryIO, held: int, where: str) -> tuple[int, bytes]:
+    """Return where the message begins, 8 or 0, and the file's bytes up to its end."""
+    word = _read(file, 0, min(held, _WORD), where)
+    length = int.from_bytes(word, "little")
+    room = held - _WORD
+    if word[:1] == b"\x0a" and (room <= 0 or length > room) and held <= _MAX_OLD_FILE:
+        return 0, _read(file, 0, held, where)
+    if word[:4] == b"\x7fELF":
+        raise FormatError(f"{where}: byte 0: container must begin with a length, got an ELF core")
+    if room <= 0:
+        raise FormatError(
+            f"{where}: byte {held}: container must be longer than {_WORD} bytes, got {held}; "
+            "the operator left nothing or the dump was cut off"
+        )
+    limit = min(room, _MAX_HEADER)
+    if not 0 < length <= limit:
+        message = f"{where}: byte 0: header must have 1 to {limit} bytes, got {length}"
+        raise FormatError(message)
+    return _WORD, word + _read(file, _WORD, length, where)
+
+
+def _read(file: BinaryIO, start: int, size: int, where: str) -> bytes:
+    return fill(file, start, np.empty(size, np.uint8), where).tobytes()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _block(part: Part, slot: int, message: Any, header: Header) -> Block:
+    """Describe one block; data inside the header counts in place of the payload."""
+    numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
+    start = -1
+    if message.data:
+        span = header.span(part, slot)
+        start, numbers["size"] = span.data_start, span.data_end - span.data_start
+    more: dict[str, Any] = {}
+    if part in ("input", "output"):
+        for name in ("shape", "original_shape"):
+            if message.HasField(name):
+                more[name] = dims = _signed(getattr(message, name).dim)
+                if len(dims) > _MAX_DIMS:
+                    problem = f"{name} must have at most {_MAX_DIMS} dimensions, got {len(dims)}"
+                    place = f"{header.where}: byte {header.span(part, slot).start}"
+                    raise FormatError(f"{place}: {problem}")
+    if part == "output":
+        more["dim_range"] = tuple((one.dim_start, one.dim_end) for one in message.dim_range)
+        if message.HasField("original_op"):
+            name, *rest = (getattr(message.original_op, one) for one in Origin._fields)
+            more["origin"] = Origin(_text(name), *rest)
+    return Block(part, slot, start=start, **numbers, **more)
+
+
+def _signed(dims: Sequence[int]) -> tuple[int, ...]:
+    """Dimensions with their sign: open ones are stored as two's complement."""
+    return tuple(dim - (1 << 64) if dim >> 63 else dim for dim in dims)
+
+
+def _place(
+    blocks: Sequence[Block], begin: int, held: int, where: str, notes: list[str]
+) -> Iterator[Block]:
+    """Give every block its place; raises FormatError if sizes and file cannot belong together.
+
+    Sizes that do not add up to the file may each be the wrong one. Then only those blocks are
+    believed before which every size fits its own shape.
+    """
+    absent = without_bytes(blocks)
+    whole = sum(block.size for block in blocks if block.start < 0)
+    present = whole - sum(blocks[at].size for at in absent)
+    left = held - begin
+    if present < left < whole:
+        raise FormatError(
+            f"{where}: byte {held}: file must hold {begin + whole} bytes, or {begin + present} "
+            f"if tensors without an address have none, got {held}"
+        )
+    if left >= whole:
+        absent = set()
+    total = whole if left >= whole else present
+    if absent:
+        notes.append(f"{len(absent)} tensors have no address: they have no bytes in the file")
+    if left > total:
+        notes.append(f"{left - total} bytes follow the last block")
+    elif left < total:
+        notes.append(f"the file is cut off: it holds {held} of {begin + total} bytes")
+    placed = _walk_payload(blocks, absent, begin, held, exact=left == total)
+    if left < total and not any(block.size and block.start >= 0 for block in placed):
+        raise FormatError(
+            f"{where}: byte {held}: file must hold the {begin + total} bytes that its header "
+            f"claims, got {held}; it is cut off or a size is wrong"
+        )
+    return iter(placed)
+
+
+def _walk_payload(
+    blocks: Sequence[Block], absent: set[int], at: int, held: int, *, exact: bool
+) -> list[Block]:
+    placed, believed = [], True
+    for number, block in enumerate(blocks):
+        if block.start >= 0:
+            placed.append(block)
+        elif number in absent:
+            placed.append(block._replace(problem="tensor has no address, so no bytes were written"))
+        elif not believed:
+            problem = "sizes do not add up to the file, so its place is not known"
+            placed.append(block._replace(problem=problem))
+        elif at + block.size > held:
+            believed = False
+            problem = f"data must end by byte {held}, got {at + block.size}"
+            placed.append(block._replace(problem=problem))
+        else:
+            placed.append(block._replace(start=at))
+            at += block.size
+            stated = block.stated_bytes
+            believed = exact or (stated is not None and stated <= block.size < stated + _SLACK)
+    return placed
+
+
+def _judged(block: Block) -> Block:
+    """Add what is wrong with a block's own claims."""
+    if block.problem or block.part not in ("input", "output"):
+        return block
+    row, stated = block.row, block.stated_bytes
+    problem = ""
+    if row is None:
+        problem = f"data type must be 0 to {max(DATA_TYPES)}, got {block.data_type}"
+    elif not row.how:
+        problem = f"packing of {row.word} is stated by no source; only its bytes can be had"
+    elif stated is not None and stated > block.size:
+        problem = f"{row.word} of shape {block.shape} must have {stated} bytes, got {block.size}"
+    elif element_count([dim or 1 for dim in block.held_shape]) >= 1 << 59:
+        problem = f"shape must have fewer than 2**59 elements, got {block.held_shape}"
+    return block._replace(problem=problem)

@@ -1,0 +1,119 @@
+"""Bytes of a container's blocks, read when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from workbench.core.errors import FormatError
+from workbench.core.formats import format_text
+from workbench.core.tensors import TensorSpec
+from workbench.dump.container.blocks import element_count
+from workbench.dump.data_types import decode, packed_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.dump.container.blocks import Block
+    from workbench.dump.data_types import DataType
+
+_PIECE = 1 << 20
+
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO with a dump's name must not block
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSource:
+    """The data of one block of a container; read when asked for.
+
+    Elements are as they lie in the file, in the device's format. Formats that NumPy does not hold
+    come as ml_dtypes or, decoded, as float32 (`workbench.dump.data_types`).
+    """
+
+    path: str
+    block: Block
+
+    def spec(self) -> TensorSpec:
+        row = self.block.row
+        name = row.name if row is not None else f"type {self.block.data_type}"
+        return TensorSpec(name, self.block.held_shape, format_text(self.block.layout))
+
+    def array(self) -> NDArray[Any]:
+        row, shape = self.ready()
+        count = element_count(shape)
+        return decode(row, self._bytes(0, packed_bytes(row, count)), count).reshape(shape)
+
+    def raw(self) -> NDArray[np.uint8]:
+        """Every byte of the block, padding included, whatever its type."""
+        if self.block.start < 0:
+            raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
+        return self._bytes(0, self.block.size)
+
+    def raw_pieces(self) -> Iterator[NDArray[np.uint8]]:
+        """Every byte of the block in order, some at a time; a piece is valid until the next one."""
+        if self.block.start < 0:
+            raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
+        buffer = np.empty(min(_PIECE, self.block.size), np.uint8)
+        with open_dump(self.path) as file:
+            for first in range(0, self.block.size, _PIECE):
+                piece = buffer[: self.block.size - first]
+                yield fill(file, self.block.start + first, piece, self.path)
+
+    def _name(self) -> str:
+        return f"{self.block.part} {self.block.slot}"
+
+    def ready(self) -> tuple[DataType, tuple[int, ...]]:
+        """Number format and shape of the elements; raises FormatError if they cannot be had."""
+        row, shape = self.block.row, self.block.held_shape
+        if self.block.problem or row is None:
+            place = max(self.block.start, 0)
+            raise FormatError(f"{self.path}: byte {place}: {self._name()}: {self.block.problem}")
+        return row, shape
+
+    def _bytes(self, first: int, size: int) -> NDArray[np.uint8]:
+        with open_dump(self.path) as file:
+            if os.fstat(file.fileno()).st_size < self.block.start + first + size:
+                message = f"file must be as long as when it was opened; {self._name()} is cut off"
+                raise FormatError(f"{self.path}: byte {self.block.start + first}: {message}")
+            return fill(file, self.block.start + first, np.empty(size, np.uint8), self.path)
+
+
+def open_dump(where: str) -> BinaryIO:
+    """Open a regular file for reading; raises FormatError for anything else."""
+    try:
+        file = open(os.open(where, _FLAGS), "rb", buffering=0)  # noqa: SIM115 (the caller's with)
+    except OSError as error:
+        raise FormatError(f"{where}: file must be readable, got {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise FormatError(f"{where}: container must be a regular file, got another kind")
+    return cast("BinaryIO", file)
+
+
+def fill(file: BinaryIO, start: int, buffer: NDArray[np.uint8], where: str) -> NDArray[np.uint8]:
+    """Fill ``buffer`` with the bytes from ``start`` on; FormatError if the file ends before."""
+    view, at = buffer.data, 0
+    try:
+        file.seek(start)
+        while at < len(view):
+            got = cast("Any", file).readinto(view[at:])
+            if not got:
+                break
+            at += got
+    except OSError as error:
+        raise FormatError(f"{where}: file must be readable, got {error.strerror}") from error
+    if at < len(view):
+        message = f"{len(view)} bytes from byte {start} on, got {at}; is it still being written?"
+        raise FormatError(f"{where}: byte {start + at}: file must hold {message}")
+    return buffer

@@ -1,0 +1,1 @@
+"""Dumped files converted to files that NumPy reads."""

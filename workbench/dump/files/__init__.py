@@ -1,0 +1,1 @@
+"""Files of one kind each: arrays, overflow, exceptions, cores, slices."""

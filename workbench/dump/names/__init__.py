@@ -1,0 +1,1 @@
+"""Names of dump files: written for every version, read back in all their forms."""

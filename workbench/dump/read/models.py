@@ -1,0 +1,210 @@
+"""Of several models in one dump: which is the network, and which graph file describes it.
+
+TensorFlow dumps every graph that a session runs; one of them is the network. Its graph file names it:
+the first graph in it is called like the model's folder (CANN's guide to dumping TensorFlow networks;
+`workbench.ir.ge_files`). Without a graph file, the model with most dump files is taken. What was not
+taken is skipped with a reason, and can be read by its name, by an operator or by pointing at its folder.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.core.errors import FormatError
+from workbench.dump.container.source import open_dump
+from workbench.dump.names.mindspore import sanitize
+from workbench.dump.tree import Note, Skipped
+from workbench.ir.ge_files import find_computational_graph, has_iterator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from workbench.dump.read.survey import Leaf
+
+    Run = tuple[int, str, int]
+
+_NAME = re.compile(rb'\s*graph\s*\{\s*name:\s*"([^"\n]{1,512})"')
+_HEAD = 1 << 16
+_SHOWN = 20
+
+FAMILIES = frozenset(("mindspore-o2", "torchair", "ge"))
+"""Layouts whose nets are models of the graph engine."""
+
+
+class Chosen(NamedTuple):
+    """Leaves that are read, what is left out, and how it was decided."""
+
+    leaves: list[Leaf]
+    skipped: list[Skipped]
+    notes: list[Note]
+
+
+def choose_models(
+    leaves: Sequence[Leaf], named: Mapping[str, str], model: str | None = None
+) -> Chosen:
+    """Keep one model of every run, and number its copies as graphs 0, 1, ….
+
+    A run that has the network is not disturbed by one that has only other graphs: those of a session
+    that initialises variables, for example.
+
+    Parameters
+    ----------
+    named : mapping of str to str
+        Model's folder → the graph file that names it (`graph_names`).
+    model : str, optional
+        Folder of the model to take, or an operator that it has.
+
+    Raises
+    ------
+    FormatError
+        No model is called ``model`` or has such an operator.
+    """
+    runs: dict[Run, list[Leaf]] = {}
+    for leaf in leaves:
+        if _has_model(leaf):
+            runs.setdefault(_run(leaf), []).append(leaf)
+    result = Chosen([], [], [])
+    asked = _asked(runs, named, model) if model is not None else None
+    idle = _without_network(runs, named, asked)
+    names: dict[Run, str] = {}
+    for key, run in runs.items():
+        names[key], note = (idle[key], None) if key in idle else _choose(run, named, asked)
+        if note is not None and note not in result.notes:
+            result.notes.append(note)
+    result.notes.extend(_idle_notes(runs, idle))
+    for leaf in leaves:
+        name = names[_run(leaf)] if _has_model(leaf) else leaf.net_name
+        if leaf.net_name != name:
+            result.skipped.extend(_left_out(leaf, name))
+        elif not _has_model(leaf):
+            result.leaves.append(leaf)
+        else:
+            ids = sorted({one.model_id for one in runs[_run(leaf)] if one.net_name == name})
+            result.leaves.append(leaf._replace(graph_id=ids.index(leaf.model_id)))
+    return result
+
+
+def _asked(
+    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], model: str
+) -> tuple[str, str]:
+    """Folder of the model that is asked for by its name or by an operator, and how it was found."""
+    leaves = [leaf for run in runs.values() for leaf in run]
+    known = sorted({leaf.net_name for leaf in leaves})
+    if model in known:
+        return model, "asked for by name"
+    files = {name: named[name] for name in known if name in named}
+    if files:
+        with suppress(FormatError):
+            found = find_computational_graph(files.values(), model, folders=known, whole=True)
+            if found.folder in files:
+                return found.folder, f"named by {found.path.name}, {found.how}"
+    part = f".{sanitize(model)}."
+    fits = {leaf.net_name for leaf in leaves if any(part in name for name in leaf.names)}
+    if len(fits) == 1:
+        return fits.pop(), f"the only model with files of operator {model!r}"
+    which = f"one of {known[:_SHOWN]}, or an operator of one"
+    also = f", which {sorted(fits)[:_SHOWN]} have" if fits else ""
+    raise FormatError(f"model must be {which}, got {model!r}{also}")
+
+
+def _without_network(
+    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], asked: tuple[str, str] | None
+) -> dict[Run, str]:
+    """Runs that do not have the network while another one of their rank has it, with its name.
+
+    Without a name that is asked for, all graphs of such a run must be known, and none be the computational.
+    """
+    nets = {key: {leaf.net_name for leaf in run} for key, run in runs.items()}
+    if asked is not None:
+        return {key: asked[0] for key in runs if asked[0] not in nets[key]}
+    if len(runs) < 2:
+        return {}
+    known = {name: named[name] for name in set().union(*nets.values()) if name in named}
+    central = {name for name, path in known.items() if has_iterator(path)}
+    there: dict[int, str] = {}
+    for key in sorted(runs):
+        if found := nets[key] & central:
+            there[key[0]] = min(found)
+    return {
+        key: there[key[0]]
+        for key in runs
+        if key[0] in there and nets[key] <= known.keys() and not nets[key] & central
+    }
+
+
+def _idle_notes(runs: Mapping[Run, Sequence[Leaf]], idle: Mapping[Run, str]) -> Iterator[Note]:
+    """Tell which timestamp folders are left out; every step of O2 has one."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for key, name in idle.items():
+        others = ", ".join(sorted({leaf.net_name for leaf in runs[key]}))
+        found.setdefault((name, others), set()).add(key[1] or "without a name")
+    for (name, others), times in found.items():
+        where = ", ".join(sorted(times)[:_SHOWN])
+        detail = f"timestamp folder {where} has only {others}, not {name}: left out"
+        yield Note("model", name, detail)
+
+
+def _has_model(leaf: Leaf) -> bool:
+    return leaf.layout in FAMILIES and bool(leaf.net_name)
+
+
+def _run(leaf: Leaf) -> Run:
+    """What belongs to one run of a program, or to one step of it."""
+    return leaf.rank, leaf.time, leaf.iteration if leaf.layout == "mindspore-o2" else -1
+
+
+def _choose(
+    run: Sequence[Leaf], named: Mapping[str, str], asked: tuple[str, str] | None
+) -> tuple[str, Note | None]:
+    """Name of the network among the models of a run, and how it was found if there are others."""
+    sizes: dict[str, int] = {}
+    for leaf in run:
+        sizes[leaf.net_name] = max(sizes.get(leaf.net_name, 0), len(leaf.names))
+    name, how = asked if asked is not None else _network(sizes, named)
+    others = sorted(sizes.keys() - {name})
+    detail = f"{how}; left out: {', '.join(others)}"
+    return name, Note("model", name, detail) if others else None
+
+
+def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, str]:
+    """Name of the network by the graph files of models, else by how many files they have."""
+    files = {name: named[name] for name in sizes if name in named} if len(sizes) > 1 else {}
+    if len(files) > 1:
+        with suppress(FormatError):
+            found = find_computational_graph(files.values(), folders=files.keys())
+            if found.folder in files:
+                return found.folder, f"named by {found.path.name}, {found.how}"
+    if len(files) == 1:
+        ((name, path),) = files.items()
+        return name, f"named by {Path(path).name}, the only graph of a dumped model"
+    largest = max(sizes, key=lambda name: (sizes[name], name))
+    why = "graph files name several" if files else "no graph file names one"
+    return largest, f"the model with most dump files ({sizes[largest]}); {why}"
+
+
+def _left_out(leaf: Leaf, name: str) -> Iterator[Skipped]:
+    detail = f"of model {leaf.net_name!r}; {name!r} is the network"
+    where = f"{leaf.net_name}/{leaf.iteration}"
+    return (Skipped(f"{where}/{file}", "other-model", detail) for file in leaf.names)
+
+
+def graph_names(files: Iterable[str]) -> dict[str, str]:
+    """Model's folder → the graph file whose first graph is called so.
+
+    Graphs as they were executed (``*_Build.txt``) count before those of earlier stages; of several
+    files for one model the last one does.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(files, key=lambda path: (path.endswith("_Build.txt"), path)):
+        try:
+            with open_dump(path) as file:
+                head = file.read(_HEAD)
+        except (FormatError, OSError):
+            continue
+        name = _NAME.match(head)
+        if name is not None:
+            found[sanitize(name[1].decode("utf-8", "replace"))] = path
+    return found

@@ -1,0 +1,1 @@
+"""Statistics: tables of every writer, written and read."""

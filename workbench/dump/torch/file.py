@@ -1,0 +1,278 @@
+"""Files of ``torch.save`` and ``torch_npu.save_npugraph_tensor``: tensors, found without torch.
+
+Such a file is a zip archive of uncompressed entries: ``{name}/data.pkl`` describes the tensors
+(`workbench.dump.torch.pickle`), ``{name}/data/{key}`` are bytes of storages. Sizes are checked against the
+file before anything is allocated. Layout: torch ``inline_container.cc``, zip by PKWARE's note.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from struct import unpack_from
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from workbench.core.errors import FormatError
+from workbench.core.tensors import TensorSpec
+from workbench.dump.container.source import fill, open_dump
+from workbench.dump.data_types import data_type_of
+from workbench.dump.torch.pickle import MAX_PICKLE, read_pickle
+from workbench.dump.values.elements import Elements, known_elements
+from workbench.dump.values.reading import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.dump.data_types import DataType
+    from workbench.dump.torch.pickle import Saved
+    from workbench.dump.values.reading import Buffer, Reading
+
+SUFFIXES = (".pt", ".pth", ".bin")
+
+_END, _END_64, _LOCATOR_64 = b"PK\5\6", b"PK\6\6", b"PK\6\7"
+_ENTRY, _LOCAL = b"PK\1\2", b"PK\3\4"
+_TAIL = (1 << 16) + 22
+_MAX_LIST = 1 << 20
+_WIDE = 0xFFFFFFFF
+
+
+class Entry(NamedTuple):
+    """An entry of the archive: where its own header lies, its bytes, and the checksum of them."""
+
+    local: int
+    size: int
+    checksum: int
+
+
+class Stored(NamedTuple):
+    """A tensor of a file: its number format, where its storage lies, and which elements are its own."""
+
+    row: DataType
+    start: int
+    held: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its elements lie side by side in C order."""
+        if 0 in self.shape:
+            return True
+        step = 1
+        for dim, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if dim != 1 and stride != step:
+                return False
+            step *= dim
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class TorchSource(FileSource):
+    """One tensor of a file; ``slot`` is its place in the file's list."""
+
+    path: str
+    slot: int = 0
+
+    def spec(self) -> TensorSpec:
+        stored = self._stored()
+        return TensorSpec(stored.row.name, stored.shape)
+
+    def array(self) -> NDArray[Any]:
+        stored = self._stored()
+        if stored.is_whole:
+            elements = self._elements(stored)
+            return known_elements(elements.part(0, elements.count)).reshape(stored.shape)
+        whole = Elements(self.path, stored.start, stored.row, stored.held).part(0, stored.held)
+        steps = [stride * whole.itemsize for stride in stored.strides]
+        view = np.lib.stride_tricks.as_strided(whole[stored.offset :], stored.shape, steps)
+        return known_elements(np.ascontiguousarray(view))
+
+    def reading(self, buffer: Buffer) -> Reading | None:
+        stored = self._stored()
+        return self._elements(stored).reading(buffer, stored.shape) if stored.is_whole else None
+
+    def _elements(self, stored: Stored) -> Elements:
+        start = stored.start + stored.offset * stored.row.bits // 8
+        return Elements(self.path, start, stored.row, math.prod(stored.shape))
+
+    def _stored(self) -> Stored:
+        tensors = stored_tensors(self.path)
+        if self.slot >= len(tensors):
+            message = f"file must be as it was indexed; tensor {self.slot} is gone"
+            raise FormatError(f"{self.path}: byte 0: {message}")
+        return tensors[self.slot]
+
+
+def stored_tensors(path: str) -> tuple[Stored, ...]:
+    """Tensors of a file; those of one and the same file are kept for a while.
+
+    Raises FormatError if it is no such file, or holds anything but a tensor or a list of tensors.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
+    return _stored_tensors(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=64)
+def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
+    with open_dump(path) as file:
+        archive = _Archive(file, path)
+        found = [
+            name for name in archive.entries if name.count("/") == 1 and name.endswith("/data.pkl")
+        ]
+        if len(found) != 1:
+            raise archive.refused(0, f"archive must hold one data.pkl, got {len(found)}")
+        (name,) = found
+        root = name.removesuffix("data.pkl")
+        order = (
+            archive.content(f"{root}byteorder", 16)
+            if f"{root}byteorder" in archive.entries
+            else b"little"
+        )
+        if order != b"little":
+            raise archive.refused(0, f"byteorder must be little, got {order[:16]!r}")
+        data = archive.content(name, MAX_PICKLE)
+        try:
+            saved = read_pickle(data)
+        except FormatError as error:
+            place, _, text = str(error).removeprefix("byte ").partition(": ")
+            raise archive.refused(archive.place(name) + int(place), text) from error
+        return tuple(archive.stored(one, f"{root}data/{one.key}") for one in saved)
+
+
+class _Archive:
+    """An open file's list of entries."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file, self._path = file, path
+        self._held = os.fstat(file.fileno()).st_size
+        self.entries = dict(self._entries())
+
+    def refused(self, byte: int, why: str) -> FormatError:
+        return FormatError(f"{self._path}: byte {byte}: {why}")
+
+    def _read(self, start: int, size: int) -> bytes:
+        if start < 0 or size < 0 or start + size > self._held:
+            raise self.refused(
+                self._held, f"archive must hold {start + size} bytes, got {self._held}"
+            )
+        return fill(self._file, start, np.empty(size, np.uint8), self._path).tobytes()
+
+    def _entries(self) -> Iterator[tuple[str, Entry]]:
+        start, size = self._list()
+        if size > _MAX_LIST:
+            raise self.refused(
+                start, f"list of entries must have at most {_MAX_LIST} bytes, got {size}"
+            )
+        data, at = self._read(start, size), 0
+        while at < len(data):
+            head = data[at : at + 46]
+            if len(head) < 46 or head[:4] != _ENTRY:
+                raise self.refused(
+                    start + at, f"entry must begin with {_ENTRY!r}, got {head[:4]!r}"
+                )
+            flags, method, checksum, packed, held, name_size, more_size, note_size = unpack_from(
+                "<HH4xIIIHHH", head, 8
+            )
+            (local,) = unpack_from("<I", head, 42)
+            name = data[at + 46 : at + 46 + name_size]
+            more = data[at + 46 + name_size :][:more_size]
+            if _WIDE in (packed, held, local):
+                held, packed, local = self._wide(more, (held, packed, local), start + at)
+            if flags & 1 or method or packed != held:
+                raise self.refused(
+                    start + at, "entries must be stored as they are, got a compressed one"
+                )
+            yield name.decode("utf-8", "replace"), Entry(local, held, checksum)
+            at += 46 + name_size + more_size + note_size
+
+    def _wide(self, more: bytes, numbers: tuple[int, ...], place: int) -> list[int]:
+        """Numbers of an entry of which some have 64 bits."""
+        at = 0
+        while at + 4 <= len(more):
+            kind, size = unpack_from("<HH", more, at)
+            if kind == 1:
+                wide = [
+                    int.from_bytes(more[at + 4 + n : at + 12 + n], "little")
+                    for n in range(0, size, 8)
+                ]
+                if len(wide) >= numbers.count(_WIDE):
+                    left = iter(wide)
+                    return [next(left) if number == _WIDE else number for number in numbers]
+            at += 4 + size
+        raise self.refused(place, "entry must state its sizes, got none of 64 bits")
+
+    def _list(self) -> tuple[int, int]:
+        """Where the list of entries lies, and its bytes."""
+        start = max(0, self._held - _TAIL)
+        tail = self._read(start, self._held - start)
+        at = tail.rfind(_END)
+        if at < 0 or len(tail) - at < 22:
+            raise self.refused(
+                0,
+                "file must be a zip archive, as torch.save writes since 1.6; no end of one was found",
+            )
+        size, offset = unpack_from("<II", tail, at + 12)
+        if at >= 20 and tail[at - 20 : at - 16] == _LOCATOR_64:
+            (place,) = unpack_from("<Q", tail, at - 12)
+            record = self._read(place, 56)
+            if record[:4] != _END_64:
+                raise self.refused(
+                    place, f"end of the archive must be {_END_64!r}, got {record[:4]!r}"
+                )
+            size, offset = unpack_from("<QQ", record, 40)
+        return offset, size
+
+    def place(self, name: str) -> int:
+        """Where the content of an entry begins; checked against the file."""
+        entry = self.entries[name]
+        head = self._read(entry.local, 30)
+        if head[:4] != _LOCAL:
+            raise self.refused(entry.local, f"entry must begin with {_LOCAL!r}, got {head[:4]!r}")
+        name_size, more_size = unpack_from("<HH", head, 26)
+        start = entry.local + 30 + name_size + more_size
+        if start + entry.size > self._held:
+            raise self.refused(
+                self._held, f"{name} must end by byte {self._held}, got {start + entry.size}"
+            )
+        return int(start)
+
+    def content(self, name: str, most: int) -> bytes:
+        """All bytes of a small entry."""
+        entry = self.entries[name]
+        start = self.place(name)
+        if entry.size > most:
+            raise self.refused(start, f"{name} must have at most {most} bytes, got {entry.size}")
+        data = self._read(start, entry.size)
+        if zlib.crc32(data) != entry.checksum:
+            raise self.refused(start, f"{name} must have the checksum that the archive states")
+        return data
+
+    def stored(self, saved: Saved, name: str) -> Stored:
+        """Find the elements of a tensor."""
+        if name not in self.entries:
+            raise self.refused(0, f"archive must hold {name!r}, got none")
+        start, row = self.place(name), data_type_of(saved.dtype)
+        held = self.entries[name].size * 8 // row.bits
+        count = math.prod(saved.shape)
+        last = saved.offset + sum(
+            (dim - 1) * stride for dim, stride in zip(saved.shape, saved.strides, strict=True)
+        )
+        if count and last >= held:
+            raise self.refused(start, f"storage must hold element {last}, got {held}")
+        found = Stored(row, start, held, saved.offset if count else 0, saved.shape, saved.strides)
+        if count > held and not found.is_whole:
+            raise self.refused(
+                start, f"tensor must have at most the {held} elements of its storage, got {count}"
+            )
+        return found

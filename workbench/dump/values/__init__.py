@@ -1,0 +1,1 @@
+"""Tensors as they lie in files: elements, pieces, orders, formats."""

@@ -1,0 +1,1 @@
+"""Dump trees, written or foretold."""
