@@ -204,6 +204,11 @@ REFUSED = [
     ("AscendDequant", (X, spec(1)), {}, "dtype of the input must be int32"),
     ("AscendDequant", (spec(2, 3, dtype="int32"), spec(2)), {}, "deq_scale must be (1,) or (3,)"),
     ("AscendDequant", (spec(2, dtype="int32"), spec(1)), {"dtype": 99}, "dtype must be one of"),
+    ("TransQuantParamV2", (spec(3, dtype="int8"),), {}, "dtype of scale must be float32"),
+    ("TransQuantParamV2", (spec(3), spec(4)), {}, "must be (n,), (1, n) or (1,), got [(3,), (4,)]"),
+    ("TransQuantParamV2", (spec(2, 3),), {}, "must be (n,), (1, n) or (1,)"),
+    ("TransQuantParamV2", (spec(1),) * 3, {}, "inputs must be scale and offset, got 3"),
+    ("TransQuantParamV2", (spec(3),), {"round_mode": 2}, "round_mode must be 0 (truncate) or 1"),
     ("AscendAntiQuant", (X,), {}, "dtype of the input must be int8 or int4"),
     ("ReLU", (TensorSpec("float32", None),), {}, "shape of input 0 must be known, got None"),
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import struct
 
 import numpy as np
 from run.oracles_basic import (
@@ -316,6 +317,27 @@ def dequant(inputs, settings):
     return [out]
 
 
+def trans_quant_param(inputs, settings):
+    """Words by shifts of whole numbers; nearest by the even one of two neighbors as fractions."""
+    scales, offsets = inputs[0], inputs[1] if len(inputs) > 1 else None
+    length = max(array.shape[-1] for array in inputs)
+    words = []
+    for k in range(length):
+        scale = float(scales.ravel()[k % scales.size])
+        (bits,) = struct.unpack("<I", struct.pack("<f", scale))
+        units, rest = divmod(bits, 8192)
+        if settings.get("round_mode") and (rest > 4096 or (rest == 4096 and units % 2)):
+            units += 1
+        word = units * 8192 + 2**46
+        if offsets is not None:
+            word += (
+                min(max(round(float(offsets.ravel()[k % offsets.size])), -256), 255) % 512
+            ) * 2**37
+        words.append(word)
+    wide = max((array.shape for array in inputs), key=lambda shape: (shape[-1] != 1, len(shape)))
+    return [np.array(words, np.uint64).reshape(wide)]
+
+
 def anti_quant(inputs, settings):
     scale = settings["scale"] ** (2 if settings.get("sqrt_mode") else 1)
     values = [(v + settings["offset"]) * scale for v in inputs[0].ravel().tolist()]
@@ -453,6 +475,15 @@ CASES = {
             ([SUMS, np.array([0.5, -0.25, 2.0])], {"relu_flag": True}),
             ([SUMS[0], numbers(5)], {"sqrt_mode": True}),
             ([SUMS, np.array([0x40003F000000], np.uint64)], {}),
+        ],
+    ),
+    "TransQuantParamV2": (
+        trans_quant_param,
+        [
+            ([np.array([1.0, 0.1, -0.3, 1e-40, 3.0])], {}),
+            ([np.array([1.0, 0.1, -0.3, 1 + 2**-11, 1 + 3 * 2**-11])], {"round_mode": 1}),
+            ([np.array([0.1]), np.array([-3.0, 2.5, 3.5, 400.0, -1e9])], {}),
+            ([numbers(1, 4), np.array([7.0])], {"round_mode": 1}),
         ],
     ),
     "AscendAntiQuant": (

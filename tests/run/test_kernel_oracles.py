@@ -176,6 +176,7 @@ ORACLES = {
     "OneHot": "loops Hardmax OneHot",
     "AscendQuant": "loops",
     "AscendDequant": "loops",
+    "TransQuantParamV2": "loops",
     "AscendAntiQuant": "loops",
 }
 """Operator → oracles."""

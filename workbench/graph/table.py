@@ -360,6 +360,9 @@ OPS: dict[str, OpDef] = {
         tensors=2,
         defaults={"sqrt_mode": False, "relu_flag": False, "dtype": 0},
     ),
+    "TransQuantParamV2": OpDef(
+        "scale", quantization.trans_quant_param, tensors=-1, defaults={"round_mode": 0}
+    ),
     "AscendAntiQuant": OpDef(
         "x",
         quantization.anti_quant,

@@ -59,6 +59,23 @@ def dequant(call: Call) -> tuple[TensorSpec, ...]:
     return (TensorSpec(ge_type(call.settings["dtype"], "dtype"), shape),)
 
 
+def trans_quant_param(call: Call) -> tuple[TensorSpec, ...]:
+    """Float32 scales, and offsets if there are any, become words of 64 bits."""
+    if len(call.tensors) > 2:
+        refuse("inputs", "scale and offset", len(call.tensors))
+    if call.settings["round_mode"] not in (0, 1):
+        refuse("round_mode", "0 (truncate) or 1 (nearest)", call.settings["round_mode"])
+    for slot, name in enumerate(("scale", "offset")[: len(call.tensors)]):
+        if call.tensors[slot].dtype not in ("float32", "float64"):
+            refuse(f"dtype of {name}", "float32", call.tensors[slot].dtype)
+    shapes = [call.shape(slot) for slot in range(len(call.tensors))]
+    lengths = {shape[-1] for shape in shapes if shape} - {1}
+    leads = any(one != 1 for shape in shapes for one in shape[:-1])
+    if len(lengths) > 1 or leads or not all(len(shape) in (1, 2) for shape in shapes):
+        refuse("shapes of scale and offset", "(n,), (1, n) or (1,)", shapes)
+    return (TensorSpec("uint64", max(shapes, key=lambda shape: (shape[-1] != 1, len(shape)))),)
+
+
 def anti_quant(call: Call) -> tuple[TensorSpec, ...]:
     """An int8 becomes a float again."""
     if call.tensors[0].dtype not in ("int8", "int4"):

@@ -184,6 +184,7 @@ KERNELS: dict[str, Kernel] = {
     "OneHot": indexing.one_hot,
     "AscendQuant": quantization.quant,
     "AscendDequant": quantization.dequant,
+    "TransQuantParamV2": quantization.trans_quant_param,
     "AscendAntiQuant": quantization.anti_quant,
 }
 """Kernel of every operator type, in the order of `OPS`."""

@@ -29,6 +29,12 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 }
 """Rounding by ``round_mode``; ``Round`` takes ties to even."""
 
+_DROPPED = 1 << 13
+"""What one unit of a hardware scale is in units of float32: 1 sign, 8 exponent, 10 mantissa bits stay."""
+
+_IS_SCALE = np.uint64(1 << 46)
+_OFFSETS = (-256, 255)
+
 _LIMITS = {"int8": (-128, 127), "int4": (-8, 7)}
 
 
@@ -50,7 +56,7 @@ def quant(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
 
 
 def dequant(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Sums · scale, with one scale or one for each channel."""
+    """Sums · scale, with one scale or one for each channel; words carry theirs in the low 32 bits."""
     x, scales = inputs
     if scales.dtype == np.uint64:
         scales = (scales & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
@@ -59,6 +65,18 @@ def dequant(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]
     wide = np.float64 if scales.dtype == np.float64 else np.float32
     y = _scaled(x.astype(wide), scales.astype(wide), settings)
     return [np.maximum(y, wide(0)) if settings["relu_flag"] else y]
+
+
+def trans_quant_param(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Words that the hardware scales by: 19 bits of a float32 scale, and an offset of 9 bits, if any."""
+    bits = inputs[0].astype(np.float32).view(np.uint32)
+    if settings["round_mode"] == 1:  # to 10 bits of mantissa, ties to even
+        bits = bits + (np.uint32(_DROPPED // 2 - 1) + (bits // np.uint32(_DROPPED) & 1))
+    words = (bits & np.uint32(2**32 - _DROPPED)).astype(np.uint64) | _IS_SCALE
+    for offset in inputs[1:]:
+        whole = np.clip(np.rint(offset), *_OFFSETS).astype(np.int64).astype(np.uint64)
+        words = words | (whole & np.uint64(0x1FF)) << np.uint64(37)
+    return [words]
 
 
 def anti_quant(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
