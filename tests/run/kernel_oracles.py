@@ -283,6 +283,9 @@ CASES = {
             _conv(8, 4, (2, 2), pad_mode="pad", pad=1),
             _conv(2, 1, (3, 3), dilation=(1, 1, 2, 1), pad_mode="SAME", stride=(1, 1, 2, 2)),
             _conv(2, 1, (2, 2), dilation=3),
+            _conv(4, 2, (3, 2), pad_mode="pad", pad=(2, 0, 0, 1)),
+            _conv(3, 1, (5, 5), pad_mode="pad", pad=(4, 0, 0, 4)),
+            _conv(2, 1, (3, 3), pad_mode="same", dilation=9),
             (
                 [whole(1, 2, 4, 4, **EIGHT), whole(3, 2, 3, 3, **EIGHT)],
                 {"stride": 1, "pad_mode": "same"},

@@ -96,6 +96,18 @@ def test_not_a_number_goes_through_and_is_not_lost():
     assert np.isnan(pooled).all()
 
 
+def test_a_convolution_spreads_infinity_over_the_windows_that_hold_it_and_no_others():
+    settings = settings_of("Conv2D", {"stride": 1, "pad_mode": "same"})
+    for row in range(4):
+        for column in range(5):
+            x = np.zeros((1, 1, 4, 5), np.float32)
+            x[0, 0, row, column] = np.inf
+            out = KERNELS["Conv2D"]([x, np.ones((1, 1, 3, 3), np.float32)], settings)[0][0, 0]
+            near = np.zeros((4, 5), bool)
+            near[max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2] = True
+            np.testing.assert_array_equal(out, np.where(near, np.inf, 0))
+
+
 def test_sigmoid_and_softmax_do_not_overflow():
     x = np.array([[-800.0, 0.0, 800.0]])
     with np.errstate(over="raise", invalid="raise"):

@@ -52,14 +52,15 @@ def conv2d(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     group = int(settings["group"])
     view = window(settings, x.shape[2:], weight.shape[2:], settings["stride"])
     rows, columns = view.output(*x.shape[2:])
-    padded = pad(x, view, 0)
     out = np.empty((x.shape[0], weight.shape[0], rows, columns), x.dtype)
     if group == x.shape[1] == weight.shape[0] and group > 1:
-        return [_depthwise(padded, weight, view, out)]
+        return [_depthwise(pad(x, view, 0), weight, view, out)]
     flat = weight.reshape(group, weight.shape[0] // group, -1)
     space = np.empty((x.shape[1], *view.kernel, rows, columns), x.dtype)
-    for image, target in zip(padded, out, strict=True):
-        matrix = image if _plain(view) else _columns(image, view, space)
+    moved = view.stride == (1, 1) and x.shape[2:] == out.shape[2:]
+    for image, target in zip(x if moved else pad(x, view, 0), out, strict=True):
+        fill = _moved if moved else _columns
+        matrix = image if _plain(view) else fill(image, view, space)
         np.matmul(
             flat,
             matrix.reshape(group, flat.shape[2], rows * columns),
@@ -100,6 +101,34 @@ def _columns(image: Array, view: Window, space: Array) -> Array:
             along = taps(columns, view.stride[1], view.dilation[1], j)
             space[:, i, j] = image[:, down, along]
     return space
+
+
+def _moved(image: Array, view: Window, space: Array) -> Array:
+    """As `_columns`, where output and input have one size, from an input without its padding.
+
+    Every element of the kernel then meets the whole input, moved: one long copy for each channel
+    instead of one for each row. What moved from the end of one row into the next is padding.
+    """
+    rows, columns = image.shape[1:]
+    flat, size = image.reshape(image.shape[0], -1), rows * columns
+    for i in range(view.kernel[0]):
+        down = i * view.dilation[0] - view.pads[0]
+        for j in range(view.kernel[1]):
+            along = j * view.dilation[1] - view.pads[2]
+            offset = down * columns + along
+            start, stop = max(-offset, 0), min(size - offset, size)
+            place = space[:, i, j]
+            if start < stop:
+                target = place.reshape(place.shape[0], -1)
+                target[:, start:stop] = flat[:, start + offset : stop + offset]
+            place[:, _outside(down, rows)] = 0
+            place[:, :, _outside(along, columns)] = 0
+    return space
+
+
+def _outside(move: int, size: int) -> slice:
+    """Places among ``size`` that lie outside of it when they are moved."""
+    return slice(max(size - move, 0), size) if move > 0 else slice(0, -move)
 
 
 def _depthwise(padded: Array, weight: Array, view: Window, out: Array) -> Array:
