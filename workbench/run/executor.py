@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -263,5 +264,11 @@ def _records(
 
 
 def _record(key: TensorKey, source: ArraySource, after: str = "") -> TensorRecord:
-    spec = TensorSpec(source.data.dtype.name, source.data.shape)
+    spec = TensorSpec(_name(source.data.dtype), source.data.shape)
     return TensorRecord(key, spec, source, after=after)
+
+
+@lru_cache(maxsize=64)
+def _name(kind: np.dtype[Any]) -> str:
+    """Name of a NumPy type; NumPy itself puts it together at every call, which takes longer than a record."""
+    return kind.name
