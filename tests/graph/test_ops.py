@@ -70,6 +70,7 @@ def test_every_row_is_consistent():
 NEEDED = {
     "Conv2DTranspose": {"input_size"},
     "Conv2DBackpropInput": {"input_size"},
+    "Conv2DBackpropFilter": {"filter_size"},
     "Threshold": {"threshold", "value"},
     "Cast": {"dtype"},
     "TopK": {"k"},

@@ -25,6 +25,7 @@ ORACLES = {
     "Conv2D": "loops Conv",
     "Conv2DTranspose": "loops ConvTranspose",
     "Conv2DBackpropInput": "loops",
+    "Conv2DBackpropFilter": "loops",
     "MatMul": "loops Gemm MatMul",
     "BatchMatMul": "loops MatMul",
     "DynamicRNN": "loops LSTM",
@@ -178,6 +179,14 @@ ORACLES = {
     "AscendDequant": "loops",
     "TransQuantParamV2": "loops",
     "AscendAntiQuant": "loops",
+    "SoftmaxCrossEntropyWithLogits": "loops",
+    "SparseSoftmaxCrossEntropyWithLogits": "loops",
+    "BiasAddGrad": "loops",
+    "ReluGrad": "loops",
+    "SigmoidGrad": "loops",
+    "TanhGrad": "loops",
+    "MaxPoolGrad": "loops",
+    "AvgPoolGrad": "loops",
 }
 """Operator → oracles."""
 

@@ -4,7 +4,8 @@ Inputs arrive rounded to a format whose products are exact in float32 (float16, 
 float8, hifloat8). Each block of 16 products is summed in float32 and added to the accumulator in
 float32; the order inside a block is not documented and follows the host's BLAS. A convolution walks
 its inner dimension as the device format lays it out: 16 channels at a time, and for each of these the
-rows and columns of the kernel. Nothing here is shared with the reference's matrix products;
+rows and columns of the kernel; the gradient of its weight is summed over the pixels of one image after
+the other. Nothing here is shared with the reference's matrix products;
 recurrent layers share the arithmetic between their products.
 
 **Error.** With u = 2^-24 and γ(n) = nu / (1 - nu), every computed element of a product over K differs
@@ -201,6 +202,32 @@ def _spread(total: F32, block: F32, part: F32, view: Window, rounding: Rounding 
     return total
 
 
+def conv2d_filter(
+    inputs: Sequence[F32], settings: Mapping[str, Any], rounding: Rounding | None
+) -> F32:
+    """Return what the weight of a convolution is given, 16 pixels of its output at a time."""
+    dout, x = inputs
+    group, size = int(settings["group"]), tuple(settings["filter_size"])
+    view = window(settings, x.shape[2:], size[2:], settings["stride"])
+    top, bottom, left, right = view.pads
+    padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    rows, columns = dout.shape[2:]
+    pixels, inner = rows * columns, size[1] * size[2] * size[3]
+    sums = Accumulator((group, size[0] // group, inner), np.float32, rounding)
+    space = np.empty((x.shape[1], *view.kernel, rows, columns), np.float32)
+    for image, blame in zip(padded, dout, strict=True):
+        for i, j in np.ndindex(view.kernel):
+            down = _positions(i, rows, view.stride[0], view.dilation[0])
+            along = _positions(j, columns, view.stride[1], view.dilation[1])
+            space[:, i, j] = image[:, down, along]
+        seen = space.reshape(group, inner, pixels).swapaxes(1, 2)
+        left_side = blame.reshape(group, -1, pixels)
+        for start in range(0, pixels, BLOCK):
+            some = slice(start, start + BLOCK)
+            sums.add(left_side[..., some], seen[:, some])
+    return sums.total.reshape(size)
+
+
 def _single(function: Callable[..., Array]) -> Unit:
     """Return the unit of an operator with one output."""
     return lambda inputs, settings, rounding: [function(inputs, settings, rounding)]
@@ -222,6 +249,7 @@ CUBE: dict[str, Unit] = {
     "Conv2D": _single(conv2d),
     "Conv2DTranspose": _single(conv2d_transpose),
     "Conv2DBackpropInput": _single(conv2d_transpose),
+    "Conv2DBackpropFilter": _single(conv2d_filter),
     "MatMul": _single(matmul),
     "BatchMatMul": _single(matmul),
     "DynamicRNN": _recurrent(recurrent.dynamic_rnn),

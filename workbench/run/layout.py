@@ -26,11 +26,17 @@ _MAP, _WEIGHT, _MATRIX = "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
 
 FORMATS_OF: dict[str, tuple[str, ...]] = {
     "Conv2D": (_MAP, _WEIGHT, _MAP),
+    "Conv2DBackpropInput": (_MAP, _WEIGHT, _MAP),
+    "Conv2DBackpropFilter": (_MAP, _MAP, _WEIGHT),
     "MaxPool": (_MAP, _MAP),
     "AvgPool": (_MAP, _MAP),
     "BatchNorm": (_MAP, _MAP),
     "BiasAdd": (_MAP, "", _MAP),
     "ReLU": (_MAP, _MAP),
+    "BiasAddGrad": (_MAP, ""),
+    "ReluGrad": (_MAP, _MAP, _MAP),
+    "MaxPoolGrad": (_MAP, _MAP, _MAP, _MAP),
+    "AvgPoolGrad": (_MAP, _MAP, _MAP, _MAP),
     "MatMul": (_MATRIX, _MATRIX, _MATRIX),
     "BatchMatMul": (_MATRIX, _MATRIX, _MATRIX),
 }

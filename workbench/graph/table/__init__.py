@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.graph.table.backward import BACKWARD
 from workbench.graph.table.cube import CUBE
 from workbench.graph.table.elementwise import ELEMENTWISE
 from workbench.graph.table.movement import MOVEMENT
@@ -29,5 +30,6 @@ OPS: dict[str, OpDef] = {
     **WINDOW,
     **MOVEMENT,
     **QUANTIZATION,
+    **BACKWARD,
 }
 """Every operator the workbench can trace and execute, by type."""

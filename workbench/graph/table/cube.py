@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.graph.infer import matrix, recurrent
+from workbench.graph.infer import backward, matrix, recurrent
 from workbench.graph.opdef import OpDef
 
 _TRANSPOSES = {"transpose_a": False, "transpose_b": False}
@@ -47,6 +47,14 @@ CUBE: dict[str, OpDef] = {
         2,
         _CONV,
         matrix.transpose_pad_list,
+    ),
+    "Conv2DBackpropFilter": OpDef(
+        "dout x filter_size",
+        backward.conv2d_filter,
+        "cube",
+        2,
+        _CONV,
+        backward.filter_pad_list,
     ),
     "MatMul": OpDef("input mat2 transpose_a transpose_b", matrix.matmul, "cube", 2, _TRANSPOSES),
     "BatchMatMul": OpDef("x y transpose_a transpose_b", matrix.matmul, "cube", 2, _TRANSPOSES),

@@ -23,6 +23,7 @@ from workbench.run.kernels import (
     reduction,
     window,
 )
+from workbench.run.kernels.backward import BACKWARD, convolution
 from workbench.run.kernels.elementwise import binary, unary
 from workbench.run.kernels.matrix import exact_integers
 
@@ -33,6 +34,7 @@ KERNELS: dict[str, Kernel] = {
     "Conv2D": exact_integers(matrix.conv2d),
     "Conv2DTranspose": exact_integers(matrix.conv2d_transpose),
     "Conv2DBackpropInput": exact_integers(matrix.conv2d_transpose),
+    "Conv2DBackpropFilter": convolution.conv2d_filter,
     "MatMul": exact_integers(matrix.matmul),
     "BatchMatMul": exact_integers(matrix.matmul),
     "DynamicRNN": recurrent.dynamic_rnn,
@@ -186,5 +188,6 @@ KERNELS: dict[str, Kernel] = {
     "AscendDequant": quantization.dequant,
     "TransQuantParamV2": quantization.trans_quant_param,
     "AscendAntiQuant": quantization.anti_quant,
+    **BACKWARD,
 }
 """Kernel of every operator type, in the order of `OPS`."""

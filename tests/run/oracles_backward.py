@@ -1,0 +1,175 @@
+"""Oracles of gradients: differences of the oracles of what goes forward, which are loops.
+
+A central difference of eighth order errs by h⁸/630 of the ninth derivative; with numbers of about 1 and
+h = 1/50 it is right to twelve digits or so (Fornberg 1988, table 1).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+from run import oracles_forward as forward
+from run.oracles_basic import IMAGE, X, Y, each, filled, numbers, sigmoid, whole
+
+WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
+def blamed(function, inputs, slot, douts, step=0.02):
+    """Gradient of Σ dout · output by one of the inputs of ``function``."""
+    inputs = [np.array(array, dtype=float if array.dtype.kind == "f" else None) for array in inputs]
+    place = inputs[slot]
+    out = np.empty(place.shape)
+    for index in np.ndindex(place.shape):
+        middle, total = place[index], []
+        for k, weight in enumerate(WEIGHTS, 1):
+            for sign in (1, -1):
+                place[index] = middle + sign * k * step
+                for output, dout in zip(function(*inputs), douts, strict=False):
+                    terms = zip(np.ravel(output).tolist(), np.ravel(dout).tolist(), strict=True)
+                    total += [sign * weight * a * float(b) for a, b in terms]
+        place[index] = middle
+        out[index] = math.fsum(total) / step
+    return out
+
+
+def elementwise(function, *, inverse=lambda v: v, order="dx", step=0.02):
+    """Gradient of a function of one number; of the input, or of the output and its inverse."""
+
+    def oracle(inputs, settings):
+        dout, seen = (inputs[order.index(letter)] for letter in "dx")
+        x = filled(seen, [inverse(v) for v in seen.ravel().tolist()])
+        found = []
+        for v, d in zip(x.ravel().tolist(), dout.ravel().tolist(), strict=True):
+            slope = blamed(lambda a: [each(function)([a], {})[0]], [np.array(v)], 0, [1.0], step)
+            found.append(slope.item() * d)
+        return [filled(dout, found)]
+
+    return oracle
+
+
+def relu(inputs, settings):
+    dout, x = inputs
+    pairs = zip(dout.ravel().tolist(), x.ravel().tolist(), strict=True)
+    return [filled(dout, [d if v > 0 else 0.0 for d, v in pairs])]
+
+
+def bias_add(inputs, settings):
+    dout = inputs[0]
+    zero = np.zeros(dout.shape)
+    return [blamed(lambda b: forward.bias_add([zero, b], {}), [np.zeros(dout.shape[1])], 0, [dout])]
+
+
+def conv2d_filter(inputs, settings):
+    dout, x = inputs
+    rest = {key: value for key, value in settings.items() if key != "filter_size"}
+    weight = np.zeros(settings["filter_size"])
+    return [blamed(lambda w: forward.conv2d([x, w], rest), [weight], 0, [dout], step=1.0)]
+
+
+def pool(combine, step):
+    def oracle(inputs, settings):
+        x, _, dout = inputs
+        return [blamed(lambda a: forward.pool(combine)([a], settings), [x], 0, [dout], step)]
+
+    return oracle
+
+
+def first_of_equals(inputs, settings):
+    """The first largest element of a window gets its gradient."""
+    x, _, dout = inputs
+    table, _ = forward.windows(x.shape[2:], settings, settings["kernel_size"], settings["strides"])
+    out = np.zeros(x.shape)
+    for n, c, r, k in np.ndindex(dout.shape):
+        inside = [(p, q) for p, q, _, _ in table[r, k]]
+        values = [x[n, c, p, q].item() for p, q in inside]
+        p, q = inside[values.index(max(values))]
+        out[n, c, p, q] += dout[n, c, r, k].item()
+    return [out]
+
+
+def _losses(x, labels):
+    found = []
+    for row, shares in zip(x.tolist(), labels.tolist(), strict=True):
+        total = math.log(math.fsum(math.exp(v) for v in row))
+        found.append(math.fsum(share * (total - v) for v, share in zip(row, shares, strict=True)))
+    return [np.array(found)]
+
+
+def cross_entropy(inputs, settings):
+    x, labels = inputs
+    ones = np.ones(x.shape[0])
+    losses = _losses(x, labels)
+    if math.fsum(labels[0].tolist()) != 1.0:  # MindSpore takes for granted that shares sum to 1
+        raise ValueError(labels)
+    return [*losses, blamed(lambda a: _losses(a, labels), [x], 0, [ones])]
+
+
+def sparse_cross_entropy(inputs, settings):
+    x, labels = inputs
+    shares = np.array([[float(k == label) for k in range(x.shape[1])] for label in labels.tolist()])
+
+    def mean(a):
+        return [np.array(statistics.fmean(_losses(a, shares)[0].tolist()))]
+
+    return [blamed(mean, [x], 0, [1.0])] if settings.get("is_grad") else mean(x)
+
+
+def _filter(x, weight, group=1, **settings):
+    """Gradient of a convolution's weight: the output's size is that of the loops."""
+    rest = {"group": group, "stride": 1, "pad_mode": "valid"} | settings
+    image = numbers(*x)
+    dout = numbers(*forward.conv2d([image, np.zeros(weight)], rest)[0].shape, seed=4)
+    return ([dout, image], rest | {"filter_size": weight})
+
+
+def _pooled(x, **settings):
+    out = forward.pool(statistics.fmean)([x], settings)[0].shape
+    return ([x, numbers(*out, seed=5), numbers(*out, seed=6)], settings)
+
+
+UNIT = numbers(2, 3, 4, low=0.05, high=0.95)
+BENT = numbers(2, 3, 4, low=-0.95, high=0.95)
+SCORES, CLASSES = numbers(3, 4), whole(3, low=0, high=4, dtype=np.int32)
+SHARES = np.array([[0.25, 0.5, 0.125, 0.125], [0.0, 0.0, 1.0, 0.0], [0.5, 0.5, 0.0, 0.0]])
+TIED = whole(2, 3, 6, 5, low=0, high=3).astype(float)
+CASES = {
+    "SoftmaxCrossEntropyWithLogits": (cross_entropy, [([SCORES, SHARES], {})]),
+    "SparseSoftmaxCrossEntropyWithLogits": (
+        sparse_cross_entropy,
+        [([SCORES, CLASSES], {"is_grad": False}), ([SCORES, CLASSES], {"is_grad": True})],
+    ),
+    "Conv2DBackpropFilter": (
+        conv2d_filter,
+        [
+            _filter((2, 4, 7, 6), (3, 4, 3, 3)),
+            _filter((2, 4, 7, 6), (5, 4, 1, 1)),
+            _filter((1, 4, 7, 6), (6, 2, 3, 2), 2, pad_mode="same", stride=2),
+            _filter((2, 3, 6, 6), (3, 1, 3, 3), 3, pad_mode="pad", pad=(1, 1, 0, 2)),
+            _filter((1, 2, 9, 9), (2, 2, 3, 3), dilation=2),
+        ],
+    ),
+    "BiasAddGrad": (bias_add, [([numbers(3, 4)], {}), ([IMAGE], {"data_format": 0})]),
+    "ReluGrad": (relu, [([Y, X], {})]),
+    "SigmoidGrad": (
+        elementwise(sigmoid, inverse=lambda y: math.log(y / (1 - y)), order="xd"),
+        [([UNIT, Y], {})],
+    ),
+    "TanhGrad": (elementwise(math.tanh, inverse=math.atanh, order="xd"), [([BENT, Y], {})]),
+    "MaxPoolGrad": (
+        first_of_equals,
+        [
+            _pooled(IMAGE, kernel_size=(1, 1, 3, 3), strides=(1, 1, 2, 2), pad_mode="VALID"),
+            _pooled(IMAGE, kernel_size=(1, 1, 2, 3), strides=(1, 1, 2, 1), pad_mode="SAME"),
+            _pooled(TIED, kernel_size=(1, 1, 3, 3), strides=(1, 1, 2, 2), pad_mode="SAME"),
+        ],
+    ),
+    "AvgPoolGrad": (
+        pool(statistics.fmean, step=1.0),
+        [
+            _pooled(IMAGE, kernel_size=(2, 2), strides=(2, 2), pad_mode="valid"),
+            _pooled(IMAGE, kernel_size=(3, 3), strides=(2, 1), pad_mode="same"),
+        ],
+    ),
+}

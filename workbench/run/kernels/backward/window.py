@@ -1,0 +1,66 @@
+"""Gradients of poolings and of resizing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.graph.windows import Window, window
+from workbench.run.kernels.matrix import pad, taps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Hand the gradient of each window to its largest element; of equal ones to the first.
+
+    As on MindSpore's CPU the place is looked for in the input; the output is not read.
+    """
+    x, _, dout = inputs
+    view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
+    padded = pad(x, view, -np.inf)
+    best = np.full(dout.shape, -np.inf, x.dtype)
+    place = np.zeros(dout.shape, np.int32)
+    for number, where in enumerate(_places(view, dout.shape)):
+        piece = padded[where]
+        better = (piece > best) | (np.isnan(piece) & ~np.isnan(best))
+        np.copyto(best, piece, where=better)
+        place[better] = number
+    total = np.zeros_like(padded)
+    for number, where in enumerate(_places(view, dout.shape)):
+        total[where] += np.where(place == number, dout, dout.dtype.type(0))
+    return [_inside(total, view, x.shape)]
+
+
+def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Spread the gradient of each window evenly over its elements; padding gets nothing."""
+    x, _, dout = inputs
+    view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
+    counted = pad(np.ones((1, 1, *x.shape[2:]), x.dtype), view, 0)
+    count = np.zeros((1, 1, *dout.shape[2:]), x.dtype)
+    for where in _places(view, dout.shape):
+        count += counted[where]
+    share = dout / count
+    total = np.zeros(pad(x, view, 0).shape, x.dtype)
+    for where in _places(view, dout.shape):
+        total[where] += share
+    return [_inside(total, view, x.shape)]
+
+
+def _places(view: Window, shape: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Index, for every element of the window in turn, of what it meets in the padded input."""
+    for i, j in np.ndindex(view.kernel):
+        down = taps(shape[2], view.stride[0], view.dilation[0], i)
+        yield ..., down, taps(shape[3], view.stride[1], view.dilation[1], j)
+
+
+def _inside(total: Array, view: Window, shape: Sequence[int]) -> Array:
+    """Drop the padding."""
+    top, _, left, _ = view.pads
+    return np.ascontiguousarray(total[:, :, top : top + shape[2], left : left + shape[3]])
