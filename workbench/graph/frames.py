@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _INSTALLED = f"{Path(__file__).parents[2]}{os.sep}"
 """Folder that the package lies in; its own files are named from there, alike on every machine."""
 
-_MACHINERY = frozenset(f"workbench.graph.{name}" for name in ("frames", "tensor", "cell", "tracer"))
+_MACHINERY = frozenset(
+    f"workbench.graph.{name}" for name in ("frames", "tensor", "cell", "tracer", "autodiff")
+)
 
 _COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
 """Names of code that Python 3.12 no longer calls as a function of its own."""

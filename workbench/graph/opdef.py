@@ -24,7 +24,8 @@ class OpDef:
     settings stand between them ``places`` gives the positions. ``defaults`` gives settings that may
     be left out, attributes among them. ``engine`` is the unit that computes it: ``none`` only
     renames data. ``derived`` gives attributes that follow from the others and the shapes, as
-    MindSpore writes them into its IR.
+    MindSpore writes them into its IR. ``writes`` are the positions of tensor arguments that it
+    overwrites.
     """
 
     names: str
@@ -34,6 +35,7 @@ class OpDef:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     derived: Callable[[Call], Mapping[str, Any]] = nothing
     places: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Operand
+    from workbench.graph import nodes
+    from workbench.graph.nodes import Op, Operand
 
 
 class Recorder(Protocol):
     """Where operations go while a network is traced."""
+
+    ops: list[Op]
+    parameters: list[nodes.Parameter]
 
     def record(
         self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
@@ -36,6 +40,18 @@ class Recorder(Protocol):
 
     def within(self, cell: object) -> AbstractContextManager[None]:
         """Put the operators of the block into the scope of ``cell``."""
+        ...
+
+    def behind(self, number: int) -> AbstractContextManager[None]:
+        """Record the operators of the block as the gradient of operator ``number``."""
+        ...
+
+    def summing(self, scope: str) -> AbstractContextManager[None]:
+        """Record the operators of the block as sums of gradients that meet in ``scope``."""
+        ...
+
+    def weight(self, parameter: Parameter) -> Operand:
+        """Return what stands for a weight."""
         ...
 
 

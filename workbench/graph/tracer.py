@@ -22,11 +22,15 @@ from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from workbench.graph.nodes import Operand, SourceFrame
 
 ROOT = "Default"
 """Scope of the outermost network, MindSpore's word."""
+
+BACKWARD = "Gradients"
+"""Scope in front of that of a forward operator where its gradient is computed, MindSpore's word."""
 
 LARGEST_CONSTANT = 30  # elements; from here on MindSpore's IR prints `[...]` for a constant
 
@@ -41,6 +45,7 @@ class Trace:
         self._seed = seed
         self._frames = FrameReader()
         self._scopes = [ROOT]
+        self._forward: Op | None = None  # whose gradient is being recorded
         self._ids: Counter[tuple[str, str]] = Counter()
         self._strays: Counter[str] = Counter()
         self._paths: dict[int, tuple[str, str]] = {id(root): (ROOT, "")}
@@ -102,8 +107,34 @@ class Trace:
         finally:
             self._scopes.pop()
 
+    def behind(self, number: int) -> AbstractContextManager[None]:
+        """Record the operators of the block as the gradient of operator ``number``."""
+        op = replace(self.ops[number], unique_id=str(number))
+        self.ops[number] = op
+        return self._backward(f"{op.scope}/Grad_{op.op_type}", op)
+
+    def summing(self, scope: str) -> AbstractContextManager[None]:
+        """Record the operators of the block as sums of gradients that meet in ``scope``."""
+        return self._backward(scope, Op("", ""))
+
+    @contextmanager
+    def _backward(self, scope: str, forward: Op) -> Iterator[None]:
+        before, self._forward = self._forward, forward
+        self._scopes.append(f"{BACKWARD}/{scope}")
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+            self._forward = before
+
+    def weight(self, parameter: Parameter) -> Param:
+        """Return where a weight stands among the parameters."""
+        return self._weight(parameter, parameter.name or f"parameter{len(self.parameters)}")
+
     def _source(self) -> tuple[SourceFrame, ...]:
-        """Source lines of the operator that is being added."""
+        """Source lines of the operator that is being added, or those of its forward operator."""
+        if self._forward is not None:
+            return tuple(replace(frame, group="forward") for frame in self._forward.frames)
         return self._frames.capture(_run.__code__)
 
     def record(
@@ -120,7 +151,8 @@ class Trace:
             place = f"\n  {line}" if line else ""
             raise GraphError(f"{name} ({op_type}): {error}{place}") from error
         self._ids[scope, op_type] += 1
-        self.ops.append(replace(op, frames=frames))
+        forward = self._forward.unique_id if self._forward else ""
+        self.ops.append(replace(op, frames=frames, forward_id=forward))
         number = len(self.ops) - 1
         return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
 
@@ -128,9 +160,10 @@ class Trace:
         row = op_def(op_type)
         tensors = [operands[place] for place in row.positions]
         others = [item for place, item in enumerate(operands) if place not in row.positions]
+        plain = [item.tolist() if isinstance(item, np.ndarray) else item for item in others]
         read = {place: self._argument(operands[place], tensors) for place in row.positions}
         specs = tuple(spec for _, found in read.values() for spec in found)
-        call = Call(op_type, specs, dict(row.defaults) | attrs | row.named(others))
+        call = Call(op_type, specs, dict(row.defaults) | attrs | row.named(plain))
         constants = iter([_constant(item) for item in others])
         inputs: list[tuple[Operand, TensorSpec | None]] = []
         for place in range(len(operands)):
@@ -161,7 +194,7 @@ class Trace:
         if isinstance(item, Tensor):
             return item.value, item.spec
         if isinstance(item, Parameter):
-            return self._weight(item, item.name or f"parameter{len(self.parameters)}"), item.spec
+            return self.weight(item), item.spec
         if isinstance(item, bool | int | float | np.generic | np.ndarray):
             return self._array(np.asarray(item, _common_dtype(item, others)))
         message = f"input must be a tensor, an array or a number, got {type(item).__name__}"
@@ -197,6 +230,10 @@ def _constant(value: Any) -> Const:
     """Return a setting as a constant operand."""
     if value is None:
         return Const(None, "None")
+    if isinstance(value, np.ndarray) and value.dtype.kind == "i":
+        return Const(
+            tuple(value.tolist()) if value.ndim else value.item(), value.dtype.name, value.shape
+        )
     if isinstance(value, bool | np.bool_):
         return Const(bool(value), "bool", ())
     if isinstance(value, int | np.integer):
@@ -309,9 +346,10 @@ def finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
 
 
 def _needed(ops: Sequence[Op], outputs: tuple[Operand, ...]) -> set[int]:
-    """Numbers of the operators that outputs depend on."""
+    """Numbers of the operators that outputs depend on, or that write to weights."""
     alive: set[int] = set()
     waiting = [operand.op for operand in outputs if isinstance(operand, Value)]
+    waiting += [number for number, op in enumerate(ops) if op_def(op.op_type).writes]
     while waiting:
         number = waiting.pop()
         if number not in alive:
