@@ -1,0 +1,115 @@
+"""Every model on every surface and device: simulated by the command, recognised, read, compared.
+
+By default as many cells as put every two of model, surface and device together once; all of them with
+``GRID=all``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+from typer.testing import CliRunner
+
+import workbench as wb
+from workbench.cli import app
+from workbench.config import new
+from workbench.graph.models import MODELS
+from workbench.pipeline.simulate import REFERENCE, SIMULATED
+from workbench.run.profiles import PROFILES
+
+NETWORKS = ("lenet", "alexnet", "mlp", "resnet", "transformer", "lstm")
+DEVICES = ("reference", "910a", "310p", "a2", "a3", "950")
+
+FORMAT = "common_dump_settings.file_format"
+SURFACES = {
+    "mindspore-o0o1": ("mindspore-o0o1", {}, "mindspore", "NPU"),
+    "mindspore-cpu": ("mindspore-cpu", {}, "mindspore", "CPU"),
+    "mindspore-gpu": ("mindspore-gpu", {}, "mindspore", "GPU"),
+    "mindspore-o2 npy": ("mindspore-o2", {FORMAT: "npy"}, "mindspore-o2", "NPU"),
+    "mindspore-o2 bin": ("mindspore-o2", {FORMAT: "bin"}, "mindspore-o2", "NPU"),
+    "mindspore-ge": ("mindspore-ge", {FORMAT: "bin"}, "ge", "NPU"),
+    "tensorflow": ("tensorflow", {}, "ge", "NPU"),
+    "torchair": ("torchair", {}, "torchair", "NPU"),
+    "acl": ("acl", {}, "ge", "NPU"),
+}
+"""Surface and form → its name, changes of its first form, layout of the tree, whose numbers it claims.
+
+A tree that claims to be a CPU's or a GPU's is judged as one: float32 and no cube unit. What an NPU
+writes there under such a name agrees with what it writes under its own, which has no files of
+parameters and constants. Files of the graph engine number
+the inputs that an operator has: behind the sequence lengths that the ``DynamicRNN`` of lstm goes without
+they are one less.
+"""
+
+CELLS = [
+    (network, surface, device)
+    for n, network in enumerate(NETWORKS)
+    for s, surface in enumerate(SURFACES)
+    for d, device in enumerate(DEVICES)
+    if os.environ.get("GRID") == "all" or (n + s) % len(DEVICES) == d
+]
+
+
+def test_the_table_has_all_models_surfaces_and_devices():
+    assert set(NETWORKS) == MODELS.keys()
+    assert {name for name, *_ in SURFACES.values()} == set(SIMULATED)
+    assert set(DEVICES) == {REFERENCE, *PROFILES}
+
+
+def test_every_two_are_in_a_cell():
+    pairs = Counter(pair for n, s, d in CELLS for pair in ((n, s), (n, d), (s, d)))
+    assert len(pairs) == len(NETWORKS) * (len(SURFACES) + len(DEVICES)) + len(SURFACES) * len(
+        DEVICES
+    )
+
+
+@pytest.fixture(scope="module")
+def simulate(tmp_path_factory):
+    """Run the command as a user does, once for the same cell; returns the tree's root."""
+    root = tmp_path_factory.mktemp("grid")
+    trees = {}
+
+    def run(network, surface, device):
+        cell = network, surface, device
+        if cell not in trees:
+            name, changes, _, _ = SURFACES[surface]
+            form = new(name)
+            for path, value in changes.items():
+                form = form.set(path, value)
+            file = root / f"{len(trees)}{form.surface.suffix or '.json'}"
+            form.save(file)
+            out = root / str(len(trees))
+            arguments = ["--graph", network, "--config", file, "--out", out, "--device", device]
+            arguments = ["simulate", *map(str, arguments), "--surface", name]
+            result = CliRunner().invoke(app, arguments, standalone_mode=False)
+            assert result.exception is None, result.exception
+            assert result.return_value == 0
+            assert result.stdout.split()[-1] == str(out)
+            trees[cell] = out
+        return trees[cell]
+
+    return run
+
+
+@pytest.mark.parametrize(("network", "surface", "device"), CELLS, ids=map(" ".join, CELLS))
+def test_a_cell(network, surface, device, simulate):
+    _, _, layout, claims = SURFACES[surface]
+    tree = simulate(network, surface, device)
+    dump = wb.load(tree)
+    assert dump.layout == layout
+    assert {left.reason for left in dump.skipped} <= {"other-model"}
+    assert all(record.source.array().size for record in dump.records)
+
+    own = claims == "NPU" or device == "reference"
+    other = (network, "mindspore-cpu", "reference") if own else (network, "mindspore-o0o1", device)
+    found = wb.compare(tree, simulate(*other))
+    assert found.verdict in ("pass", "warn"), found.sentence
+    assert [one for one in found.findings if one.defect] == []
+    assert found.coverage.matched > 0
+    alone = {row.op_type for row in found.rows if not row.match_rule and row.target_spec}
+    assert alone <= {"DynamicRNN", "Parameter"}
+    if device == "reference":
+        unequal = {row.reason for row in found.rows if row.match_rule and row.status != "equal"}
+        assert unequal <= {"target unused-output, golden unused-output"}
