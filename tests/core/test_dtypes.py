@@ -18,7 +18,8 @@ def test_the_roundoff_is_half_the_gap_above_one(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "largest"), [("float16", 65504.0), ("int8", 127.0), ("bool", 1.0)]
+    ("name", "largest"),
+    [("float16", 65504.0), ("int8", 127.0), ("bool", 1.0), ("hifloat8", 32768.0)],
 )
 def test_the_largest_value_is_that_of_the_format(name, largest):
     assert DTYPES[name].largest == largest

@@ -65,6 +65,10 @@ def test_known_groups_fill_the_known_blocks(cin, cout, groups, together, shape):
 # ---------------------------------------------------------------- against the loops
 
 
+NATIVE = sorted(DTYPES.keys() - {"hifloat8"})
+"""Dtypes that arrays have: hifloat8 is held as float32, which has other lanes."""
+
+
 def lanes_of(dtype):
     """C0 of a dtype, from the table of the platforms."""
     return {"int8": 32, "uint8": 32, "int4": 64}.get(dtype, 32 if "float8" in dtype else 16)
@@ -129,7 +133,7 @@ def test_groups_share_blocks_as_the_formula_says(cin, cout, groups, plane, c0, h
 
 @settings(max_examples=80)
 @given(
-    st.sampled_from(sorted(DTYPES)),
+    st.sampled_from(NATIVE),
     four_or_five_axes(),
     st.integers(1, 3),
     st.integers(0, 2**32 - 1),
@@ -323,7 +327,7 @@ def test_two_and_one_named_axes_are_permuted_too():
 # ---------------------------------------------------------------- dtypes, order in memory, chunks
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("device", ["NC1HWC0", "FRACTAL_Z", "C1HWNCoC0", "FRACTAL_NZ"])
 def test_elements_of_every_dtype_keep_their_bits(name, device):
     storage = DTYPES[name].storage

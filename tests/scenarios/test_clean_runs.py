@@ -14,9 +14,6 @@ from workbench.run.modes import modes_of
 from workbench.run.precision import Precision
 from workbench.run.profiles import PROFILES
 
-NARROW = ("cube_hif8", "mixed_hif8")
-"""Modes of eight bits: what they do cannot be told from a defect by float32 tensors alone."""
-
 
 def body(x, wide, narrow, gamma, beta):
     """Every operator that has a fast implementation, behind matrix products and a normalization."""
@@ -87,9 +84,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize(
-    ("device", "mode"), [case for case in CASES if case[1] not in NARROW], ids=str
-)
+@pytest.mark.parametrize(("device", "mode"), CASES, ids=str)
 def test_a_clean_run_is_not_blamed(name, device, mode, golden, tmp_path):
     graph = GRAPHS[name]
     settings = {"device": device, "precision_mode": mode}

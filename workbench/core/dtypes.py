@@ -1,7 +1,7 @@
 """Number formats: one row each.
 
 Codes are those of ``ge.proto.DataType`` (the dump container's ``data_type``). NumPy cannot hold
-some formats natively; their storage type then comes from ml_dtypes.
+some formats natively; their storage type then comes from ml_dtypes, and hifloat8 is held as float32.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ class DType:
     """A number format.
 
     ``code`` is its GE number, ``storage`` the NumPy type of one element in memory, ``mantissa`` the
-    number of *stored* mantissa bits of a float (-1: not a float).
+    number of *stored* mantissa bits of a float (-1: not a float; of a tapered one the most that it has),
+    ``limit`` its largest finite value where the storage holds larger ones.
     """
 
     name: str
     code: int
     storage: np.dtype[Any]
     mantissa: int = -1
+    limit: float = 0.0
 
     @property
     def is_float(self) -> bool:
@@ -48,6 +50,8 @@ class DType:
     @cached_property
     def largest(self) -> float:
         """Largest finite value."""
+        if self.limit:
+            return self.limit
         if self.is_float:
             return float(ml_dtypes.finfo(self.storage).max)  # type: ignore[no-untyped-call]
         if self.storage.kind in "iuV":
@@ -55,8 +59,10 @@ class DType:
         return 1.0
 
 
-def _row(name: str, code: int, storage: Any, mantissa: int = -1) -> tuple[str, DType]:
-    return name, DType(name, code, np.dtype(storage), mantissa)
+def _row(
+    name: str, code: int, storage: Any, mantissa: int = -1, limit: float = 0.0
+) -> tuple[str, DType]:
+    return name, DType(name, code, np.dtype(storage), mantissa, limit)
 
 
 DTYPES: dict[str, DType] = dict(
@@ -77,6 +83,7 @@ DTYPES: dict[str, DType] = dict(
         _row("complex128", 17, np.complex128, 52),
         _row("bfloat16", 27, ml_dtypes.bfloat16, 7),
         _row("int4", 28, ml_dtypes.int4),
+        _row("hifloat8", 33, np.float32, 3, 2.0**15),
         _row("float8_e5m2", 34, ml_dtypes.float8_e5m2, 2),
         _row("float8_e4m3fn", 35, ml_dtypes.float8_e4m3fn, 3),
         _row("float8_e8m0", 36, ml_dtypes.float8_e8m0fnu, 0),

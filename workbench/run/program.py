@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from workbench.core.dtypes import DTYPES
+from workbench.graph.nodes import Bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op
     from workbench.run.numeric import Formats, NumericModel
 
@@ -49,6 +53,30 @@ class Program:
 
 
 def as_it_is(graph: Graph, model: NumericModel) -> Program:
-    """Return the program of a graph whose operators run one by one, as they are."""
-    names = [op.name for op in graph.ops]
-    return Program(graph, graph, model, dict(zip(names, model.formats(graph), strict=True)))
+    """Return the program of a graph whose operators run one by one.
+
+    Its tensors keep the dtypes of the network; what the kernels themselves read and write are the device
+    types of its operators, where they are others.
+    """
+    formats = model.formats(graph)
+    ops = tuple(_stated(op, own) for op, own in zip(graph.ops, formats, strict=True))
+    named = {op.name: own for op, own in zip(graph.ops, formats, strict=True)}
+    return Program(graph, replace(graph, ops=ops), model, named)
+
+
+def _stated(op: Op, formats: Formats) -> Op:
+    """Return an operator with its device types; a unit's own format such as HF32 is none."""
+    changed = {formats.inputs, formats.output} & DTYPES.keys()
+    if not changed or any(isinstance(operand, Bundle) for operand in op.inputs):
+        return op
+    taken = tuple(spec for spec in op.input_specs if spec is not None)
+    return replace(
+        op,
+        device_inputs=tuple(_as(spec, formats.inputs) for spec in taken),
+        device_outputs=tuple(_as(spec, formats.output) for spec in op.outputs),
+    )
+
+
+def _as(spec: TensorSpec, name: str) -> TensorSpec:
+    known = name in DTYPES and spec.dtype in DTYPES and DTYPES[spec.dtype].is_float
+    return spec._replace(dtype=name) if known else spec
