@@ -31,6 +31,8 @@ from run.oracles_forward import (
     conv2d_transpose,
     expand_dims,
     flatten,
+    folded_bias,
+    folded_filter,
     gather,
     gelu,
     layer_norm,
@@ -61,6 +63,7 @@ TRANSPOSED = [
     _transposed((1, 4, 8, 6), (1, 20, 4, 3), 1, (3, 3), pad_mode="pad", pad=(1, 1, 0, 2), stride=2),
     _transposed((1, 2, 9, 9), (1, 3, 5, 5), 1, (3, 3), dilation=2),
 ]
+MOMENTS = [ROW, numbers(4, seed=4), numbers(4, seed=5), numbers(4, low=0.1, high=1)]
 EIGHT = {"dtype": np.int8, "low": -128, "high": 128}
 CASES = {
     "Conv2D": (
@@ -135,6 +138,7 @@ CASES = {
     "Neg": (each(lambda v: 0.0 - v), ONE),
     "Square": (each(lambda v: v**2), ONE),
     "Cast": (each(float), [([X], {"dst_type": "float32"})]),
+    "TransData": (each(float), [([X], {})]),
     "Softmax": (softmax(False), [([X], {"axis": (-1,)}), ([X], {"axis": (1,)})]),
     "LogSoftmax": (softmax(True), [([X], {"axis": -1}), ([X], {"axis": 0})]),
     "ReduceMean": (
@@ -162,11 +166,16 @@ CASES = {
             ),
         ],
     ),
+    "ConvBnFilterHost": (
+        folded_filter,
+        [([numbers(4, 2, 3, 1), *MOMENTS], {"epsilon": 1e-3})],
+    ),
+    "ConvBnBiasHost": (folded_bias, [([ROW, *MOMENTS], {"epsilon": 1e-3})]),
     "BatchNorm": (
         batch_norm,
         [
             (
-                [IMAGE, ROW, numbers(4, seed=4), numbers(4, seed=5), numbers(4, low=0.1, high=1)],
+                [IMAGE, *MOMENTS],
                 {"is_training": False, "epsilon": 1e-3},
             )
         ],

@@ -171,6 +171,26 @@ def batch_norm(inputs, settings):
     return [out, mean, variance, mean, variance]
 
 
+def _factors(scale, variance, epsilon):
+    return [float(s) / math.sqrt(float(v) + epsilon) for s, v in zip(scale, variance, strict=True)]
+
+
+def folded_filter(inputs, settings):
+    filters, scale, _, _, variance = inputs
+    factors = _factors(scale, variance, settings["epsilon"])
+    out = np.empty(filters.shape)
+    for index in np.ndindex(filters.shape):
+        out[index] = float(filters[index]) * factors[index[0]]
+    return [out]
+
+
+def folded_bias(inputs, settings):
+    bias, scale, offset, mean, variance = inputs
+    factors = _factors(scale, variance, settings["epsilon"])
+    rows = zip(bias, offset, mean, factors, strict=True)
+    return [np.array([(float(b) - float(m)) * f + float(o) for b, o, m, f in rows])]
+
+
 def reshape(inputs, settings):
     shape = settings["shape"]
     shape = [0 if size == -1 and 0 in shape else size for size in shape]

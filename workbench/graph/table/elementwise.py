@@ -119,6 +119,7 @@ ELEMENTWISE: dict[str, OpDef] = {
     "ZerosLike": _unary("x"),
     "OnesLike": _unary("x"),
     "Cast": OpDef("input_x dtype", each.cast),
+    "TransData": _unary("src"),
     "Tril": OpDef("x", movement.triangle, defaults={"diagonal": 0}),
     "Triu": OpDef("input diagonal", movement.triangle, defaults={"diagonal": 0}),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.graph import infer
 from workbench.graph.infer import reduction
 from workbench.graph.opdef import OpDef
 
@@ -15,6 +16,7 @@ _LRN = {
     "norm_region": "ACROSS_CHANNELS",
 }
 _NORM = {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}
+_MOMENTS = {"epsilon": 1e-5}
 _BATCH_NORM = {"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": 0}
 
 REDUCTION: dict[str, OpDef] = {
@@ -64,6 +66,12 @@ REDUCTION: dict[str, OpDef] = {
         reduction.batch_norm,
         tensors=5,
         defaults=_BATCH_NORM,
+    ),
+    "ConvBnFilterHost": OpDef(
+        "filter scale offset mean variance epsilon", infer.same, tensors=5, defaults=_MOMENTS
+    ),
+    "ConvBnBiasHost": OpDef(
+        "bias scale offset mean variance epsilon", infer.same, tensors=5, defaults=_MOMENTS
     ),
     "LRN": OpDef("x", reduction.lrn, defaults=_LRN),
 }

@@ -60,6 +60,24 @@ def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
     return [out.reshape(x.shape), mean, variance, mean, variance]
 
 
+def _factor(inputs: Sequence[Array], settings: Mapping[str, Any]) -> Array:
+    """What normalization multiplies each channel by."""
+    _, scale, _, _, variance = inputs
+    return np.asarray(scale / np.sqrt(variance + variance.dtype.type(settings["epsilon"])))
+
+
+def folded_filter(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Return the filter of a convolution that normalizes what it computes."""
+    filters = inputs[0]
+    return [filters * _factor(inputs, settings).reshape(-1, *(1,) * (filters.ndim - 1))]
+
+
+def folded_bias(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Return the bias of such a convolution: what becomes of its own, moved by the moments."""
+    bias, _, offset, mean, _ = inputs
+    return [offset + (bias - mean) * _factor(inputs, settings)]
+
+
 def rms_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Return x / √(mean of squares + epsilon) · gamma, and the factor."""
     x, gamma = inputs
