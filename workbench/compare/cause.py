@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.compare.graph_view import Origin
+from workbench.compare.originals import is_inserted
 from workbench.graph.nodes import Const, Param
 from workbench.graph.traits import COMMUTATIVE, argument_name, settings
 from workbench.ir.ge_graph import OpAttrs
@@ -163,11 +164,16 @@ def input_subject(op: Op, graph: Graph, slot: int, size: int = 1) -> tuple[str, 
 
 
 def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[str, str]:
-    """Kind and name of what a data operator of GE holds: by the golden's parameter, else by its type."""
+    """Kind and name of what a data operator of GE holds: by the golden's parameter, else by its type.
+
+    What the compiler has computed comes from weights.
+    """
     leaf = graph.ops[value.op]
     name = f"{leaf.name}:{value.slot}" if len(leaf.outputs) > 1 else leaf.name
     known = found.mapped(Origin("op", value.op, value.slot)) if found is not None else None
     if found is not None and known is not None and known.kind == "param":
         weight = found.golden.graph.parameters[known.number].is_weight
         return ("parameter" if weight else "input"), name
+    if is_inserted(leaf):
+        return "parameter", name
     return ("constant" if leaf.op_type.startswith("Const") else "input"), name

@@ -8,17 +8,19 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``part``       it is handed on between kernels that are one operator on the other side
 ``attribute``  the other side's graph states it as a setting of the operator
 ``no-task``    the other side's operator runs nothing on the device
+``folded``     a constant that the compiler has computed, or a weight that went into one
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.compare.fusions import LEAVES
 from workbench.compare.graph_view import Origin
-from workbench.compare.originals import is_inserted
+from workbench.compare.originals import is_inserted, original_types
 from workbench.compare.pairs import Pair
 from workbench.dump.tree import WATCHED, Skipped
-from workbench.graph.nodes import Const
+from workbench.graph.nodes import Const, Value
 from workbench.graph.traits import argument_name
 from workbench.ir.ge_ops import never_dumps
 
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
 
     Runs = Mapping[int, OpRun]
 
-FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK = "fused", "inserted", "part", "attribute", "no-task"
+FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
+NO_TASK, FOLDED = "no-task", "folded"
 EXPECTED = frozenset(
-    (FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK, WATCHED, "inside-group", "not-selected")
+    (FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK, FOLDED, WATCHED, "inside-group", "not-selected")
 )
 """Reasons for leaving a tensor out that say nothing odd about a dump."""
 
@@ -52,6 +55,7 @@ def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, b
         for number in fusion.target:
             if number in ours:
                 _pair_inputs(pairing, found, fusion, ours[number], theirs, base)
+        _take_folded(pairing, found, fusion, ours, theirs, base)
         more = len(fusion.golden) >= len(fusion.target)
         for side, view, members, runs, edges in (
             ("target", found.target, fusion.target, ours, {a for a, _ in fusion.values}),
@@ -76,6 +80,61 @@ def _pair_inputs(
                 pairing, run, there, ("input", slot), ("input", other), base
             ):
                 break
+
+
+def _take_folded(
+    pairing: Pairing, found: Alignment, fusion: Fusion, ours: Runs, theirs: Runs, base: int
+) -> None:
+    """Pair or skip constants that the target's compiler has computed.
+
+    What has only been converted is the weight of that shape. A normalization changes it, and the graph
+    does not say what has gone into a constant.
+    """
+    waiting = list(_weights(pairing, found.golden, fusion, theirs))
+    graph, skipped = found.target.graph, False
+    for run in (ours[number] for number in fusion.target if number in ours):
+        op = graph.ops[run.op]
+        normal = _NORMALIZATIONS.isdisjoint(original_types(op))
+        for slot in _folded(graph, op):
+            place = "input", slot
+            spec = op.input_specs[slot] if slot < len(op.input_specs) else None
+            shape = None if spec is None else spec.shape
+            same = [one for one in waiting if normal and one[2] == shape]
+            if same and _pair(pairing, run, theirs[same[0][0]], place, same[0][1], base):
+                waiting.remove(same[0])
+            elif place in run.tensors:
+                _skip(pairing, "target", run.op_name, [run.tensors[place]], FOLDED)
+                skipped = True
+    for number, place, _ in waiting if skipped else ():
+        _skip(pairing, "golden", theirs[number].op_name, [theirs[number].tensors[place]], FOLDED)
+
+
+_NORMALIZATIONS = frozenset(
+    ("BatchNorm", "BNInference", "BNInfer", "FusedBatchNorm", "FusedBatchNormV3")
+)
+
+
+def _folded(graph: Graph, op: Op) -> Iterator[int]:
+    """Slots in which an operator of GE reads what its compiler has computed."""
+    for slot, operand in enumerate(op.flat_inputs()):
+        leaf = graph.ops[operand.op] if isinstance(operand, Value) else None
+        if leaf is not None and leaf.op_type in LEAVES and is_inserted(leaf):
+            yield slot
+
+
+def _weights(
+    pairing: Pairing, view: GraphView, fusion: Fusion, runs: Runs
+) -> Iterator[tuple[int, tuple[str, int], tuple[int, ...] | None]]:
+    """Weights that no pair has claimed: operator, place and shape."""
+    for number in fusion.golden:
+        run = runs.get(number)
+        for slot, origin in enumerate(view.origins(number)) if run is not None else ():
+            record = run.tensors.get(("input", slot)) if run is not None else None
+            if record is None or origin.kind != "param":
+                continue
+            parameter = view.graph.parameters[origin.number]
+            if parameter.is_weight and id(record) not in pairing.claimed["golden"]:
+                yield number, ("input", slot), parameter.spec.shape
 
 
 def _readers(golden: GraphView, fusion: Fusion) -> dict[Origin, list[tuple[int, int]]]:

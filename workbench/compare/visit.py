@@ -17,7 +17,7 @@ from workbench.compare.cause import (
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
 from workbench.compare.neighbors import overwritten
-from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor, jumps
+from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor, jumps
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.states import GAIN, Event, State
 from workbench.graph.nodes import Param, Value
@@ -79,7 +79,7 @@ class Visit:
             op = self.graph.ops[number]
             item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
             source = next(op.flat_inputs(), None)
-            if item is not None and isinstance(source, Value):
+            if item is not None and isinstance(source, Value) and not coarsens(op):
                 table.setdefault(source, item)
         return table
 
