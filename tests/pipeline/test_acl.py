@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import workbench as wb
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 
 CODES = {
     "ok": 0,
@@ -49,20 +49,18 @@ CODES = {
 """Numbers of acl_base.h, ge_error_codes.h and rt_error_codes.h, in words of this file."""
 
 
-def network(name: str, factor: float = 2.0) -> Graph:
-    """x times weight, and its magnitude: operators that are not fused."""
-    x, y = TensorSpec("float32", (1, 2)), TensorSpec("float32", (1, 3))
-    w = TensorSpec("float32", (3, 2))
-    off, on = Const(False, "bool", ()), Const(True, "bool", ())
+def network(name: str, factor: float = 2.0, dtype: str = "float16") -> Graph:
+    """x times weight, and its magnitude: operators that are not fused, in the dtype of ATC's mode."""
+    spec = TensorSpec(dtype, (1, 3))
     return Graph(
         name,
         (
-            Parameter("w", w, True, "w", factor * np.float32([[1, 0], [0, 1], [1, 1]])),
-            Parameter("x", x, default=np.float32([[3, -5]])),
+            Parameter("w", spec, True, "w", factor * np.ones((1, 3), dtype)),
+            Parameter("x", spec, default=np.array([[3, -5, 2]], dtype)),
         ),
         (
-            Op("Default/MatMul-op0", "MatMul", (Param(1), Param(0), off, on), {}, (y,), (x, w)),
-            Op("Default/Abs-op0", "Abs", (Value(0),), {}, (y,), (y,)),
+            Op("Default/Mul-op0", "Mul", (Param(1), Param(0)), {}, (spec,), (spec, spec)),
+            Op("Default/Abs-op0", "Abs", (Value(0),), {}, (spec,), (spec,)),
         ),
         (Value(1),),
     )
@@ -189,7 +187,7 @@ def test_a_sequence_leaves_its_tree(program, name):
     for leaf in leaves:
         names = sorted(path.name for path in program.root.glob(leaf.replace("/T/", "/20*/") + "/*"))
         operators = [re.sub(r"\.\d+\.\d+\.\d+$", "", one) for one in names]
-        assert operators == ["Abs.Default_Abs-op0", "MatMul.Default_MatMul-op0"]
+        assert operators == ["Abs.Default_Abs-op0", "Mul.Default_Mul-op0"]
 
 
 def test_models_of_one_configuration_share_a_time_and_others_have_their_own(program):
@@ -460,11 +458,14 @@ TestOrder = Order.TestCase
 TestOrder.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 
 
+DTYPES = {1: np.float32, 2: np.float16}
+
+
 def block(path: Path, part: str = "output") -> list[float]:
     """Elements of the first tensor of a container, decoded by hand."""
     _, blocks = dump_wire.container(path.read_bytes())
     message, data = next((m, d) for name, _, m, d in blocks if name == part)
-    laid = np.frombuffer(data, np.float32).reshape(message["shape"]["dim"])
+    laid = np.frombuffer(data, DTYPES[message["data_type"]]).reshape(message["shape"]["dim"])
     if message.get("format", 0) == 29:
         *lead, c1, r1, r0, c0 = laid.shape
         laid = np.moveaxis(laid, -4, -2).reshape(*lead, r1 * r0, c1 * c0)
@@ -475,15 +476,16 @@ def test_what_is_dumped_is_what_was_computed(program):
     program.acl.init(program.config("a", dump_mode="all"))
     number, _ = program.acl.mdl.load_from_file(ONE)
     outputs: list = []
-    assert program.acl.mdl.execute(number, [np.float32([[1, 2]])], outputs) == 0
+    assert program.acl.mdl.execute(number, [np.float16([[1, 2, 3]])], outputs) == 0
     assert [array.tolist() for array in outputs] == [[[2, 4, 6]]]
-    assert program.acl.mdl.execute(number, {"x": [[-1, 2]], "w": np.ones((3, 2))}, outputs) == 0
-    assert [array.tolist() for array in outputs] == [[[1, 1, 1]]]
+    feeds = {"x": [[-1, 2, 0]], "w": np.ones((1, 3))}
+    assert program.acl.mdl.execute(number, feeds, outputs) == 0
+    assert [array.tolist() for array in outputs] == [[[1, 2, 0]]]
     assert program.acl.mdl.execute(number, None, outputs) == 0
     assert [array.tolist() for array in outputs] == [[[6, 10, 4]]]
-    matmuls = sorted(path for path in program.files("a") if path.name.startswith("MatMul"))
-    assert [block(path) for path in matmuls] == [[2, 4, 6], [1, 1, 1], [6, -10, -4]]
-    assert [block(path, "input") for path in matmuls] == [[1, 2], [-1, 2], [3, -5]]
+    products = sorted(path for path in program.files("a") if path.name.startswith("Mul"))
+    assert [block(path) for path in products] == [[2, 4, 6], [-1, 2, 0], [6, -10, 4]]
+    assert [block(path, "input") for path in products] == [[1, 2, 3], [-1, 2, 0], [3, -5, 2]]
 
 
 @pytest.mark.parametrize(
@@ -523,7 +525,11 @@ def test_a_configuration_names_models_by_file_or_graph(program, tmp_path):
         assert (code, program.acl.mdl.execute(number)) == (0, 0)
     found = [path.relative_to(program.root / "a") for path in program.files("a")]
     names = sorted((path.parts[2], path.name.partition(".")[0]) for path in found)
-    assert names == [("LeNet", "MatMul"), ("Net", "Exp"), ("Net", "ReLU"), ("Two", "Abs")]
+    assert names == [
+        ("LeNet", "MatMul"),
+        *(("Net", kind) for kind in ("Cast", "Cast", "Exp", "ReLU")),
+        ("Two", "Abs"),
+    ]
 
 
 def test_a_blacklist_holds_for_its_model(program):
@@ -533,24 +539,27 @@ def test_a_blacklist_holds_for_its_model(program):
     program.play("load One, load Two, run 1, run 2")
     names = sorted(path.relative_to(program.root).parts[3:] for path in program.files("a"))
     assert [(model, name.partition(".")[0]) for model, _, _, name in names] == [
-        ("One", "MatMul"),
+        ("One", "Mul"),
         ("Two", "Abs"),
-        ("Two", "MatMul"),
+        ("Two", "Mul"),
     ]
 
 
 def test_faults_and_modes_belong_to_the_model_that_is_loaded_with_them(program):
     mdl = program.acl.mdl
     program.play("init")
+    single, feeds = network("Single", dtype="float32"), {"x": [[1.0001, 0, 0]]}
     bad, _ = mdl.load_from_file(ONE, faults=["scaled-output:Abs:2"])
-    half, _ = mdl.load_from_file(ONE, precision_mode="force_fp16", feeds={"x": [[1.0001, 0]]})
+    half, _ = mdl.load_from_file(single, feeds=feeds)  # ATC's own mode
+    full, _ = mdl.load_from_file(single, precision_mode="must_keep_origin_dtype", feeds=feeds)
     plain, _ = mdl.load_from_file(ONE)
     found = []
-    for number in (bad, half, plain):
+    for number in (bad, half, full, plain):
         outputs: list = []
         assert mdl.execute(number, None, outputs) == 0
         found.append(outputs[0].tolist())
-    assert found == [[[12, 20, 8]], [[2, 0, 2]], [[6, 10, 4]]]
+    exact = float(2 * np.float32(1.0001))
+    assert found == [[[12, 20, 8]], [[2, 0, 0]], [[exact, 0, 0]], [[6, 10, 4]]]
 
 
 @pytest.mark.parametrize(
@@ -613,14 +622,14 @@ def test_a_graph_file_runs_with_the_weights_it_is_given(program, tmp_path):
     wb.simulate(ONE, None, wb.config.new("mindspore-cpu"), tmp_path / "made")
     (path,) = (tmp_path / "made").rglob("*.ir")
     program.play("init")
-    weights = {"w": np.float32([[1, 0], [0, 1], [1, 1]])}
+    weights = {"w": np.float16([[1, 1, 1]])}
     bare, _ = program.acl.mdl.load_from_file(path)
     number, code = program.acl.mdl.load_from_file(path, feeds=weights)
     assert code == 0
     outputs: list = []
-    assert program.acl.mdl.execute(number, {"x": np.float32([[1, 2]])}, outputs) == 0
+    assert program.acl.mdl.execute(number, {"x": np.float16([[1, 2, 3]])}, outputs) == 0
     assert outputs[0].tolist() == [[1, 2, 3]]
-    assert program.acl.mdl.execute(bare, {"x": np.float32([[1, 2]])}) == CODES["model input"]
+    assert program.acl.mdl.execute(bare, {"x": np.float16([[1, 2, 3]])}) == CODES["model input"]
 
 
 def test_two_trees_of_the_same_program_are_compared(tmp_path):
@@ -636,7 +645,7 @@ def test_two_trees_of_the_same_program_are_compared(tmp_path):
         (trees[device],) = program.acl.dumps
     found = wb.compare(trees["a2"], trees["reference"])
     assert found.findings[0].op_name == "Default_Abs-op0"
-    assert {record.key.op_type for record in wb.load(trees["a2"]).records} == {"Abs", "MatMul"}
+    assert {record.key.op_type for record in wb.load(trees["a2"]).records} == {"Abs", "Mul"}
 
 
 def test_another_process_dumps_beside_the_first(tmp_path):
@@ -752,7 +761,7 @@ def test_data_and_exceptions_are_dumped_side_by_side(program):
     assert program.acl.mdl.set_dump(norm) == 0
     assert crash(program) == CODES["model fails"]
     assert program.leaves() == ["a/T/0/One/1/0", "b/extra-info/data-dump/0"]
-    assert [path.name.partition(".")[0] for path in program.files("a")] == ["MatMul"]
+    assert [path.name.partition(".")[0] for path in program.files("a")] == ["Mul"]
 
 
 def test_long_names_of_several_failures_share_one_mapping(program):
@@ -844,10 +853,13 @@ def test_single_operators_lie_beside_the_models(program):
     alone = [path for path in program.files("a") if path.parent.name == "0"]
     alone = sorted(path for path in alone if path.parent.parent.parent.name == "a")
     assert [path.name.rpartition(".")[0] for path in alone] == [
-        "ConcatD.Concat.3.1",
-        "MatMul.MatMul.1.1",
+        "ConcatD.Concat.6.1",
+        "MatMul.MatMul.3.1",
+        "TransData.trans_TransData_0.1.1",  # the matrices into tiles, and back
+        "TransData.trans_TransData_1.2.1",
+        "TransData.trans_TransData_2.4.1",
     ]
-    assert block(alone[1]) == [11]
+    assert block(alone[1]) == block(alone[4]) == [11]
     (time,) = program.acl.dumps
     assert {record.key.op_type for record in wb.load(time).records} >= {"ConcatD", "MatMul"}
 
@@ -921,7 +933,7 @@ def test_a_single_operator_that_does_not_fit_is_refused(program, arguments, code
 
 
 def test_a_watched_output_is_written_after_another_operator(program):
-    entry = {"layer": ["Default/MatMul-op0"], "watcher_nodes": ["Default/Abs-op0"]}
+    entry = {"layer": ["Default/Mul-op0"], "watcher_nodes": ["Default/Abs-op0"]}
     program.acl.init(program.config("a", dump_scene="watcher", dump_list=[entry]))
     number, _ = program.acl.mdl.load_from_file(ONE)
     outputs: list = []

@@ -21,7 +21,8 @@ def test_the_guilty_operator_is_found_in_every_tree(surface):
     assert why_not(config) == ""
     clean = rehearse(graph, config)
     assert clean.verdict == "warn"  # a CPU also writes parameters, which nothing answers
-    assert {finding.kind for finding in clean.findings} == {"unmatched"}
+    half = {"precision"} if surface == "acl" else set()  # the mode that ATC compiles in
+    assert {finding.kind for finding in clean.findings} == {"unmatched", *half}
     faulty = rehearse(graph, config, faults=[f"scaled-output:{GUILTY}:1.05"])
     assert faulty.verdict == "fail"
     fused = "" if surface == "mindspore-o0o1" else "Default/relu-ReLU/ReLU-op1"

@@ -34,6 +34,7 @@ from workbench.pipeline.acl_operator import operator_graph, plan_alone
 from workbench.pipeline.acl_run import Device
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.simulate import check_device
+from workbench.run.precision import Precision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -89,7 +90,7 @@ class AscendCL:
         self._ready = self._finalized = False
         self._device: int | None = None
         self._models: dict[int, Model] = {}
-        self._numbers, self._tasks = count(1), count(1, 2)
+        self._numbers, self._next_task = count(1), 1
         self._messages: list[str] = []
         self.mdl, self.rt, self.op = _Models(self), _Runtime(self), _Operators(self)
 
@@ -340,10 +341,11 @@ class _Operators:
             acl = self._acl
             acl._need("aclopExecuteV2", AclError.ACL_ERROR_UNINITIALIZE)
             graph = operator_graph(op_type, inputs, attr or {})
-            compiling = Compiling(acl._chip.kind)
+            compiling = Compiling(acl._chip.kind, Precision())  # not in ATC's mode
             model = load_model(graph, compiling, faults=faults, seed=acl._seed)
             model.device = acl._opened()
-            job = model.job(None)._replace(first_task=next(acl._tasks))
+            job = model.job(None)._replace(first_task=acl._next_task)
+            acl._next_task += len(model.compiled.ops) + 1
             dumps = [(one, plan) for one in acl._dump.current if (plan := plan_alone(one))]
             found = acl._chip.perform(job, dumps)
             if outputs is not None:

@@ -13,6 +13,7 @@ from workbench.run.compile import WEIGHTS, compile_graph
 from workbench.run.faults import altered_graph
 from workbench.run.fusion import FUSIONS, LEVELS
 from workbench.run.numeric import numeric_model
+from workbench.run.precision import Precision
 from workbench.run.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.nodes import Graph
     from workbench.run.faults import Fault
-    from workbench.run.precision import Precision
+    from workbench.run.numeric import NumericModel
     from workbench.run.program import Program
 
 
@@ -32,8 +33,9 @@ _LARGEST = 1 << 20
 class Compiling:
     """How a graph is compiled: for which device, in which precision, with which fusions.
 
-    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``. A device
-    that is not a key of `workbench.run.profiles.PROFILES` compiles nothing.
+    Without a precision mode it is that of training, but for acl, which ATC compiles for, that of inference.
+    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``. A
+    device that is not a key of `workbench.run.profiles.PROFILES` compiles nothing.
     """
 
     device: str = "a2"
@@ -48,9 +50,14 @@ class Compiling:
         compiles = surface in WEIGHTS and self.device in PROFILES
         if not compiles or graph.dialect == "ge":
             return None
-        model = numeric_model(self.device, self.precision_mode)
-        off = fusions_off(self.fusion)
-        return compile_graph(altered_graph(graph, faults), surface, model, off=off)
+        altered, off = altered_graph(graph, faults), fusions_off(self.fusion)
+        return compile_graph(altered, surface, self.model(surface), off=off)
+
+    def model(self, surface: str) -> NumericModel:
+        """Return how the device computes; raises GraphError for a mode that it does not have."""
+        mode = self.precision_mode
+        own = Precision(training=surface != "acl") if mode is None else mode
+        return numeric_model(self.device, own)
 
 
 def fusions_off(fusion: str | Path) -> frozenset[str]:

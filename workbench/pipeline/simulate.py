@@ -215,8 +215,7 @@ def prepared(
         return partial(run_reference, graph), None
     program = compiling.program(graph, surface, faults)
     if program is None:
-        model = numeric_model(compiling.device, compiling.precision_mode)
-        program = as_it_is(faulty_graph(graph, faults), model)
+        program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))
     return partial(run_program, program, faults=faults), program
 
 
