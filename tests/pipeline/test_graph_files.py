@@ -22,7 +22,7 @@ NETWORK = "ge_default_20231114221320_1"
 INIT, RATE = "ge_default_20231114221220_1", "ge_default_20231114221420_11"
 CONV = "Default/conv2-Conv2d/Conv2D-op0"
 FUSED = CONV + "Default/relu-ReLU/ReLU-op1"
-FORMATS = {2: "ND", 3: "NC1HWC0", 4: "FRACTAL_Z", 29: "FRACTAL_NZ"}
+FORMATS = {0: "NCHW", 2: "ND", 3: "NC1HWC0", 4: "FRACTAL_Z", 29: "FRACTAL_NZ"}
 LISTED = 9
 """Stages of the white list that a graph of fixed shapes passes."""
 
@@ -254,8 +254,8 @@ def test_a_graph_of_the_graph_engine_is_not_written_again(tree):
     found = preview(new("tensorflow"), wb.read_ir(path))
     assert not any("ge_proto" in name for name in found.names)
     assert (
-        sum(f"/{NETWORK}/" in name for name in found.names) == 8
-    )  # seven kernels and the iterator
+        sum(f"/{NETWORK}/" in name for name in found.names) == 12
+    )  # seven kernels, four TransData and the iterator
 
 
 def run(capsys, *arguments):
@@ -270,7 +270,7 @@ def test_inspect_says_how_the_network_was_found(tree, capsys):
     assert status == 0
     assert f"model {NETWORK}: named by ge_proto_00000017_Build.txt" in out
     assert "holds 'Iterator'" in out
-    assert f"graph 0: {NETWORK}, 18 operators" in out
+    assert f"graph 0: {NETWORK}, 22 operators" in out
     assert f"timestamp folder 20231114221220 has only {INIT}" in out
     info = wb.inspect(wb.load(tree))
     (conv,) = [op for op in info["operators"] if op["op_name"] == FUSED]
@@ -302,7 +302,7 @@ def test_models_are_compared_by_name(tree, capsys):
     assert status == 0
     assert "6 tensors compared, 6 equal" in out
     assert out.count(f"model {INIT}: ") == 2
-    assert "10 other-model" in out
+    assert "14 other-model" in out
 
 
 def test_a_defect_is_named_with_type_line_and_setting(tmp_path):
@@ -319,7 +319,8 @@ def test_a_defect_is_named_with_type_line_and_setting(tmp_path):
     line = next(op for op in graph.ops if op.name == conv).frame
     assert first.source == row.source == line
     assert "pad_mode" in found.sentence
-    assert found.coverage.skipped.keys() == {"target:other-model", "golden:fused", "golden:no-task"}
+    reasons = {"target:other-model", "target:inserted", "golden:fused", "golden:no-task"}
+    assert found.coverage.skipped.keys() == reasons
 
 
 def test_the_command_takes_the_environment_of_the_run(tmp_path, capsys):

@@ -147,10 +147,12 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
     assert all(name.endswith(".csv") for name in tables)
     assert all(written[e.path] <= e.size < 2 * written[e.path] for e in foreseen.forecast.files)
     beside = 15 if surface == "tensorflow" else 0  # two operators and three, three tensors each
-    rows = (
-        2 * 3 + 2 * 2 + 3 * 4 + beside
-    )  # convolutions, poolings, dense layers; Flatten runs nothing
-    assert foreseen.to_dict()["statistic_rows"] == rows
+    own = 2 * 3 + 2 * 2 + 3 * 4  # convolutions, poolings, dense layers; Flatten runs nothing
+    moves = 4 + 5 * (
+        surface == "torchair"
+    )  # before and after it, at both ends; five weights are fed
+    casts = 2 * (surface == "acl")
+    assert foreseen.to_dict()["statistic_rows"] == own + beside + 2 * (moves + casts)
     assert foreseen.doubts == ("bytes of statistics depend on the values: they are an upper bound",)
 
 
@@ -303,7 +305,7 @@ def test_a_run_that_dumps_nothing_says_why(plan, context, note):
     assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
     assert note in " ".join(found.notes)
     assert found.slow_down.name == "none"
-    assert len(found.matches.operators) == 3
+    assert sum(name.startswith("Default/") for name in found.matches.operators) == 3
 
 
 def test_the_device_and_rank_of_the_context_are_in_the_tree():
@@ -385,7 +387,7 @@ def test_notebooks_get_escaped_html_without_scripts():
     html = found._repr_html_()
     assert "<script" not in html
     assert "<b>" not in html
-    assert "1 of 1 operator matches" in html
+    assert "3 of 3 operators match" in html  # and a Cast before and after it
     assert "&lt;script&gt;alert(1)&lt;" in html
 
 
@@ -427,7 +429,8 @@ def test_a_node_without_a_name_is_called_by_its_type(surface):
         Op("", "call", (Value(0),), {}, (F,), (F,)),
     )
     found = plan_of(surface, DumpPlan("/d"), Graph("g", (Parameter("x", F),), ops, (Value(1),)))
-    assert found.matches.operators == ("Default/Add-op0",)
+    own = [name for name in found.matches.operators if not name.startswith("trans_Cast_")]
+    assert own == ["Default/Add-op0"]
     assert [name for name, _ in found.silent] == ["call"]
 
 

@@ -263,8 +263,10 @@ def of_network(root):
 
 
 def by_hand(data, message):
-    """Elements of a block of float32 or int64 or bool in the order of the graph."""
-    dtype = {1: np.float32, 9: np.uint32, 8: np.int64, 11: np.bool_}[message["data_type"]]
+    """Elements of a block of float or int64 or bool in the order of the graph."""
+    dtype = {1: np.float32, 2: np.float16, 9: np.uint32, 8: np.int64, 11: np.bool_}[
+        message["data_type"]
+    ]
     shape = message["original_shape"].get("dim", [])
     laid = np.frombuffer(data, dtype).reshape(message["shape"].get("dim", []))
     return as_graph(laid, message.get("format", 0), shape)
@@ -309,7 +311,7 @@ def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
     assert found.keys() == wanted.keys()
     for key, array in wanted.items():
         assert found[key].tobytes() == np.ascontiguousarray(array).tobytes(), key
-    assert formats == ({2, 3, 4, 29} if model == "lenet" else {2, 29})
+    assert formats == ({0, 2, 3, 4, 29} if model == "lenet" else {2, 29})
 
 
 @pytest.mark.parametrize("model", ["lenet", "mlp"])

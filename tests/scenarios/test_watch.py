@@ -36,6 +36,8 @@ A, B, C, D = (f"Default/{name}-op0" for name in ("ReLU", "Neg", "ReduceMean", "S
 TYPES = {C: "ReduceMean", D: "Sigmoid"}
 FOLDER = "20231114221320/0/Net/1/0"
 OVERRUN = f"overrun:{A}"
+MODE = ("--precision-mode", "must_keep_origin_dtype")  # no Casts between
+NPU = ("--device", "a2", *MODE)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +57,10 @@ def base(tmp_path_factory):
     settings = {"dump_mode": 0, "path": "/dump", "net_name": "Net", "iteration": "all",
                 "input_output": 0, "kernels": [], "support_device": [0]}  # fmt: skip
     (base / "cpu.json").write_text(json.dumps({"common_dump_settings": settings}))
-    run(base, "watch.json", "healthy", "--device", "a2")
-    run(base, "watch.json", "overrun", "--device", "a2", "--fault", OVERRUN)
+    run(base, "watch.json", "healthy", *NPU)
+    run(base, "watch.json", "overrun", *NPU, "--fault", OVERRUN)
     shutil.copytree(base / "overrun", base / "no-graph", ignore=lambda *_: ["graphs"])
-    run(base, "data.json", "data", "--device", "a2", "--fault", OVERRUN)
+    run(base, "data.json", "data", *NPU, "--fault", OVERRUN)
     run(base, "data.json", "golden", "--device", "reference")
     run(base, "cpu.json", "golden-ms", "--device", "reference", surface="mindspore-cpu")
     return base
@@ -197,7 +199,7 @@ def test_an_ordinary_dump_tells_where_the_damage_is_read_and_who_wrote_right_bel
 def test_the_form_foretells_exactly_what_is_written(base, capsys):
     graph = f"{base / 'net.py'}:Net"
     form = base / "watch.json"
-    assert command("config", "preview", form, "--graph", graph, "--json") == 0
+    assert command("config", "preview", form, "--graph", graph, "--json", *MODE) == 0
     told = json.loads(capsys.readouterr().out)
     files = sorted(p for p in (base / "healthy").rglob("*") if p.is_file())
     assert told["files"] == len(files)
@@ -208,7 +210,7 @@ def test_every_operator_with_a_task_is_a_layer_if_none_is_named(base, tmp_path):
     form = json.loads((base / "watch.json").read_text())
     form["dump"]["dump_list"] = [{"watcher_nodes": [D, "no such operator"]}]
     (tmp_path / "all.json").write_text(json.dumps(form))
-    run(base, tmp_path / "all.json", tmp_path / "out", "--device", "a2")
+    run(base, tmp_path / "all.json", tmp_path / "out", *NPU)
     found = watched_names(tmp_path / "out")
     names = ["Exp", "ReduceMean", "", "ReLU", "Neg", "Mul", "Add"]
     assert found == [f"Default/{name}-op0_To_{D}" if name else D for name in names]
@@ -224,7 +226,7 @@ def test_what_lies_there_before_an_operator_ran_is_an_earlier_tensor(base, tmp_p
     form = json.loads((base / "watch.json").read_text())
     form["dump"]["dump_list"] = [{"layer": ["Default/Exp-op0"], "watcher_nodes": [A]}]
     (tmp_path / "before.json").write_text(json.dumps(form))
-    run(base, tmp_path / "before.json", tmp_path / "out", "--device", "a2")
+    run(base, tmp_path / "before.json", tmp_path / "out", *NPU)
     (before,) = (tmp_path / "out" / FOLDER).glob("ReLU.*_To_*")
     _, ((_, _, _, data),) = wire.container(before.read_bytes())
     x = np.linspace(-2, 2, 900, dtype=np.float32)[1536 // 4 :][:300]  # behind the place of d
@@ -232,11 +234,12 @@ def test_what_lies_there_before_an_operator_ran_is_an_earlier_tensor(base, tmp_p
 
 
 def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_path, capsys):
-    """Of a residual block all convolutions take turns below what the block adds at its end."""
-    guilty = "Default/layer1-BasicBlock/conv1-Conv2d/Conv2D-op0"
+    """Convolutions of a residual block take turns below what the block adds at its end."""
+    block = "Default/layer2-BasicBlock"
+    guilty = f"{block}/down-SequentialCell/0-Conv2d/Conv2D-op0"
     form = {"dump_list": [{"model_name": "resnet"}], "dump_path": "/home/", "dump_mode": "all"}
     (tmp_path / "data.json").write_text(json.dumps({"dump": form}))
-    ways = [("target", "acl", tmp_path / "data.json", "--device", "a2", "--fault", f"overrun:{guilty}"),
+    ways = [("target", "acl", tmp_path / "data.json", *NPU, "--fault", f"overrun:{guilty}"),
             ("golden", "mindspore-cpu", base / "cpu.json", "--device", "reference")]  # fmt: skip
     for out, surface, path, *more in ways:
         arguments = ["--graph", "resnet", "--config", path, "--surface", surface]
@@ -244,7 +247,7 @@ def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_p
     status, result = compared(tmp_path, capsys, "target", "golden")
     one = result["findings"][0]
     assert (status, one["kind"]) == (1, "overwritten")
-    assert one["op_name"] == "Default/layer1-BasicBlock/Add-op0"
+    assert one["op_name"] == f"{block}/Add-op0"
     assert one["evidence"][0].endswith(f", where {guilty} wrote right below it")
 
 
@@ -262,7 +265,7 @@ def test_a_fused_operator_is_watched_under_its_name_after_fusion(tmp_path, capsy
     }
     (tmp_path / "watch.json").write_text(json.dumps({"dump": dump}))
     arguments = ["--graph", "lenet", "--config", tmp_path / "watch.json", "--surface", "acl"]
-    assert command("simulate", *arguments, "--device", "a2", "--out", tmp_path / "out") == 0
+    assert command("simulate", *arguments, *NPU, "--out", tmp_path / "out") == 0
     found = list((tmp_path / "out").rglob("Conv2D.*"))
     assert len(found) == files
 
@@ -285,7 +288,7 @@ def test_names_too_long_for_a_file_are_read_through_their_table(tmp_path, capsys
         "dump_scene": "watcher",
     }
     (tmp_path / "watch.json").write_text(json.dumps({"dump": dump}))
-    run(tmp_path, "watch.json", "out", "--device", "a2")
+    run(tmp_path, "watch.json", "out", *NPU)
     (table,) = (tmp_path / "out").rglob("mapping.csv")
     assert f"_ReLU-op0_To_{file_name(scope)}_Sigmoid-op0." in table.read_text()
     assert command("inspect", tmp_path / "out", "--json") == 0

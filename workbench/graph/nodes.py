@@ -199,6 +199,7 @@ class Parameter:
     """An input of a graph: a weight (``is_weight``) or a feed.
 
     ``default`` is the initial value of a weight where the graph was traced; an IR file has none.
+    ``made`` says that a compiler computed it: the network has no such weight.
     """
 
     name: str
@@ -206,6 +207,7 @@ class Parameter:
     is_weight: bool = False
     ref_key: str = ""
     default: Any = field(default=None, compare=False, repr=False)
+    made: bool = False
 
 
 @dataclass(frozen=True, repr=False)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ITERATOR = "IteratorGetNext"
 """Operator that feeds a training graph of TensorFlow; by it the computational graph is found."""
 
+_NOT_OF_THE_NETWORK = {"_datadump_original_op_names": ()}
 _UNCONNECTED = {"shape": (), "layout": "FORMAT_RESERVED"}
 
 
@@ -109,7 +110,8 @@ class _Lowering:
                 continue
             name = parameter.name or f"arg_{number}"
             if parameter.is_weight and self.weights == "Const":
-                made.append(self._constant(name, parameter.spec, parameter.default))
+                told = _NOT_OF_THE_NETWORK if parameter.made else {}
+                made.append(self._constant(name, parameter.spec, parameter.default, told))
             else:
                 kind = self.weights if parameter.is_weight else "Data"
                 name = self._add(name, kind, (), (parameter.spec,))
@@ -159,10 +161,17 @@ class _Lowering:
         shape = const.shape if const.shape is not None else ()
         return self._constant(place or "Const", TensorSpec(dtype, shape), const.value)
 
-    def _constant(self, name: str, spec: TensorSpec, value: Any) -> _Made:
+    def _constant(
+        self,
+        name: str,
+        spec: TensorSpec,
+        value: Any,
+        attrs: Mapping[str, Any] = MappingProxyType({}),
+    ) -> _Made:
         data = _data(spec, value)
-        tensor = {"desc": _desc(spec, spec), **({"data": data} if data else {})}
-        name = self._add(name, "Const", (), (spec,), attrs={"value": tensor})
+        desc = _desc(*self.lay(None, "output", 0, spec))
+        tensor = {"desc": desc, **({"data": data} if data else {})}
+        name = self._add(name, "Const", (), (spec,), attrs={**attrs, "value": tensor})
         return _Made(f"{name}:0", spec)
 
     def _add(
@@ -204,10 +213,10 @@ class _Lowering:
         self, op: Op | None, io: Io, hosts: Iterable[TensorSpec], devices: tuple[TensorSpec, ...]
     ) -> list[tuple[TensorSpec, TensorSpec]]:
         """Tensors as they lie in the graph and on the device, which the operator may state."""
-        there = list(hosts)
-        if there and len(devices) == len(there):
-            return list(zip(there, devices, strict=True))
-        return [self.lay(op, io, slot, spec) for slot, spec in enumerate(there)]
+        laid = [self.lay(op, io, slot, spec) for slot, spec in enumerate(hosts)]
+        if len(devices) != len(laid):
+            return laid
+        return [(here, there) for (here, _), there in zip(laid, devices, strict=True)]
 
     def _own(self, name: str) -> str:
         own, number = name, 0

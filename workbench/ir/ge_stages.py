@@ -44,8 +44,14 @@ _EARLY: dict[str, bool] = {
     "PreRunAfterPrepare": True,
     "OptimizeOriginalGraph_FeGraphFusionAfter": False,
     "PreRunAfterOptimizeOriginalGraph": True,
+    "OptimizeOriginalGraph_FeOpDtypeJudgeAfter": False,
+    "PreRunAfterRefineRunningPrecision": False,
+    "AfterPrecisionRefine": False,
 }
 _LATE: dict[str, bool] = {
+    "OptimizeOriginalGraph_FeOpFormatJudgeAfter": False,
+    "OptimizeOriginalGraph_FeDistHeavyFormatAfter": False,
+    "OptimizeOriginalGraph_FeInsertTransNodeAfter": False,
     "PreRunAfterRefineRunningFormat": False,
     "OptimizeStage1_1": False,
     "OptimizeStage1_2": False,

@@ -6,20 +6,23 @@ MindSpore's O0 and O1 run operators one by one and compile nothing, nor do CPUs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Const
 from workbench.graph.ops import OPS, bind
+from workbench.run import formats
+from workbench.run.casts import lower, roundings
+from workbench.run.folding import fold, unread
 from workbench.run.fusion import FUSIONS, fuse
-from workbench.run.numeric import UNTOUCHED, Formats
 from workbench.run.program import COMPILED, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from workbench.graph.nodes import Graph, Op
+    from workbench.run.folding import Folded
     from workbench.run.numeric import NumericModel
 
 WEIGHTS: dict[str, str] = {
@@ -38,18 +41,63 @@ FIRST = "PreRunBegin"
 """Stage at which the graph is the framework's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compiler:
-    """What compiling depends on: the device, how weights are held, and the fusions that are off."""
+@dataclass(slots=True)
+class Work:
+    """A graph while it is compiled: what it was and is now, what was folded, what compiling depends on.
 
+    ``weights`` is the type of the operators that hold weights, ``off`` the fusions that are off.
+    """
+
+    source: Graph
+    graph: Graph
     model: NumericModel
     weights: str
     off: frozenset[str] = frozenset()
+    folded: dict[str, Folded] = field(default_factory=dict)
 
 
-def _attributes(graph: Graph, _: Compiler) -> Graph:
-    """Make attributes of constant settings (``ConstToAttrPass``)."""
-    return replace(graph, ops=tuple(_settled(op) for op in graph.ops))
+def _fuse_graph(work: Work) -> None:
+    """Make constant settings attributes (``ConstToAttrPass``), and fuse what has become one function."""
+    graph = replace(work.graph, ops=tuple(_settled(op) for op in work.graph.ops))
+    work.graph = fuse(graph, "graph", work.off, constants=work.weights == "Const")
+
+
+def _lower(work: Work) -> None:
+    work.graph = lower(work.graph, work.model)
+
+
+def _choose(work: Work) -> None:
+    work.graph = formats.choose(work.graph)
+
+
+def _spread(work: Work) -> None:
+    work.graph = formats.spread(work.graph)
+
+
+def _insert(work: Work) -> None:
+    work.graph = formats.insert(work.graph)
+
+
+def _fold(work: Work) -> None:
+    graph, work.folded = fold(work.graph, work.source, work.folded, work.weights)
+    work.graph = unread(graph, work.weights)
+
+
+def _fuse_buffers(work: Work) -> None:
+    work.graph = fuse(work.graph, "buffer", work.off)
+
+
+PASSES: dict[str, Callable[[Work], None]] = {
+    "OptimizeOriginalGraph_FeGraphFusionAfter": _fuse_graph,
+    "PreRunAfterOptimizeOriginalGraph": _fold,
+    "AfterPrecisionRefine": _lower,
+    "OptimizeOriginalGraph_FeOpFormatJudgeAfter": _choose,
+    "OptimizeOriginalGraph_FeDistHeavyFormatAfter": _spread,
+    "OptimizeOriginalGraph_FeInsertTransNodeAfter": _insert,
+    "OptimizeStage1_1": _fold,
+    "PreRunAfterOptimizeSubgraph": _fuse_buffers,
+}
+"""Stage of compiling → what has been done by then, in order."""
 
 
 def _settled(op: Op) -> Op:
@@ -75,21 +123,6 @@ def _settled(op: Op) -> Op:
     )
 
 
-def _graph_fusion(graph: Graph, compiler: Compiler) -> Graph:
-    return fuse(_attributes(graph, compiler), "graph", compiler.off)
-
-
-def _buffer_fusion(graph: Graph, compiler: Compiler) -> Graph:
-    return fuse(graph, "buffer", compiler.off)
-
-
-PASSES: dict[str, Callable[[Graph, Compiler], Graph]] = {
-    "OptimizeOriginalGraph_FeGraphFusionAfter": _graph_fusion,
-    "PreRunAfterOptimizeSubgraph": _buffer_fusion,
-}
-"""Stage of compiling → what has been done by then, in order."""
-
-
 def compile_graph(
     graph: Graph, surface: str, model: NumericModel, *, off: Iterable[str] = ()
 ) -> Program:
@@ -113,15 +146,18 @@ def compile_graph(
     if surface not in WEIGHTS:
         message = f"surface must be one of {[*WEIGHTS]} to compile a graph, got {surface!r}"
         raise GraphError(message)
-    compiler = Compiler(model, WEIGHTS[surface], switched_off(off))
     stages = {FIRST: graph}
     now = replace(graph, dialect=COMPILED)
+    work = Work(graph, now, model, WEIGHTS[surface], switched_off(off))
     for stage, change in PASSES.items() if not graph.subgraphs else ():
-        now = change(now, compiler)
-        stages[stage] = now
+        change(work)
+        stages[stage] = work.graph
     names = [op.name for op in graph.ops]
-    formats = dict(zip(names, model.formats(graph), strict=True))
-    return Program(graph, now, model, _with_fused(now, formats), stages)
+    before = dict(zip(names, model.formats(graph), strict=True))
+    beyond = roundings(work.graph, before)
+    read = {parameter.name for parameter in work.graph.parameters}
+    folded = {name: one for name, one in work.folded.items() if name in read}
+    return Program(graph, work.graph, model, beyond, folded, stages)
 
 
 def switched_off(names: Iterable[str]) -> frozenset[str]:
@@ -130,13 +166,3 @@ def switched_off(names: Iterable[str]) -> frozenset[str]:
     for name in sorted(found - FUSIONS.keys() - {"ALL"}):
         raise GraphError(f"fusion must be ALL or one of {[*FUSIONS]}, got {name!r}")
     return frozenset(FUSIONS) if "ALL" in found else found
-
-
-def _with_fused(graph: Graph, formats: Mapping[str, Formats]) -> dict[str, Formats]:
-    """Add the formats of fused operators: they round to what the last one inside does."""
-    found = dict(formats)
-    for op in graph.ops:
-        if op.fused is not None:
-            inner = [formats.get(one.name, UNTOUCHED).output for one in op.fused.ops]
-            found[op.name] = Formats(output=next(filter(None, reversed(inner)), ""))
-    return found

@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Bundle, Const, Fused, Op, Original, Param, Value
+from workbench.graph.nodes import Fused, Op, Param, Value
 from workbench.graph.ops import bind
+from workbench.run import batch_norm
+from workbench.run.joining import Joined
+from workbench.run.originals import origin_of, originals
 from workbench.run.patterns import Finder, Node, Number, scalar
 from workbench.run.rewrite import Rewrite
 
@@ -21,11 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Operand
+    from workbench.graph.nodes import Graph
     from workbench.run.patterns import Part
-
-ORIGINAL_NAMES = "_datadump_original_op_names"
-ORIGINAL_TYPES = "_datadump_original_op_types"
 
 _LONGEST = 512
 """Characters of a name from which on GE no longer strings names together."""
@@ -44,7 +44,8 @@ class Fusion:
     roles whose outputs the kernel has, the last operator first. ``attrs`` makes its attributes, or
     returns nothing if the part does not fit after all. ``name`` is a role, or a word behind the last
     operator's name; left out, names are strung together. ``type`` is the kernel's, or that of the
-    operator with role ``main``.
+    operator with role ``main``. ``constants``: only where weights are constants of the graph; ``build``
+    writes the kernel where it is more than these operators in one.
     """
 
     level: Level
@@ -54,6 +55,8 @@ class Fusion:
     results: str = ""
     name: str = ""
     type: str = ""
+    constants: bool = False
+    build: Callable[[Rewrite, Finder, int, Part], None] | None = None
 
 
 def _main(finder: Finder, part: Part) -> Mapping[str, Any]:
@@ -153,6 +156,11 @@ FUSIONS: dict[str, Fusion] = {
         "graph", (Node("BiasAdd", (Node("Conv2D", ("x", "w"), "main"), "bias")),), _biased,
         inputs="x w bias", name="main",
     ),
+    "ConvBatchnormFusionPass": Fusion(
+        "graph",
+        (Node("BatchNorm", (_CONVOLUTION, "scale", "offset", "mean", "variance")),),
+        batch_norm.settings, constants=True, build=batch_norm.build,
+    ),
     "MatMulBiasAddFusionPass": Fusion(
         "graph",
         tuple(Node(kind, (Node("MatMul BatchMatMul", ("x", "w"), "main"), "bias"))
@@ -192,29 +200,40 @@ FUSIONS: dict[str, Fusion] = {
 """Fusions by the names that a switch of GE knows them by; the earlier one comes first."""
 
 
-def fuse(graph: Graph, level: Level, off: frozenset[str] = frozenset()) -> Graph:
-    """Return the graph with everything fused that a level fuses, but for the fusions in ``off``."""
+def fuse(
+    graph: Graph, level: Level, off: frozenset[str] = frozenset(), *, constants: bool = False
+) -> Graph:
+    """Return the graph with everything fused that a level fuses, but for the fusions in ``off``.
+
+    ``constants`` says that weights are constants of the graph.
+    """
     for name, fusion in FUSIONS.items():
-        if fusion.level == level and name not in off:
+        if fusion.level == level and name not in off and (constants or not fusion.constants):
             graph = _fuse_all(graph, fusion)
     return graph
 
 
 def _fuse_all(graph: Graph, fusion: Fusion) -> Graph:
-    finder, kernels, inside = Finder(graph), dict[int, Op](), set[int]()
-    rewrite = Rewrite(graph)
+    finder, inside = Finder(graph), set[int]()
+    found: dict[int, tuple[Part, Mapping[str, Any]]] = {}
     for root, part, attrs in _parts(finder, fusion):
         if not inside & part.members:
             inside |= part.members
-            kernels[root] = _kernel(finder, fusion, root, part, attrs)
-    if not kernels:
+            found[root] = part, attrs
+    if not found:
         return graph
+    rewrite = Rewrite(graph)
     for number in range(len(graph.ops)):
-        if number in kernels:
-            kernel = kernels[number]
+        if number not in found:
+            if number not in inside:
+                rewrite.keep(number)
+            continue
+        part, attrs = found[number]
+        if fusion.build is not None:
+            fusion.build(rewrite, finder, number, part)
+        else:
+            kernel = _kernel(finder, fusion, number, part, attrs)
             rewrite.stand(number, replace(kernel, inputs=rewrite.inputs(kernel)))
-        elif number not in inside:
-            rewrite.keep(number)
     return rewrite.graph()
 
 
@@ -232,7 +251,7 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
     """Return the operator that takes the place of a part, with operands of the graph as it is."""
     ops = finder.graph.ops
     members = sorted(part.members)
-    joined = _Joined(finder.graph, members, [part.names[name] for name in fusion.inputs.split()])
+    joined = Joined(finder.graph, members, [part.names[name] for name in fusion.inputs.split()])
     roles = [root, *(part.roles[name] for name in fusion.results.split())]
     results = [Value(number, 0) for number in roles]
     last = ops[root]
@@ -240,13 +259,11 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
         _name(fusion, [ops[number].name for number in members], root, part, finder),
         fusion.type or ops[part.roles["main"]].op_type,
         tuple(joined.inputs),
-        {
-            **attrs,
-            ORIGINAL_NAMES: tuple(name for n in members for name in original_names(ops[n])),
-            ORIGINAL_TYPES: tuple(kind for n in members for kind in original_types(ops[n])),
-        },
+        {**attrs, **originals(ops[number] for number in members)},
         tuple(ops[value.op].outputs[value.slot] for value in results),
         tuple(joined.specs),
+        joined.device_inputs,
+        last.device_outputs[:1] if len(results) == 1 else (),
         frames=last.frames,
         fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
         origins=(origin_of(last, 0), *(None for _ in results[1:])),
@@ -260,80 +277,3 @@ def _name(fusion: Fusion, names: list[str], root: int, part: Part, finder: Finde
         return finder.graph.ops[part.roles[fusion.name]].name
     strung = "".join(names)
     return strung if len(strung) <= _LONGEST else f"{names[0]}_ub_fusion"
-
-
-def original_names(op: Op) -> tuple[str, ...]:
-    """Names of the network's operators that an operator stands for."""
-    return tuple(op.attrs.get(ORIGINAL_NAMES, (op.name,)))
-
-
-def original_types(op: Op) -> tuple[str, ...]:
-    """Types of the network's operators that an operator stands for."""
-    return tuple(op.attrs.get(ORIGINAL_TYPES, (op.op_type,)))
-
-
-def origin_of(op: Op, slot: int) -> Original | None:
-    """Tensor of the network that an output is."""
-    return op.origins[slot] if op.origins else Original(op.name, slot, op.outputs[slot])
-
-
-class _Joined:
-    """Operators of a part, with operands as `Fused` wants them."""
-
-    def __init__(self, graph: Graph, members: list[int], first: list[Operand]) -> None:
-        self.ops: list[Op] = []
-        self.inputs: list[Operand] = list(dict.fromkeys(first))
-        self.specs: list[TensorSpec | None] = []
-        self._graph, self._finder = graph, Finder(graph)
-        self._inner: dict[Value, Value] = {}
-        for number in members:
-            self._join(number, graph.ops[number])
-        self.specs = [self._finder.spec(operand) for operand in self.inputs]
-
-    def inner(self, value: Value) -> Value:
-        """Return where a value of the graph is computed inside."""
-        return self._inner[value]
-
-    def _join(self, number: int, op: Op) -> None:
-        start = len(self.ops)
-        if op.fused is None:
-            self.ops.append(replace(op, inputs=tuple(self._operand(one, op) for one in op.inputs)))
-            for slot in range(len(op.outputs)):
-                self._inner[Value(number, slot)] = Value(start, slot)
-            return
-        given = [self._operand(one, op) for one in op.flat_inputs()]
-        for one in op.fused.ops:
-            moved = tuple(_moved(operand, start, given) for operand in one.inputs)
-            self.ops.append(replace(one, inputs=moved))
-        for slot, value in enumerate(op.fused.results):
-            self._inner[Value(number, slot)] = Value(start + value.op, value.slot)
-
-    def _operand(self, operand: Operand, op: Op) -> Operand:
-        """Return an operand as the kernel sees it; scalars and settings become part of it."""
-        if isinstance(operand, Bundle):
-            return replace(operand, items=tuple(self._operand(one, op) for one in operand.items))
-        if isinstance(operand, Value) and operand in self._inner:
-            return self._inner[operand]
-        if not isinstance(operand, Value | Param) and not _is_array(operand):
-            return operand
-        if operand not in self.inputs:
-            self.inputs.append(operand)
-        return Param(self.inputs.index(operand))
-
-
-def _is_array(operand: Operand) -> bool:
-    """Whether a constant is a tensor that a kernel reads: neither a number nor a setting."""
-    return (
-        isinstance(operand, Const)
-        and operand.shape not in (None, (), (1,))
-        and operand.dtype != "tuple"
-    )
-
-
-def _moved(operand: Operand, start: int, given: list[Operand]) -> Operand:
-    """Return an operand of a fused operator inside a larger one."""
-    if isinstance(operand, Bundle):
-        return replace(operand, items=tuple(_moved(one, start, given) for one in operand.items))
-    if isinstance(operand, Param):
-        return given[operand.index]
-    return Value(start + operand.op, operand.slot) if isinstance(operand, Value) else operand

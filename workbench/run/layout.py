@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError, GraphError
-from workbench.core.formats import FORMATS
+from workbench.core.formats import FORMATS, read_format
 from workbench.core.relayout import to_device
+from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import bind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workbench.core.tensors import Io, TensorSpec
+    from workbench.core.tensors import Io
     from workbench.graph.nodes import Op
 
 _MAP, _WEIGHT, _MATRIX = "NC1HWC0", "FRACTAL_Z", "FRACTAL_NZ"
@@ -82,7 +83,14 @@ def host_lie(shape: tuple[int, ...] | None) -> Lie:
 
 
 def device_lie(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> Lie:
-    """Return how a tensor of an operator lies on the device; as in the graph if it does not fit."""
+    """Return how a tensor of an operator lies on the device; as in the graph if it does not fit.
+
+    What a compiled operator states counts; else its type decides.
+    """
+    if op is not None and op.device_outputs:
+        stated = op.device_inputs if io == "input" else op.device_outputs
+        if slot < len(stated) and stated[slot].format != "DefaultFormat":
+            return stated_lie(stated[slot], spec.shape)
     form, shape = _format(op, io, slot), spec.shape
     if op is None or not form or shape is None or spec.dtype not in _TYPES:
         return host_lie(shape)
@@ -99,6 +107,26 @@ def _lie(form: str, shape: tuple[int, ...], dtype: str, groups: int) -> Lie:
     except FormatError:  # open or impossible in a graph that nobody has run
         return host_lie(shape)
     return Lie(form, there, groups, host)
+
+
+def laid_spec(spec: TensorSpec, lie: Lie) -> TensorSpec:
+    """Return the spec of a tensor as it lies; groups of a weight stand behind its format."""
+    groups = f":{lie.groups}" if lie.groups > 1 else ""
+    return TensorSpec(spec.dtype, lie.shape, f"{lie.format}{groups}")
+
+
+@lru_cache(maxsize=4096)
+def stated_lie(there: TensorSpec, shape: tuple[int, ...] | None) -> Lie:
+    """Return how a tensor of ``shape`` lies that its spec on the device tells."""
+    try:
+        word = read_format(there.format)
+    except FormatError:
+        return host_lie(shape)
+    row = FORMATS[word.name]
+    if not row.device:
+        return Lie(word.name, shape, host_format=word.name)
+    host = "ND" if row.axes == "RC" else "NCDHW" if len(shape or ()) == 5 else "NCHW"
+    return Lie(row.name, there.shape, word.groups, host)
 
 
 def _format(op: Op | None, io: Io, slot: int) -> str:

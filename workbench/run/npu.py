@@ -39,6 +39,7 @@ from workbench.run.arena import Arena
 from workbench.run.device import Device
 from workbench.run.executor import NOTHING, execute
 from workbench.run.faults import check_faults, compiled_sites, faulty_graph, in_memory, uploaded
+from workbench.run.folding import computed_weights
 from workbench.run.numeric import numeric_model
 from workbench.run.program import as_it_is
 
@@ -110,10 +111,19 @@ def run_program(
     check_faults(faults, [*program.source.ops, *computed], program.source.name)
     sites = compiled_sites(computed, faults, program.formats)
     device = Device(program.model, program.graph, sites, faults)
-    memory = uploaded(program.source, feeds or {}, faults)
+    memory = _memory(program, uploaded(program.source, feeds or {}, faults))
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
     records = execute(program.graph, memory, device.compute, iteration, arena, watch)
     return _reported(records, device.events)
+
+
+def _memory(program: Program, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the feeds and weights that a program reads, those that its compiler computes included."""
+    if not program.folded:
+        return feeds
+    made = computed_weights(program.source, feeds, program.folded, program.model)
+    read = {parameter.name for parameter in program.graph.parameters}
+    return {**{name: value for name, value in feeds.items() if name in read}, **made}
 
 
 def _reported(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op
+    from workbench.run.folding import Folded
     from workbench.run.numeric import Formats, NumericModel
 
 COMPILED = "compiled"
@@ -33,6 +34,8 @@ class Program:
         The device and what it was asked for.
     formats : mapping of str to Formats
         What operators round to beyond their dtypes, by name; those inside fused ones too.
+    folded : mapping of str to Folded
+        Parameters that the compiler has computed, by name.
     stages : mapping of str to Graph
         The graph after every stage of compiling that changes it, in order; the first is ``source``.
     """
@@ -41,6 +44,7 @@ class Program:
     graph: Graph
     model: NumericModel
     formats: Mapping[str, Formats] = field(default_factory=dict)
+    folded: Mapping[str, Folded] = field(default_factory=dict)
     stages: Mapping[str, Graph] = field(default_factory=dict)
 
     @property

@@ -25,7 +25,8 @@ from workbench.ir.ge_files import ge_graph_file
 from workbench.ir.ge_lower import ge_graph_of
 from workbench.ir.ge_text_writer import write_ge_text
 from workbench.run.compile import WEIGHTS
-from workbench.run.layout import Lie, device_lie, host_lie
+from workbench.run.layout import Lie, device_lie, host_lie, laid_spec, stated_lie
+from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -165,7 +166,7 @@ class GeRun:
             graph,
             iterator=surface == "tensorflow",
             weights=weights,
-            lay=_laid if laid else _plain,
+            lay=_compiled if graph.dialect == COMPILED else _laid if laid else _plain,
         )
         return replace(made, name=name)
 
@@ -182,6 +183,19 @@ def _laid(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpe
     groups = f":{lie.groups}" if lie.groups > 1 else ""
     here = spec._replace(format=lie.host_format)
     return here, TensorSpec(spec.dtype, lie.shape, f"{lie.format}{groups}")
+
+
+def _compiled(op: Op | None, io: Io, slot: int, spec: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+    """A tensor as far as the compiler has decided on it; of results the network's dtype is told, too."""
+    here = spec._replace(format=host_lie(spec.shape).format)
+    if op is None:
+        lie = stated_lie(spec, spec.shape) if spec.format != "DefaultFormat" else None
+    else:
+        lie = device_lie(op, io, slot, spec) if op.device_outputs else None
+    there = here if lie is None else laid_spec(spec, lie)
+    here = here if lie is None else here._replace(format=lie.host_format)
+    origin = op.origins[slot] if op is not None and io == "output" and op.origins else None
+    return (here if origin is None else here._replace(dtype=origin.spec.dtype)), there
 
 
 def _options(options: Mapping[str, str]) -> dict[str, Any]:

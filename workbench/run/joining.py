@@ -1,0 +1,87 @@
+"""Operators that become one kernel: their operands, and what they read from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.graph.nodes import Bundle, Const, Param, Value
+from workbench.run.patterns import Finder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Op, Operand
+
+
+class Joined:
+    """Operators of a part, with operands as `Fused` wants them."""
+
+    def __init__(self, graph: Graph, members: Sequence[int], first: Iterable[Operand] = ()) -> None:
+        self.ops: list[Op] = []
+        self.inputs: list[Operand] = list(dict.fromkeys(first))
+        self._there: dict[int, TensorSpec] = {}
+        self._inner: dict[Value, Value] = {}
+        for number in members:
+            self._join(number, graph.ops[number])
+        finder = Finder(graph)
+        self.specs = tuple(finder.spec(operand) for operand in self.inputs)
+
+    @property
+    def device_inputs(self) -> tuple[TensorSpec, ...]:
+        """How the inputs lie on the device, if all operators say it."""
+        count = len(self.inputs)
+        return tuple(self._there[n] for n in range(count)) if len(self._there) == count else ()
+
+    def inner(self, value: Value) -> Value:
+        """Return where a value of the graph is computed inside."""
+        return self._inner[value]
+
+    def _join(self, number: int, op: Op) -> None:
+        start = len(self.ops)
+        for operand, there in zip(op.flat_inputs(), op.device_inputs, strict=False):
+            known = self._operand(operand)
+            if isinstance(known, Param):
+                self._there.setdefault(known.index, there)
+        if op.fused is None:
+            self.ops.append(replace(op, inputs=tuple(self._operand(one) for one in op.inputs)))
+            for slot in range(len(op.outputs)):
+                self._inner[Value(number, slot)] = Value(start, slot)
+            return
+        given = [self._operand(one) for one in op.flat_inputs()]
+        for one in op.fused.ops:
+            moved = tuple(_moved(operand, start, given) for operand in one.inputs)
+            self.ops.append(replace(one, inputs=moved))
+        for slot, value in enumerate(op.fused.results):
+            self._inner[Value(number, slot)] = Value(start + value.op, value.slot)
+
+    def _operand(self, operand: Operand) -> Operand:
+        """Return an operand as the kernel sees it; scalars and settings become part of it."""
+        if isinstance(operand, Bundle):
+            return replace(operand, items=tuple(self._operand(one) for one in operand.items))
+        if isinstance(operand, Value) and operand in self._inner:
+            return self._inner[operand]
+        if not isinstance(operand, Value | Param) and not _is_array(operand):
+            return operand
+        if operand not in self.inputs:
+            self.inputs.append(operand)
+        return Param(self.inputs.index(operand))
+
+
+def _is_array(operand: Operand) -> bool:
+    """Whether a constant is a tensor that a kernel reads: neither a number nor a setting."""
+    return (
+        isinstance(operand, Const)
+        and operand.shape not in (None, (), (1,))
+        and operand.dtype != "tuple"
+    )
+
+
+def _moved(operand: Operand, start: int, given: list[Operand]) -> Operand:
+    """Return an operand of a fused operator inside a larger one."""
+    if isinstance(operand, Bundle):
+        return replace(operand, items=tuple(_moved(one, start, given) for one in operand.items))
+    if isinstance(operand, Param):
+        return given[operand.index]
+    return Value(start + operand.op, operand.slot) if isinstance(operand, Value) else operand

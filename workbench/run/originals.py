@@ -1,0 +1,44 @@
+"""What compiled operators stand for, noted under GE's names (``graph_pass_util``)."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from workbench.graph.nodes import Original
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from workbench.graph.nodes import Op
+
+ORIGINAL_NAMES = "_datadump_original_op_names"
+ORIGINAL_TYPES = "_datadump_original_op_types"
+IS_PART = "_datadump_is_multiop"
+
+INSERTED: Mapping[str, Any] = MappingProxyType({ORIGINAL_NAMES: (), ORIGINAL_TYPES: ()})
+"""Attributes that say of an operator that nothing of the network corresponds to it."""
+
+
+def originals(ops: Iterable[Op]) -> dict[str, Any]:
+    """Attributes of an operator that stands for others."""
+    members = list(ops)
+    return {
+        ORIGINAL_NAMES: tuple(name for op in members for name in original_names(op)),
+        ORIGINAL_TYPES: tuple(kind for op in members for kind in original_types(op)),
+    }
+
+
+def original_names(op: Op) -> tuple[str, ...]:
+    """Names of the network's operators that an operator stands for."""
+    return tuple(op.attrs.get(ORIGINAL_NAMES, (op.name,)))
+
+
+def original_types(op: Op) -> tuple[str, ...]:
+    """Types of the network's operators that an operator stands for."""
+    return tuple(op.attrs.get(ORIGINAL_TYPES, (op.op_type,)))
+
+
+def origin_of(op: Op, slot: int) -> Original | None:
+    """Tensor of the network that an output is."""
+    return op.origins[slot] if op.origins else Original(op.name, slot, op.outputs[slot])
