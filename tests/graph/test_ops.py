@@ -77,6 +77,7 @@ NEEDED = {
     "CumSum": {"axis"},
     "CumProd": {"axis"},
     "GroupNorm": {"num_groups"},
+    "GroupNormGrad": {"num_groups"},
     "ResizeNearestNeighborV2": {"size"},
     "ResizeBilinearV2": {"size"},
     "Reshape": {"shape"},

@@ -1,7 +1,7 @@
 """Oracles of gradients: differences of the oracles of what goes forward, which are loops.
 
 A central difference of eighth order errs by h⁸/630 of the ninth derivative; with numbers of about 1 and
-h = 1/50 it is right to twelve digits or so (Fornberg 1988, table 1).
+h = 1/200 it is right to twelve digits or so (Fornberg 1988, table 1).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import statistics
 
 import numpy as np
 from run import oracles_forward as forward
-from run.oracles_basic import IMAGE, X, Y, each, filled, numbers, sigmoid, whole
+from run import oracles_layers
+from run.oracles_basic import IMAGE, ROW, X, Y, each, filled, numbers, sigmoid, whole
 
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
 
-def blamed(function, inputs, slot, douts, step=0.02):
+def blamed(function, inputs, slot, douts, step=0.005):
     """Gradient of Σ dout · output by one of the inputs of ``function``."""
     inputs = [np.array(array, dtype=float if array.dtype.kind == "f" else None) for array in inputs]
     place = inputs[slot]
@@ -34,7 +35,7 @@ def blamed(function, inputs, slot, douts, step=0.02):
     return out
 
 
-def elementwise(function, *, inverse=lambda v: v, order="dx", step=0.02):
+def elementwise(function, *, inverse=lambda v: v, order="dx", step=0.005):
     """Gradient of a function of one number; of the input, or of the output and its inverse."""
 
     def oracle(inputs, settings):
@@ -116,6 +117,114 @@ def sparse_cross_entropy(inputs, settings):
     return [blamed(mean, [x], 0, [1.0])] if settings.get("is_grad") else mean(x)
 
 
+def prelu(inputs, settings):
+    dout, x, weight = inputs
+
+    def function(a, w):
+        out = np.empty(a.shape)
+        for index in np.ndindex(a.shape):
+            factor = w[index[1] if w.size > 1 else 0].item()
+            out[index] = a[index].item() * (factor if a[index] < 0 else 1.0)
+        return [out]
+
+    return [blamed(function, [x, weight], slot, [dout], step=0.05) for slot in (0, 1)]
+
+
+def log_softmax(inputs, settings):
+    """The output is its own logarithm of the softmax: the place to differentiate at."""
+    out, dout = inputs
+    return [blamed(lambda a: forward.softmax(True)([a], settings), [out], 0, [dout])]
+
+
+def _normalized(function, x, gamma, dout):
+    """Gradients of what normalizes and then scales and shifts."""
+    tensors = [x, gamma, np.zeros(gamma.shape)]
+    return [blamed(function, tensors, slot, [dout]) for slot in range(3)]
+
+
+def layer_norm(inputs, settings):
+    x, dout, _, _, gamma = inputs
+    return _normalized(lambda *a: forward.layer_norm(a, settings)[:1], x, gamma, dout)
+
+
+def group_norm(inputs, settings):
+    dout, x, _, _, gamma = inputs
+    known = {"eps": EPSILON} | settings
+    return _normalized(lambda *a: oracles_layers.group_norm(a, known)[:1], x, gamma, dout)
+
+
+def rms_norm(inputs, settings):
+    dout, x, _, gamma = inputs
+    known = {"epsilon": EPSILON}
+    return _normalized(lambda a, b, _: oracles_layers.rms_norm([a, b], known)[:1], x, gamma, dout)[
+        :2
+    ]
+
+
+def batch_norm(inputs, settings):
+    dout, x, scale, mean, variance, _ = inputs
+
+    def function(a, gamma, beta):
+        moments = [mean, variance]
+        if settings["is_training"]:
+            rows = [a[:, c].ravel().tolist() for c in range(a.shape[1])]
+            moments = [np.array(list(map(f, rows))) for f in MOMENTS]
+        return forward.batch_norm([a, gamma, beta, *moments], settings)[:1]
+
+    return _normalized(function, x, scale, dout)
+
+
+def lrn(inputs, settings):
+    dout, x, _ = inputs
+    return [blamed(lambda a: oracles_layers.lrn([a], settings), [x], 0, [dout])]
+
+
+def _layer(x, gamma, settings):
+    _, mean, variance = forward.layer_norm([x, gamma, gamma], settings)
+    return ([x, numbers(*x.shape, seed=2), variance, mean, gamma], settings)
+
+
+def _group(x, gamma, groups):
+    known = {"num_groups": groups, "eps": EPSILON}
+    _, mean, rstd = oracles_layers.group_norm([x, gamma, gamma], known)
+    return ([numbers(*x.shape, seed=2), x, mean, rstd, gamma], {"num_groups": groups})
+
+
+def _rms(x, gamma):
+    _, rstd = oracles_layers.rms_norm([x, gamma], {"epsilon": EPSILON})
+    return ([numbers(*x.shape, seed=2), x, rstd, gamma], {})
+
+
+def _batch(x, training):
+    rows = [x[:, c].ravel().tolist() for c in range(x.shape[1])]
+    mean, variance = (np.array(list(map(f, rows))) for f in MOMENTS)
+    if not training:
+        mean, variance = mean + 0.5, variance * 2
+    scale = numbers(x.shape[1], seed=3)
+    settings = {"is_training": training, "epsilon": 1e-3}
+    return ([numbers(*x.shape, seed=2), x, scale, mean, variance, variance], settings)
+
+
+def _local(x, **settings):
+    (y,) = oracles_layers.lrn([x], settings)
+    return ([numbers(*x.shape, seed=2), x, y], settings)
+
+
+def _silu(v):
+    return v * sigmoid(v)
+
+
+def _hswish(v):
+    return v * min(max(v + 3, 0), 6) / 6
+
+
+def _shrunk(soft):
+    def function(v):
+        return 0.0 if abs(v) <= 0.5 else v - math.copysign(0.5, v) * soft
+
+    return function
+
+
 def _filter(x, weight, group=1, **settings):
     """Gradient of a convolution's weight: the output's size is that of the loops."""
     rest = {"group": group, "stride": 1, "pad_mode": "valid"} | settings
@@ -129,6 +238,10 @@ def _pooled(x, **settings):
     return ([x, numbers(*out, seed=5), numbers(*out, seed=6)], settings)
 
 
+EPSILON = 1e-5
+MOMENTS = (statistics.fmean, statistics.pvariance)
+STEPS = whole(2, 3, 4, low=-8, high=14) / 2 + 0.25  # away from where slopes jump
+NEAR = whole(2, 3, 4, low=-4, high=4) / 2 + 0.25
 UNIT = numbers(2, 3, 4, low=0.05, high=0.95)
 BENT = numbers(2, 3, 4, low=-0.95, high=0.95)
 SCORES, CLASSES = numbers(3, 4), whole(3, low=0, high=4, dtype=np.int32)
@@ -157,6 +270,81 @@ CASES = {
         [([UNIT, Y], {})],
     ),
     "TanhGrad": (elementwise(math.tanh, inverse=math.atanh, order="xd"), [([BENT, Y], {})]),
+    "ReLU6Grad": (elementwise(lambda v: min(max(v, 0.0), 6.0), step=0.05), [([Y, STEPS], {})]),
+    "EluGrad": (
+        elementwise(
+            lambda v: v if v > 0 else math.expm1(v),
+            inverse=lambda y: y if y > 0 else math.log1p(y),
+        ),
+        [([Y, BENT + 0.05 * np.sign(BENT)], {})],
+    ),
+    "SiLUGrad": (elementwise(_silu), [([Y, X], {})]),
+    "HSwishGrad": (elementwise(_hswish, step=0.05), [([Y, STEPS], {})]),
+    "HSigmoidGrad": (
+        elementwise(lambda v: min(max(v + 3, 0), 6) / 6, step=0.05),
+        [([Y, STEPS], {})],
+    ),
+    "GeLUGrad": (
+        lambda inputs, _: elementwise(forward.gelu)(inputs[:2], {}),
+        [([Y, X, np.zeros(X.shape)], {})],
+    ),
+    "SoftplusGrad": (elementwise(lambda v: math.log1p(math.exp(v))), [([Y, X], {})]),
+    "SoftShrinkGrad": (elementwise(_shrunk(1), step=0.05), [([Y, NEAR], {"lambd": 0.5})]),
+    "HShrinkGrad": (elementwise(_shrunk(0), step=0.05), [([Y, NEAR], {"lambd": 0.5})]),
+    "PReLUGrad": (
+        prelu,
+        [([Y, NEAR, numbers(3)], {}), ([Y, NEAR, numbers(1)], {})],
+    ),
+    "SqrtGrad": (
+        elementwise(math.sqrt, inverse=lambda y: y * y, order="xd", step=0.002),
+        [([UNIT + 0.5, Y], {})],
+    ),
+    "RsqrtGrad": (
+        elementwise(lambda v: v**-0.5, inverse=lambda y: y**-2, order="xd", step=0.002),
+        [([UNIT + 0.5, Y], {})],
+    ),
+    "AsinGrad": (elementwise(math.asin, order="xd"), [([BENT / 2, Y], {})]),
+    "ACosGrad": (elementwise(math.acos, order="xd"), [([BENT / 2, Y], {})]),
+    "AtanGrad": (elementwise(math.atan, order="xd"), [([X, Y], {})]),
+    "AsinhGrad": (elementwise(math.asinh, inverse=math.sinh, order="xd"), [([X, Y], {})]),
+    "AcoshGrad": (
+        elementwise(math.acosh, inverse=math.cosh, order="xd"),
+        [([UNIT + 0.8, Y], {})],
+    ),
+    "LogSoftmaxGrad": (
+        log_softmax,
+        [([forward.softmax(True)([X], {"axis": axis})[0], Y], {"axis": axis}) for axis in (-1, 0)],
+    ),
+    "LayerNormGrad": (
+        layer_norm,
+        [
+            _layer(X, ROW, {"begin_norm_axis": -1, "begin_params_axis": -1, "epsilon": 1e-5}),
+            _layer(
+                X,
+                numbers(3, 4),
+                {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 0.1},
+            ),
+        ],
+    ),
+    "RmsNormGrad": (rms_norm, [_rms(X, ROW), _rms(X, numbers(3, 4))]),
+    "GroupNormGrad": (group_norm, [_group(numbers(2, 4, 3, 2), ROW, 2), _group(X, ROW[:3], 1)]),
+    "BatchNormGrad": (
+        batch_norm,
+        [_batch(numbers(2, 3, 2, 2), True), _batch(X, True), _batch(numbers(2, 3, 2, 2), False)],
+    ),
+    "LRNGrad": (
+        lrn,
+        [
+            _local(
+                numbers(1, 6, 2, 2),
+                depth_radius=2,
+                bias=1.5,
+                alpha=0.5,
+                beta=0.75,
+                norm_region="ACROSS_CHANNELS",
+            )
+        ],
+    ),
     "MaxPoolGrad": (
         first_of_equals,
         [

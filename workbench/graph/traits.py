@@ -32,9 +32,6 @@ ARGUMENTS: dict[str, str] = {
     "AvgPool2D": "input kernel_size stride padding ceil_mode count_include_pad divisor_override",
     "BCEWithLogitsLoss": "input target weight posWeight reduction",
     "BatchNormExt": "input weight bias running_mean running_var training momentum epsilon",
-    "BatchNormGrad": (
-        "dout x scale saved_mean saved_variance reserve is_training epsilon data_format"
-    ),
     "BinaryCrossEntropy": "input target weight reduction",
     "ClampTensor": "input min max",
     "Conv3D": "x weight",
@@ -51,12 +48,9 @@ ARGUMENTS: dict[str, str] = {
         "attn_mask prefix actual_seq_qlen actual_seq_kvlen head_num keep_prob "
         "scale_value pre_tokens next_tokens inner_precise input_layout sparse_mode"
     ),
-    "GeLUGrad": "dy x y",
     "InplaceAddExt": "input other alpha",
     "L1LossExt": "input target reduction",
-    "LayerNormGrad": "x dy variance mean gamma begin_norm_axis begin_params_axis",
     "LinSpace": "start stop num",
-    "LogSoftmaxGrad": "logits grad axis",
     "MSELossExt": "input target reduction",
     "MatMulBiasAddFusion": "x y bias",
     "MatMulBiasAddReluFusion": "x y bias",
@@ -71,14 +65,10 @@ ARGUMENTS: dict[str, str] = {
         "num_heads scale_value pre_tokens next_tokens input_layout num_key_value_heads sparse_mode inner_precise"
     ),
     "Range": "start end step maxlen",
-    "RmsNormGrad": "dy x rstd gamma",
-    "RsqrtGrad": "y_backprop x",
     "SGD": "parameters gradient learning_rate accum momentum stat",
     "ScatterNd": "indices updates shape",
-    "SiLUGrad": "dout x",
     "SmoothL1Loss": "prediction target beta reduction",
     "SoftplusExt": "input beta threshold",
-    "SqrtGrad": "dy y",
     "SubExt": "input other alpha",
     "SumExt": "input dim keepdim dtype",
     "Triu": "input diagonal",

@@ -36,6 +36,7 @@ FORMATS_OF: dict[str, tuple[str, ...]] = {
     "ReLU": (_MAP, _MAP),
     "BiasAddGrad": (_MAP, ""),
     "ReluGrad": (_MAP, _MAP, _MAP),
+    "BatchNormGrad": (_MAP, _MAP, _MAP),
     "MaxPoolGrad": (_MAP, _MAP, _MAP, _MAP),
     "AvgPoolGrad": (_MAP, _MAP, _MAP, _MAP),
     "MatMul": (_MATRIX, _MATRIX, _MATRIX),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.graph.infer import Call, integers, like, one_dtype, refuse
+from workbench.core.tensors import TensorSpec
+from workbench.graph.infer import Call, integers, like, one_axis, one_dtype, refuse
 from workbench.graph.windows import window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from workbench.core.tensors import TensorSpec
 
 
 def alike(call: Call) -> tuple[TensorSpec, ...]:
@@ -87,3 +86,76 @@ def cross_entropy(call: Call) -> tuple[TensorSpec, ...]:
     if spec.shape is None or len(spec.shape) != 2 or not spec.shape[1]:
         refuse("shape of features", "of rank 2 (samples, classes)", spec.shape)
     return (*like(call, spec.shape[:1]), spec)
+
+
+def prelu(call: Call) -> tuple[TensorSpec, ...]:
+    """Gradients of the input and of one weight, or one for each channel (axis 1)."""
+    one_dtype(call)
+    shape, x, weight = call.shape(0), call.shape(1), call.shape(2)
+    if shape != x:
+        refuse("shape of dy", f"{x}, that of x", shape)
+    channels = x[1] if len(x) > 1 else 1
+    if weight not in ((1,), (channels,)):
+        refuse("shape of weight", f"(1,) or {(channels,)} (axis 1 of {x})", weight)
+    return (*like(call, x), *like(call, weight, 2))
+
+
+def _shapes(call: Call, wanted: Mapping[str, tuple[int, tuple[int, ...]]]) -> None:
+    """Refuse a tensor argument (by name: its place) of another shape."""
+    for name, (index, shape) in wanted.items():
+        if call.shape(index) != shape:
+            refuse(f"shape of {name}", f"{shape}", call.shape(index))
+
+
+def layer_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Gradients of x, gamma and beta; the moments have the normalized axes kept as 1."""
+    one_dtype(call)
+    shape = call.shape()
+    begin = one_axis(call.settings["begin_norm_axis"], len(shape), "begin_norm_axis")
+    first = one_axis(call.settings["begin_params_axis"], len(shape), "begin_params_axis")
+    moments = (*shape[:begin], *(1 for _ in shape[begin:]))
+    gamma = shape[first:]
+    _shapes(
+        call,
+        {"dy": (1, shape), "variance": (2, moments), "mean": (3, moments), "gamma": (4, gamma)},
+    )
+    return (*like(call, shape), *like(call, gamma, 4), *like(call, gamma, 4))
+
+
+def rms_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Gradients of x and gamma; ``rstd`` and the gradient of gamma are float32."""
+    shape, gamma = call.shape(1), call.shape(3)
+    begin = len(shape) - len(gamma)
+    if not gamma or begin < 0 or shape[begin:] != gamma:
+        refuse("shape of gamma", f"the last axes of {shape}", gamma)
+    moments = (*shape[:begin], *(1 for _ in gamma))
+    _shapes(call, {"dy": (0, shape), "rstd": (2, moments)})
+    return (*like(call, shape, 1), TensorSpec("float32", gamma))
+
+
+def group_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Gradients of x (N, C, …), weight and bias; mean and ``rstd`` of every group."""
+    one_dtype(call)
+    shape, groups = call.shape(1), call.settings["num_groups"]
+    if len(shape) < 2:
+        refuse("rank of x", "at least 2", shape)
+    if not isinstance(groups, int) or groups < 1 or shape[1] % groups:
+        refuse("num_groups", f"a divisor of {shape[1]} channels", groups)
+    moments, gamma = (shape[0], groups), (shape[1],)
+    _shapes(
+        call,
+        {"dy": (0, shape), "mean": (2, moments), "rstd": (3, moments), "gamma_opt": (4, gamma)},
+    )
+    return (*like(call, shape, 1), *like(call, gamma, 4), *like(call, gamma, 4))
+
+
+def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
+    """Gradients of x (N, C, …), scale and bias; all moments are of the channels."""
+    shape = call.shape(1)
+    if len(shape) < 2:
+        refuse("rank of x", "at least 2", shape)
+    names = ("scale", "saved_mean", "saved_variance", "reserve")
+    _shapes(
+        call, {"dout": (0, shape)} | {name: (k, (shape[1],)) for k, name in enumerate(names, 2)}
+    )
+    return (*like(call, shape, 1), *like(call, (shape[1],), 2), *like(call, (shape[1],), 2))

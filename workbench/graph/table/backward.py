@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
 from workbench.graph.infer import backward
 from workbench.graph.opdef import OpDef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _alike(names: str, defaults: Mapping[str, Any] = MappingProxyType({})) -> OpDef:
+    """Gradient and another tensor of its shape."""
+    return OpDef(names, backward.alike, tensors=2, defaults=defaults)
+
 
 _POOL = {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": 0}
 
@@ -15,9 +27,53 @@ BACKWARD: dict[str, OpDef] = {
     ),
     # elementwise
     "BiasAddGrad": OpDef("dout data_format", backward.bias_add, defaults={"data_format": 0}),
-    "ReluGrad": OpDef("y_backprop x", backward.alike, tensors=2),
-    "SigmoidGrad": OpDef("y dy", backward.alike, tensors=2),
-    "TanhGrad": OpDef("y dy", backward.alike, tensors=2),
+    "ReluGrad": _alike("y_backprop x"),
+    "SigmoidGrad": _alike("y dy"),
+    "TanhGrad": _alike("y dy"),
+    "ReLU6Grad": _alike("y_backprop x"),
+    "EluGrad": _alike("dout out"),
+    "SiLUGrad": _alike("dout x"),
+    "HSwishGrad": _alike("y_grad x"),
+    "HSigmoidGrad": _alike("grads input_x"),
+    "GeLUGrad": OpDef("dy x y", backward.alike, tensors=3),
+    "SoftplusGrad": _alike("gradients features"),
+    "SoftShrinkGrad": _alike("input_grad input_x lambd", {"lambd": 0.5}),
+    "HShrinkGrad": _alike("gradients features lambd", {"lambd": 0.5}),
+    "PReLUGrad": OpDef("dy x weight", backward.prelu, tensors=3),
+    "SqrtGrad": _alike("dy y"),  # MindSpore's names; it is the output that comes first
+    "RsqrtGrad": _alike("y_backprop x"),
+    "AsinGrad": _alike("x dout"),
+    "ACosGrad": _alike("x dout"),
+    "AtanGrad": _alike("x dout"),
+    "AsinhGrad": _alike("out dout"),
+    "AcoshGrad": _alike("out dout"),
+    # normalizations
+    "LogSoftmaxGrad": _alike("logits grad axis", {"axis": -1}),
+    "LayerNormGrad": OpDef(
+        "x dy variance mean gamma begin_norm_axis begin_params_axis",
+        backward.layer_norm,
+        tensors=5,
+        defaults={"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7},
+    ),
+    "RmsNormGrad": OpDef("dy x rstd gamma", backward.rms_norm, tensors=4),
+    "GroupNormGrad": OpDef(
+        "dy x mean rstd gamma_opt num_groups dx_is_require dgamma_is_require dbeta_is_require",
+        backward.group_norm,
+        tensors=5,
+        defaults=dict.fromkeys(("dx_is_require", "dgamma_is_require", "dbeta_is_require"), True),
+    ),
+    "BatchNormGrad": OpDef(
+        "dout x scale saved_mean saved_variance reserve is_training epsilon data_format",
+        backward.batch_norm,
+        tensors=6,
+        defaults={"is_training": False, "epsilon": 1e-5, "data_format": 0},
+    ),
+    "LRNGrad": OpDef(
+        "grads x y",
+        backward.alike,
+        tensors=3,
+        defaults={"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5},
+    ),
     # windows
     "MaxPoolGrad": OpDef(
         "x out dout kernel_size strides pad_mode data_format",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.run.kernels.backward import activation, loss, window
+from workbench.run.kernels.backward import activation, loss, normalization, window
 from workbench.run.kernels.elementwise import binary
 
 if TYPE_CHECKING:
@@ -17,6 +17,29 @@ BACKWARD: dict[str, Kernel] = {
     "ReluGrad": binary(activation.relu),
     "SigmoidGrad": binary(activation.sigmoid),
     "TanhGrad": binary(activation.tanh),
+    "ReLU6Grad": binary(activation.relu6),
+    "EluGrad": binary(activation.elu),
+    "SiLUGrad": binary(activation.silu),
+    "HSwishGrad": binary(activation.hswish),
+    "HSigmoidGrad": binary(activation.hsigmoid),
+    "GeLUGrad": activation.gelu,
+    "SoftplusGrad": binary(activation.softplus),
+    "SoftShrinkGrad": activation.shrink,
+    "HShrinkGrad": activation.shrink,
+    "PReLUGrad": activation.prelu,
+    "SqrtGrad": binary(activation.sqrt),
+    "RsqrtGrad": binary(activation.rsqrt),
+    "AsinGrad": binary(activation.asin),
+    "ACosGrad": binary(activation.acos),
+    "AtanGrad": binary(activation.atan),
+    "AsinhGrad": binary(activation.asinh),
+    "AcoshGrad": binary(activation.acosh),
+    "LogSoftmaxGrad": normalization.log_softmax,
+    "LayerNormGrad": normalization.layer_norm,
+    "RmsNormGrad": normalization.rms_norm,
+    "GroupNormGrad": normalization.group_norm,
+    "BatchNormGrad": normalization.batch_norm,
+    "LRNGrad": normalization.lrn,
     "MaxPoolGrad": window.max_pool,
     "AvgPoolGrad": window.avg_pool,
 }

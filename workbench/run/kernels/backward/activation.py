@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from workbench.run.kernels.elementwise import sigmoid as forward_sigmoid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,3 +37,100 @@ def sigmoid(y: Array, dout: Array) -> Array:
 def tanh(y: Array, dout: Array) -> Array:
     """Gradient · (1 - y²), of the output."""
     return np.asarray(dout * (y.dtype.type(1) - y * y))
+
+
+def relu6(dout: Array, x: Array) -> Array:
+    """Return the gradient where x is above 0 and at most 6."""
+    return np.where((x > 0) & (x <= 6), dout, dout.dtype.type(0))
+
+
+def elu(dout: Array, out: Array) -> Array:
+    """Gradient, times 1 + out where the output is not positive (alpha is 1)."""
+    kind = dout.dtype.type
+    return np.asarray(dout * np.where(out > 0, kind(1), out + kind(1)))
+
+
+def silu(dout: Array, x: Array) -> Array:
+    """Gradient · s · (1 + x · (1 - s)), s = sigmoid(x)."""
+    share, one = forward_sigmoid(x), x.dtype.type(1)
+    return np.asarray(dout * share * (one + x * (one - share)))
+
+
+def hswish(dout: Array, x: Array) -> Array:
+    """Gradient, times (2x + 3) / 6 from -3 to 3, and nothing below."""
+    kind = x.dtype.type
+    slope = np.where(x < -3, kind(0), (kind(2) * x + kind(3)) / kind(6))
+    return np.asarray(dout * np.where(x > 3, kind(1), slope))
+
+
+def hsigmoid(dout: Array, x: Array) -> Array:
+    """Gradient / 6 between -3 and 3."""
+    kind = x.dtype.type
+    return np.asarray(np.where((x > -3) & (x < 3), dout / kind(6), kind(0)))
+
+
+def gelu(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
+    """Gradient of the formula with the hyperbolic tangent; the output is not read."""
+    dout, x, _ = inputs
+    kind = x.dtype.type
+    square, scale = x * x, kind(math.sqrt(2 / math.pi))
+    bent = np.tanh(scale * x * (kind(1) + kind(0.044715) * square))
+    inner = scale * (kind(1) + kind(3 * 0.044715) * square)
+    slope = kind(0.5) * (kind(1) + bent + x * (kind(1) - bent * bent) * inner)
+    return [np.asarray(dout * slope)]
+
+
+def softplus(dout: Array, x: Array) -> Array:
+    """Gradient · sigmoid(x)."""
+    return np.asarray(dout * forward_sigmoid(x))
+
+
+def shrink(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Return the gradient outside -lambd to lambd; both ways to shrink have slope 1 there."""
+    dout, x = inputs
+    return [np.where(np.abs(x) <= settings["lambd"], dout.dtype.type(0), dout)]
+
+
+def prelu(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
+    """Gradients of x and of the weight, of which every channel has one or all the same."""
+    dout, x, weight = inputs
+    slope = weight.reshape(1, -1, *(1,) * (x.ndim - 2)) if x.ndim > 1 else weight
+    dx = np.where(x > 0, dout, slope * dout)
+    below = np.where(x > 0, x.dtype.type(0), x * dout)
+    axes = tuple(axis for axis in range(x.ndim) if axis != 1 or weight.size == 1)
+    return [dx, np.asarray(below.sum(axis=axes)).reshape(weight.shape)]
+
+
+def sqrt(y: Array, dout: Array) -> Array:
+    """Gradient / 2y, of the output."""
+    return np.asarray(dout / (y.dtype.type(2) * y))
+
+
+def rsqrt(y: Array, dout: Array) -> Array:
+    """-y³ / 2 times the gradient, of the output."""
+    return np.asarray(y.dtype.type(-0.5) * dout * y * y * y)
+
+
+def asin(x: Array, dout: Array) -> Array:
+    """Gradient / √(1 - x²)."""
+    return np.asarray(dout / np.sqrt(x.dtype.type(1) - x * x))
+
+
+def acos(x: Array, dout: Array) -> Array:
+    """-gradient / √(1 - x²)."""
+    return np.asarray(-asin(x, dout))
+
+
+def atan(x: Array, dout: Array) -> Array:
+    """Gradient / (1 + x²)."""
+    return np.asarray(dout / (x.dtype.type(1) + x * x))
+
+
+def asinh(y: Array, dout: Array) -> Array:
+    """Gradient / cosh(y), of the output."""
+    return np.asarray(dout / np.cosh(y))
+
+
+def acosh(y: Array, dout: Array) -> Array:
+    """Gradient / sinh(y), of the output."""
+    return np.asarray(dout / np.sinh(y))
