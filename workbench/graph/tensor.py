@@ -54,6 +54,10 @@ class Recorder(Protocol):
         """Return what stands for a weight."""
         ...
 
+    def read(self, parameter: Parameter) -> Tensor:
+        """Return a weight in the dtype that the current cell computes in."""
+        ...
+
 
 ACTIVE: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
@@ -92,6 +96,7 @@ def _wider(left: str, right: str) -> str:
 
 def binary(op_type: str, left: Any, right: Any) -> Tensor:
     """Record an elementwise operator; a narrower input gets a `Cast`, as MindSpore inserts it."""
+    left, right = (_read(side) for side in (left, right))
     dtypes = [_dtype_of(side) for side in (left, right)]
     known = [dtype for dtype in dtypes if dtype]
     common = known[0] if len(known) == 1 else _wider(known[0], known[1])
@@ -99,6 +104,10 @@ def binary(op_type: str, left: Any, right: Any) -> Tensor:
         common = "float32"
     sides = [_widen(side, common) for side in (left, right)]
     return record(op_type, *sides)
+
+
+def _read(side: Any) -> Any:
+    return recorder("a weight").read(side) if isinstance(side, Parameter) else side
 
 
 def _dtype_of(side: Any) -> str:

@@ -17,7 +17,7 @@ from workbench.graph.cell import Cell
 from workbench.graph.frames import FrameReader
 from workbench.graph.infer import Call
 from workbench.graph.nodes import Bundle, Const, Graph, Op, Param, Value
-from workbench.graph.ops import infer_outputs, op_def
+from workbench.graph.ops import OPS, infer_outputs, op_def
 from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Trace:
         self._seed = seed
         self._frames = FrameReader()
         self._scopes = [ROOT]
+        self._floats = [root.float_dtype if isinstance(root, Cell) else ""]
+        self._cast: dict[tuple[int, str], Tensor] = {}  # weights in the dtype of a cell
         self._forward: Op | None = None  # whose gradient is being recorded
         self._ids: Counter[tuple[str, str]] = Counter()
         self._strays: Counter[str] = Counter()
@@ -102,10 +104,12 @@ class Trace:
             self._paths[id(cell)] = (f"{self._scopes[-1]}/{name}-{kind}", f"{name}.")
             self._register(cell)
         self._scopes.append(self._paths[id(cell)][0])
+        self._floats.append(cell.float_dtype if isinstance(cell, Cell) else "")
         try:
             yield
         finally:
             self._scopes.pop()
+            self._floats.pop()
 
     def behind(self, number: int) -> AbstractContextManager[None]:
         """Record the operators of the block as the gradient of operator ``number``."""
@@ -131,6 +135,16 @@ class Trace:
         """Return where a weight stands among the parameters."""
         return self._weight(parameter, parameter.name or f"parameter{len(self.parameters)}")
 
+    def read(self, parameter: Parameter) -> Tensor:
+        """Return a weight in the dtype that the current cell computes in."""
+        weight, dtype = Tensor(parameter.spec, self.weight(parameter)), self._floats[-1]
+        if dtype in ("", parameter.dtype) or "float" not in parameter.dtype:
+            return weight
+        key = (id(parameter), f"{self._scopes[-1]}:{dtype}")
+        if key not in self._cast:
+            self._cast[key] = self.record("Cast", (weight,), {"dst_type": dtype})[0]
+        return self._cast[key]
+
     def _source(self) -> tuple[SourceFrame, ...]:
         """Source lines of the operator that is being added, or those of its forward operator."""
         if self._forward is not None:
@@ -141,6 +155,8 @@ class Trace:
         self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
     ) -> tuple[Tensor, ...]:
         """Add an operator; raises GraphError with its name and source line if inputs do not fit."""
+        if self._floats[-1] and not (op_type in OPS and OPS[op_type].writes):
+            operands = [self._inside(item) for item in operands]
         scope = self._scopes[-1]
         name = f"{scope}/{op_type}-op{self._ids[scope, op_type]}"
         frames = self._source()
@@ -155,6 +171,12 @@ class Trace:
         self.ops.append(replace(op, frames=frames, forward_id=forward))
         number = len(self.ops) - 1
         return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
+
+    def _inside(self, item: Any) -> Any:
+        """Weights among the arguments of an operator as the current cell reads them."""
+        if isinstance(item, list | tuple):
+            return tuple(self._inside(one) for one in item)
+        return self.read(item) if isinstance(item, Parameter) else item
 
     def _op(self, name: str, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]) -> Op:
         row = op_def(op_type)
@@ -280,7 +302,7 @@ def trace(
     feeds = [tracing.feed(key, value) for key, value in arguments]
     token = ACTIVE.set(tracing)
     try:
-        outputs = _run(function, feeds)
+        outputs = _run(function, network.taken(feeds) if isinstance(network, Cell) else feeds)
     finally:
         ACTIVE.reset(token)
     return finish(label, tracing, tuple(_outputs(outputs, label)))
