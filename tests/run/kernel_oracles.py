@@ -9,7 +9,13 @@ import math
 import statistics
 
 import numpy as np
-from run import oracles_backward, oracles_elementwise, oracles_layers, oracles_moving
+from run import (
+    oracles_backward,
+    oracles_elementwise,
+    oracles_layers,
+    oracles_moving,
+    oracles_updates,
+)
 from run.oracles_basic import (
     IMAGE,
     ONE,
@@ -177,7 +183,11 @@ CASES = {
             (
                 [IMAGE, *MOMENTS],
                 {"is_training": False, "epsilon": 1e-3},
-            )
+            ),
+            (
+                [IMAGE, ROW, numbers(4, seed=4), numbers(4, seed=5), numbers(4, low=0.1, high=1)],
+                {"is_training": True, "epsilon": 1e-3, "momentum": 0.2},
+            ),
         ],
     ),
     "MaxPool": (
@@ -214,4 +224,5 @@ CASES = {
     **oracles_moving.CASES,
     **oracles_layers.CASES,
     **oracles_backward.CASES,
+    **oracles_updates.CASES,
 }

@@ -162,13 +162,25 @@ def layer_norm(inputs, settings):
 
 
 def batch_norm(inputs, settings):
-    x, scale, bias, mean, variance = inputs
+    x, scale, bias, *moving = inputs
+    mean, variance = moving
+    if settings["is_training"]:
+        columns = [x[:, c].ravel().tolist() for c in range(x.shape[1])]
+        mean = np.array([statistics.fmean(column) for column in columns])
+        variance = np.array([statistics.pvariance(column) for column in columns])
+        spreads = [statistics.variance(column) for column in columns]
+        share = settings.get("momentum", 0.1)
+        moving = [
+            np.array([(1 - share) * old + share * new for old, new in zip(*pair, strict=True)])
+            for pair in zip(moving, (mean, spreads), strict=True)
+        ]
     out = np.empty(x.shape)
     for index in np.ndindex(x.shape):
         c = index[1]
         spread = math.sqrt(float(variance[c]) + settings["epsilon"])
         out[index] = (float(x[index]) - float(mean[c])) / spread * float(scale[c]) + float(bias[c])
-    return [out, mean, variance, mean, variance]
+    left = moving if settings["is_training"] else []
+    return [out, *moving, mean, variance, *left]
 
 
 def _factors(scale, variance, epsilon):

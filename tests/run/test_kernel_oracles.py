@@ -213,6 +213,17 @@ ORACLES = {
     "GroupNormGrad": "loops",
     "BatchNormGrad": "loops",
     "LRNGrad": "loops",
+    "Assign": "loops",
+    "AssignAdd": "loops",
+    "AssignSub": "loops",
+    "ApplyMomentum": "loops",
+    "FusedMulApplyMomentum": "loops",
+    "SGD": "loops",
+    "Adam": "loops",
+    "AdamWeightDecay": "loops",
+    "AllFinite": "loops",
+    "NPUGetFloatStatusV2": "loops",
+    "NPUClearFloatStatusV2": "loops",
 }
 """Operator → oracles."""
 

@@ -18,6 +18,13 @@ def settings_of(name, settings):
     return {**OPS[name].defaults, **settings}
 
 
+def results_of(name, specs, settings):
+    """Specs of the outputs, then of the inputs that the operator overwrites."""
+    row = OPS[name]
+    writes = row.writes if settings.get(row.writes_if, not row.writes_if) else ()
+    return [*infer_outputs(name, specs, settings), *(specs[place] for place in writes)]
+
+
 def test_every_operator_has_a_kernel_and_an_oracle():
     assert OPS.keys() == KERNELS.keys() == CASES.keys()
 
@@ -42,7 +49,7 @@ def test_a_kernel_in_float32_stays_in_float32_and_close(name, number):
     inputs, settings = cases[number]
     single = [x.astype(np.float32) if x.dtype == np.float64 else x for x in inputs]
     got = KERNELS[name](single, settings_of(name, settings))
-    specs = infer_outputs(name, [TensorSpec(x.dtype.name, x.shape) for x in single], settings)
+    specs = results_of(name, [TensorSpec(x.dtype.name, x.shape) for x in single], settings)
     for one, other, spec in zip(got, oracle(single, settings), specs, strict=True):
         assert one.dtype == spec.dtype or name == "Cast"
         one = one.astype(np.int8) if one.dtype.name == "int4" else one
@@ -53,7 +60,7 @@ def test_a_kernel_in_float32_stays_in_float32_and_close(name, number):
 def test_the_inferred_shapes_are_those_of_the_kernel(name, number):
     inputs, settings = CASES[name][1][number]
     specs = [TensorSpec(x.dtype.name, x.shape) for x in inputs]
-    outputs = infer_outputs(name, specs, settings)
+    outputs = results_of(name, specs, settings)
     got = KERNELS[name](inputs, settings_of(name, settings))
     assert [spec.shape for spec in outputs] == [array.shape for array in got]
 

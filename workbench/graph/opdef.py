@@ -25,7 +25,7 @@ class OpDef:
     be left out, attributes among them. ``engine`` is the unit that computes it: ``none`` only
     renames data. ``derived`` gives attributes that follow from the others and the shapes, as
     MindSpore writes them into its IR. ``writes`` are the positions of tensor arguments that it
-    overwrites.
+    overwrites; with ``writes_if`` only where that setting is true.
     """
 
     names: str
@@ -36,6 +36,7 @@ class OpDef:
     derived: Callable[[Call], Mapping[str, Any]] = nothing
     places: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    writes_if: str = ""
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
 from workbench.graph.infer import Call
-from workbench.graph.nodes import Bundle, Const
+from workbench.graph.nodes import Bundle, Const, Param
 from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op, Operand
     from workbench.graph.opdef import OpDef
 
-__all__ = ["OPS", "Bound", "bind", "infer_outputs", "op_def"]
+__all__ = ["OPS", "Bound", "bind", "infer_outputs", "left_in", "op_def", "written"]
 
 
 class Bound(NamedTuple):
@@ -80,3 +80,34 @@ def infer_outputs(
     """Specs of an operator's outputs; raises GraphError if the inputs do not fit."""
     row = op_def(op_type)
     return row.infer(Call(op_type, tuple(tensors), dict(row.defaults) | dict(settings)))
+
+
+def written(op: Op) -> tuple[int, ...]:
+    """Flat input slots that an operator overwrites; a kernel gives their new values after its outputs."""
+    if op.fused is not None:
+        return tuple(place for one in op.fused.ops for place in _fused_places(one))
+    row = OPS.get(op.op_type)
+    if row is None or not row.writes:
+        return ()
+    return row.writes if not row.writes_if or bind(op).settings[row.writes_if] else ()
+
+
+def left_in(op: Op) -> dict[int, int]:
+    """Outputs that are nothing but an overwritten input: output slot → flat input slot."""
+    if op.fused is None:
+        places = written(op)
+        return dict(zip(range(len(op.outputs)), places, strict=False)) if places[:1] == (0,) else {}
+    found = {}
+    for slot, value in enumerate(op.fused.results):
+        one = op.fused.ops[value.op]
+        inner = left_in(one)
+        if value.slot in inner:
+            found[slot] = _fused_places(one)[written(one).index(inner[value.slot])]
+    return found
+
+
+def _fused_places(op: Op) -> list[int]:
+    """Inputs of a kernel that an operator inside it overwrites."""
+    operands = list(op.flat_inputs())
+    named = [operands[place] for place in written(op)]
+    return [operand.index for operand in named if isinstance(operand, Param)]

@@ -17,7 +17,7 @@ from workbench.graph.cell import Cell
 from workbench.graph.frames import FrameReader
 from workbench.graph.infer import Call
 from workbench.graph.nodes import Bundle, Const, Graph, Op, Param, Value
-from workbench.graph.ops import OPS, infer_outputs, op_def
+from workbench.graph.ops import OPS, infer_outputs, op_def, written
 from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
 
 if TYPE_CHECKING:
@@ -368,10 +368,10 @@ def finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
 
 
 def _needed(ops: Sequence[Op], outputs: tuple[Operand, ...]) -> set[int]:
-    """Numbers of the operators that outputs depend on, or that write to weights."""
+    """Numbers of the operators that outputs depend on, or that update weights."""
     alive: set[int] = set()
     waiting = [operand.op for operand in outputs if isinstance(operand, Value)]
-    waiting += [number for number, op in enumerate(ops) if op_def(op.op_type).writes]
+    waiting += [number for number, op in enumerate(ops) if written(op)]
     while waiting:
         number = waiting.pop()
         if number not in alive:

@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
 ARGUMENTS: dict[str, str] = {
     **{name: row.names for name, row in OPS.items()},
-    "Adam": "var m v beta1_power beta2_power learning_rate beta1 beta2 epsilon gradient",
-    "AdamWeightDecay": "var m v learning_rate beta1 beta2 epsilon decay gradient",
     "AddExt": "input other alpha",
     "ApplyAdagrad": "var accum learning_rate gradient",
-    "ApplyMomentum": "variable accumulation learning_rate gradient momentum",
     "ApplyRMSProp": "var mean_square moment learning_rate gradient decay momentum epsilon",
     "ArgMaxExt": "input dim keepdim",
-    "Assign": "variable value",
-    "AssignAdd": "variable value",
-    "AssignSub": "variable value",
     "AvgPool2D": "input kernel_size stride padding ceil_mode count_include_pad divisor_override",
     "BCEWithLogitsLoss": "input target weight posWeight reduction",
     "BatchNormExt": "input weight bias running_mean running_var training momentum epsilon",
@@ -65,7 +59,6 @@ ARGUMENTS: dict[str, str] = {
         "num_heads scale_value pre_tokens next_tokens input_layout num_key_value_heads sparse_mode inner_precise"
     ),
     "Range": "start end step maxlen",
-    "SGD": "parameters gradient learning_rate accum momentum stat",
     "ScatterNd": "indices updates shape",
     "SmoothL1Loss": "prediction target beta reduction",
     "SoftplusExt": "input beta threshold",
@@ -78,22 +71,15 @@ ARGUMENTS: dict[str, str] = {
 """Operator type → names of its arguments in order, blank-separated."""
 
 IN_PLACE: dict[str, tuple[int, ...]] = {
-    "Adam": (0, 1, 2),
-    "AdamWeightDecay": (0, 1, 2),
+    **{name: row.writes for name, row in OPS.items() if row.writes},
     "ApplyAdagrad": (0, 1),
     "ApplyAdam": (0, 1, 2),
     "ApplyFtrl": (0, 1, 2),
-    "ApplyMomentum": (0, 1),
     "ApplyRMSProp": (0, 1, 2),
-    "Assign": (0,),
-    "AssignAdd": (0,),
-    "AssignSub": (0,),
-    "BatchNorm": (3, 4),
     "BatchNormExt": (3, 4),
     "FusedAdam": (0, 1, 2),
     "FusedSparseAdam": (0, 1, 2),
     "InplaceAddExt": (0,),
-    "SGD": (0, 3, 5),
     "ScatterAdd": (0,),
     "ScatterNdUpdate": (0,),
     "ScatterUpdate": (0,),

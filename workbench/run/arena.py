@@ -23,7 +23,7 @@ from workbench.run.faults.memory import reach
 from workbench.run.memory import BASE, WEIGHTS, plan_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -70,19 +70,24 @@ class Arena:
         there = self._there(value)
         return ArraySource(self._host(value, there), there=there)
 
-    def write(self, number: int, outputs: Sequence[Array]) -> list[ArraySource]:
+    def write(
+        self, number: int, outputs: Sequence[Array], weights: Mapping[int, Array]
+    ) -> list[ArraySource]:
         """Write the outputs of an operator, or what its faults make of that."""
         op = self._graph.ops[number]
         values = [Value(number, slot) for slot in range(len(outputs))]
         site = Site(op, outputs=tuple(outputs))
         striking = [fault for fault in self._faults if meets(fault, op)]
         if striking:
-            site = replace(site, before=tuple(map(self.read, values)), gap=self._gap(number))
+            before = (weights.get(slot, self.read(value)) for slot, value in enumerate(values))
+            site = replace(site, before=tuple(before), gap=self._gap(number))
         for fault in striking:
             site = FAULTS[fault.kind].apply(fault, site)
-        if site.writes:
-            for value, output in zip(values, site.outputs, strict=True):
-                self._put(value, output)
+        for slot, output in enumerate(site.outputs):
+            if slot in weights:
+                self._apart[values[slot]] = output
+            elif site.writes:
+                self._put(values[slot], output)
         if site.past:
             start = self.memory.outputs[values[0]].end - BASE
             room = self._bytes[start : start + len(site.past)]

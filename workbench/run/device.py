@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
 from workbench.graph.nodes import Param, Value
-from workbench.graph.ops import bind, op_def
+from workbench.graph.ops import bind, left_in, op_def, written
 from workbench.graph.traits import MOVEMENT
 from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.cube import CUBE, INTEGERS
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _CHOOSING = MOVEMENT | {"ReLU", "Maximum", "Minimum", "MaxPool", "Abs", "Neg", "ReluGrad"}
 """Operators whose results are numbers of their inputs, up to sign, or zero: nothing to round."""
 
+_REGISTER = {"NPUGetFloatStatusV2": False, "NPUClearFloatStatusV2": True}
+"""Operators on the float status, which says whether any operator overflowed since it was cleared, and
+whether they clear it."""
+
 
 class Device:
     """The units of a device, set up for one graph; ``events`` are those of operators by name."""
@@ -46,25 +50,37 @@ class Device:
         self._faults = tuple(faults)
         self._sites = sites
         self._settled = _settled(graph, sites, faults)
+        self._raised = False
         self.events: dict[str, DeviceEvent] = {}
 
     def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-        """Return the outputs of one operator as the device stores them."""
+        """Return the outputs of one operator as the device stores them, then what it leaves in its inputs."""
+        if op.op_type in _REGISTER:
+            return self._register(op)
         for tensor in tensors:
             self._check(op, tensor)
         status = Status(op, "cube" if op_def(op.op_type).engine == "cube" else "vector")
         steps = (op,) if op.fused is None else (op, *op.fused.ops)
         if any(self._sites[one.name].fails for one in steps):
             self.events[op.name] = DeviceEvent(op.name, "failure", status.unit)
-            return [empty(spec) for spec in op.outputs]
+            return [*(empty(spec) for spec in op.outputs), *(tensors[p] for p in written(op))]
         with np.errstate(all="ignore"):
             if op.fused is None:
                 outputs = self._single(op, tensors, settings, status)
             else:
                 outputs = self._together(op, op.fused, tensors, status)
         if status.causes:
+            self._raised = True
             self.events[op.name] = DeviceEvent(op.name, "overflow", status.unit, status.causes)
         return outputs
+
+    def _register(self, op: Op) -> list[Array]:
+        """Return the float status of the device, or clear it."""
+        status = np.full(op.outputs[0].shape or (), self._raised, np.int32)
+        if _REGISTER[op.op_type]:
+            self._raised = False
+            status[...] = 0
+        return [status]
 
     def _single(
         self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], status: Status
@@ -77,38 +93,73 @@ class Device:
         )
         site, results = self._computed(replace(site, inputs=inputs), settings, status)
         exact = op.op_type in _CHOOSING and len(settled) == len(tensors)
+        count = len(results) - len(written(op))
         outputs = tuple(
             self._store(result, slot, site, status, exact=exact)
-            for slot, result in enumerate(results)
+            for slot, result in enumerate(results[:count])
         )
-        return list(apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs)
+        outputs = apply_faults(self._faults, replace(site, outputs=outputs), "store").outputs
+        return [*outputs, *self._left(op, outputs, results[count:], tensors, status).values()]
+
+    def _left(
+        self,
+        op: Op,
+        outputs: Sequence[Array],
+        results: Sequence[Array],
+        tensors: Sequence[Array],
+        status: Status,
+    ) -> dict[int, Array]:
+        """What an operator leaves in its inputs, by their slots; faults of an output that is one show there."""
+        shared = {place: outputs[slot] for slot, place in left_in(op).items()}
+        found = {}
+        for place, result in zip(written(op), results, strict=True):
+            name = tensors[place].dtype.name
+            status.stored(result, name)
+            found[place] = shared.get(place, self._model.store(result, name))
+        return found
 
     def _together(
         self, op: Op, fused: Fused, tensors: Sequence[Array], status: Status
     ) -> list[Array]:
         """Compute several operators as one: what they hand to each other stays float32 in the unit."""
         done: list[tuple[Array, ...]] = []
+        lying = list(tensors)  # what the inputs of the kernel hold by now
         for one in fused.ops:
-            site, bound = self._sites[one.name], bind(one)
-            own = Status(one, status.unit)
-            inputs = []
-            for operand in bound.tensors:
-                if isinstance(operand, Value):
-                    inputs.append(done[operand.op][operand.slot])
-                    continue
-                given = tensors[operand.index] if isinstance(operand, Param) else literal(operand)
-                inputs.append(self._load(given, site, own, settled=False))
-            site, results = self._computed(replace(site, inputs=tuple(inputs)), bound.settings, own)
-            site = apply_faults(self._faults, replace(site, outputs=tuple(results)), "store")
-            done.append(site.outputs)
-            status.add(own)
+            done.append(self._inside(one, done, lying, status))
         whole = self._sites[op.name]
         outputs = tuple(
             self._store(done[value.op][value.slot], slot, whole, status, exact=False)
             for slot, value in enumerate(fused.results)
         )
         others = [fault for fault in self._faults if not any(map(fault.meets, fused.ops))]
-        return list(apply_faults(others, replace(whole, outputs=outputs), "store").outputs)
+        outputs = apply_faults(others, replace(whole, outputs=outputs), "store").outputs
+        for slot, place in left_in(op).items():
+            lying[place] = outputs[slot]
+        return [*outputs, *(lying[place] for place in written(op))]
+
+    def _inside(
+        self, op: Op, done: Sequence[Sequence[Array]], lying: list[Array], status: Status
+    ) -> tuple[Array, ...]:
+        """Outputs of an operator inside a kernel; what it leaves in inputs of the kernel is there then."""
+        site, bound, own = self._sites[op.name], bind(op), Status(op, status.unit)
+        given, inputs = [], []
+        for operand in bound.tensors:
+            if isinstance(operand, Value):
+                given.append(done[operand.op][operand.slot])
+                inputs.append(given[-1])
+                continue
+            given.append(lying[operand.index] if isinstance(operand, Param) else literal(operand))
+            inputs.append(self._load(given[-1], site, own, settled=False))
+        site, results = self._computed(replace(site, inputs=tuple(inputs)), bound.settings, own)
+        count = len(results) - len(written(op))
+        site = replace(site, outputs=tuple(results[:count]))
+        outputs = apply_faults(self._faults, site, "store").outputs
+        for place, array in self._left(op, outputs, results[count:], given, own).items():
+            operand = bound.tensors[place]
+            if isinstance(operand, Param):
+                lying[operand.index] = array
+        status.add(own)
+        return outputs
 
     def _computed(
         self, site: Site, settings: Mapping[str, Any], status: Status

@@ -13,10 +13,10 @@ from workbench.core.dtypes import DTYPES, dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.graph.nodes import Const, Param, Value
-from workbench.graph.ops import bind
+from workbench.graph.ops import OPS, bind, left_in, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
     Watch = Mapping[str, Sequence[str]]
     """Operators of a graph by the name of one after which their outputs are looked at again."""
+    State = MutableMapping[str, Array]
+    """Weights by name as the steps so far have left them; empty before the first one."""
+    Feeds = Mapping[str, Any] | Callable[[int], Mapping[str, Any]] | None
+    """Inputs and weights by name, or a function that returns those of an iteration."""
 
 NOTHING: Watch = MappingProxyType({})
 """No operator is watched."""
@@ -39,8 +43,13 @@ class Storage(Protocol):
         """Return an output as it is now."""
         ...
 
-    def write(self, number: int, outputs: Sequence[Array]) -> list[ArraySource]:
-        """Take the outputs of operator ``number``; return what they are from now on."""
+    def write(
+        self, number: int, outputs: Sequence[Array], weights: Mapping[int, Array]
+    ) -> list[ArraySource]:
+        """Take the outputs of operator ``number``; return what they are from now on.
+
+        ``weights`` has those that lie where the operator overwrites a weight, as it was, by slot.
+        """
         ...
 
     def release(self, value: Value) -> None:
@@ -66,7 +75,9 @@ class Held:
     def read(self, value: Value) -> Array:
         return self._values[value]
 
-    def write(self, number: int, outputs: Sequence[Array]) -> list[ArraySource]:
+    def write(
+        self, number: int, outputs: Sequence[Array], weights: Mapping[int, Array]
+    ) -> list[ArraySource]:
         for slot, output in enumerate(outputs):
             value = Value(number, slot)
             if value in self._uses or value in self._watched:
@@ -96,31 +107,34 @@ def execute(
     iteration: int = 0,
     storage: Storage | None = None,
     watch: Watch = NOTHING,
+    state: State | None = None,
 ) -> Iterator[TensorRecord]:
     """Run a graph and yield its tensors: each operator's inputs and outputs, then the parameters.
 
-    ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored; it is handed all
+    ``compute`` maps (operator, tensor inputs, settings) to the outputs as stored, followed by the new
+    values of the inputs that the operator overwrites (`workbench.graph.ops.written`); it is handed all
     inputs of a fused operator, and no settings. The records are those of MindSpore on a CPU: scalar
-    settings are 0-d inputs, tuples 1-D int64 inputs; text has no record. Values are dropped after
-    their last use. With a ``storage`` of its own, inputs are recorded as they are when the operator
-    is done, as a device dumps them. ``watch`` says after which operators the outputs of which others
-    are recorded, too, as they are then.
+    settings are 0-d inputs, tuples 1-D int64 inputs; text has no record; inputs are as they are when the
+    operator is done, weights as they are at the end. Values are dropped after their last use. ``watch``
+    says after which operators the outputs of which others are recorded, too, as they are then. ``state``
+    has the weights that earlier steps have updated, and gets those that this one updates.
     """
     if graph.subgraphs:
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
         raise GraphError(message)
-    parameters = parameter_values(graph, feeds)
+    state = {} if state is None else state
+    weights = parameter_values(graph, feeds, state)
     watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
     values = storage or Held(graph, chain.from_iterable(watched.values()))
     for number, op in enumerate(graph.ops):
         operands = list(op.flat_inputs())
-        arrays = [_array(operand, values, parameters, op) for operand in operands]
-        if storage is None:
-            yield from _records(graph, op, "input", arrays, iteration)
-        outputs = values.write(number, _compute(op, operands, arrays, compute))
-        if storage is not None:
-            arrays = [_array(operand, values, parameters, op) for operand in operands]
-            yield from _records(graph, op, "input", arrays, iteration)
+        arrays = [_array(operand, values, weights, op) for operand in operands]
+        results = _compute(op, operands, arrays, compute)
+        outputs = _write(graph, number, results, arrays, values, weights)
+        for place in written(op):
+            _keep(graph, operands[place], weights, state)
+        arrays = [_array(operand, values, weights, op) for operand in operands]
+        yield from _records(graph, op, "input", arrays, iteration)
         for slot, source in enumerate(outputs):
             yield _record(operator_key(graph, op, "output", slot, iteration), source)
         for value in watched.get(op.name, ()):
@@ -129,8 +143,49 @@ def execute(
         for operand in operands:
             if isinstance(operand, Value):
                 values.release(operand)
-    for parameter, array in zip(graph.parameters, parameters, strict=True):
+    for parameter, array in zip(graph.parameters, weights, strict=True):
         yield _record(parameter_key(graph, parameter, iteration), ArraySource(array))
+
+
+def _write(
+    graph: Graph,
+    number: int,
+    results: list[Array],
+    arrays: Sequence[Array | None],
+    values: Storage,
+    weights: list[Array],
+) -> list[ArraySource]:
+    """Store what an operator has computed; what it leaves in a weight is there from now on."""
+    op = graph.ops[number]
+    places, operands = written(op), list(op.flat_inputs())
+    count = len(results) - len(places)
+    shared = left_in(op)
+    before = {slot: array for slot, place in shared.items() if (array := arrays[place]) is not None}
+    outputs = values.write(number, results[:count], before)
+    left = dict(zip(places, results[count:], strict=True))
+    left |= {place: outputs[slot].data for slot, place in shared.items()}
+    for place, array in left.items():
+        operand = operands[place]
+        if isinstance(operand, Param):
+            storage = dtype(graph.parameters[operand.index].spec.dtype).storage
+            weights[operand.index] = array.astype(storage, copy=False)
+    return outputs
+
+
+def _keep(graph: Graph, operand: Operand, weights: Sequence[Array], state: State) -> None:
+    """Leave an updated weight for the next step."""
+    if isinstance(operand, Param):
+        state[graph.parameters[operand.index].name] = weights[operand.index]
+
+
+def updates(graph: Graph) -> bool:
+    """Whether a step of a graph leaves weights other than it found them."""
+    return any(written(op) for op in graph.ops if op.op_type in OPS or op.fused is not None)
+
+
+def feeds_at(feeds: Feeds, iteration: int) -> Mapping[str, Any]:
+    """Return the feeds of an iteration."""
+    return (feeds(iteration) if callable(feeds) else feeds) or {}
 
 
 def _outputs(graph: Graph, names: Iterable[str]) -> Iterator[Value]:
@@ -162,30 +217,35 @@ def _plain(array: Array) -> Any:
     return array.item() if array.ndim == 0 else tuple(array.tolist())
 
 
-def parameter_values(graph: Graph, feeds: Mapping[str, Any]) -> list[Array]:
+def parameter_values(
+    graph: Graph, feeds: Mapping[str, Any], state: Mapping[str, Array] = MappingProxyType({})
+) -> list[Array]:
     """Values of the graph's parameters, in order.
 
-    ``feeds`` wins over the values that the graph brought along. Raises GraphError for an unknown
-    name, a missing value or a wrong shape.
+    What earlier steps have left wins over ``feeds``, these over the values that the graph brought along.
+    Raises GraphError for an unknown name, a missing value or a wrong shape.
     """
     known = [parameter.name for parameter in graph.parameters]
     for name in feeds:
         if name not in known:
             message = f"feed must be one of {known}, got {name!r}"
             raise GraphError(message)
-    arrays = []
-    for parameter in graph.parameters:
-        given = feeds.get(parameter.name, parameter.default)
-        if given is None:
-            message = f"parameter {parameter.name!r} must have a value, got none; pass it in feeds"
-            raise GraphError(message)
-        array = np.asarray(given)
-        spec = parameter.spec
-        if spec.shape is not None and array.shape != spec.shape:
-            message = f"shape of {parameter.name!r} must be {spec.shape}, got {array.shape}"
-            raise GraphError(message)
-        arrays.append(array.astype(dtype(spec.dtype).storage, copy=False))
-    return arrays
+    return [
+        _value(parameter, state.get(parameter.name, feeds.get(parameter.name, parameter.default)))
+        for parameter in graph.parameters
+    ]
+
+
+def _value(parameter: Parameter, given: Any) -> Array:
+    if given is None:
+        message = f"parameter {parameter.name!r} must have a value, got none; pass it in feeds"
+        raise GraphError(message)
+    array = np.asarray(given)
+    spec = parameter.spec
+    if spec.shape is not None and array.shape != spec.shape:
+        message = f"shape of {parameter.name!r} must be {spec.shape}, got {array.shape}"
+        raise GraphError(message)
+    return array.astype(dtype(spec.dtype).storage, copy=False)
 
 
 def _array(operand: Operand, values: Storage, parameters: Sequence[Array], op: Op) -> Array | None:

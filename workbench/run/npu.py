@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.run.arena import Arena
 from workbench.run.device import Device
-from workbench.run.executor import NOTHING, execute
+from workbench.run.executor import NOTHING, execute, feeds_at
 from workbench.run.faults import check_faults, compiled_sites, faulty_graph, in_memory, uploaded
 from workbench.run.folding import computed_weights
 from workbench.run.numeric import numeric_model
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from workbench.core.events import DeviceEvent
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph
-    from workbench.run.executor import Watch
+    from workbench.run.executor import Feeds, State, Watch
     from workbench.run.faults import Fault
     from workbench.run.precision import Precision
     from workbench.run.program import Program
@@ -57,13 +57,14 @@ if TYPE_CHECKING:
 
 def run_npu(
     graph: Graph,
-    feeds: Mapping[str, Any] | None = None,
+    feeds: Feeds = None,
     *,
     profile: str = "a2",
     precision_mode: str | Precision | None = None,
     faults: Sequence[Fault] = (),
     seed: int = 0,
     iteration: int = 0,
+    state: State | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run on the simulated device, as `run_reference` does.
 
@@ -81,6 +82,8 @@ def run_npu(
         Each must meet an operator of the graph.
     seed : int
         Added to the seed of every fault.
+    state : dict, optional
+        Weights that earlier steps have updated, as `run_reference`'s.
 
     Raises
     ------
@@ -89,16 +92,17 @@ def run_npu(
     """
     seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
     program = as_it_is(faulty_graph(graph, seeded), numeric_model(profile, precision_mode))
-    return run_program(program, feeds, faults=seeded, iteration=iteration)
+    return run_program(program, feeds, faults=seeded, iteration=iteration, state=state)
 
 
 def run_program(
     program: Program,
-    feeds: Mapping[str, Any] | None = None,
+    feeds: Feeds = None,
     *,
     faults: Sequence[Fault] = (),
     iteration: int = 0,
     watch: Watch = NOTHING,
+    state: State | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run of a program, as `run_npu` does.
 
@@ -111,9 +115,10 @@ def run_program(
     check_faults(faults, [*program.source.ops, *computed], program.source.name)
     sites = compiled_sites(computed, faults, program.formats)
     device = Device(program.model, program.graph, sites, faults)
-    memory = _memory(program, uploaded(program.source, feeds or {}, faults))
+    given = uploaded(program.source, feeds_at(feeds, iteration), faults)
+    memory = _memory(program, given)
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
-    records = execute(program.graph, memory, device.compute, iteration, arena, watch)
+    records = execute(program.graph, memory, device.compute, iteration, arena, watch, state)
     return _reported(records, device.events)
 
 

@@ -59,7 +59,7 @@ class NumericModel:
 
     def _formats(self, op: Op, before: list[Formats]) -> Formats:
         row = OPS.get(op.op_type)
-        if row is None:
+        if row is None or row.writes[:1] == (0,):  # weights are updated in their own dtype
             return UNTOUCHED
         rule, cube = self.rule, row.engine == "cube"
         dtype = op.outputs[0].dtype if op.outputs else ""

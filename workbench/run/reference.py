@@ -15,7 +15,8 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
-from workbench.run.executor import NOTHING, execute
+from workbench.graph.ops import written
+from workbench.run.executor import NOTHING, execute, feeds_at
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
-    from workbench.run.executor import Watch
+    from workbench.run.executor import Feeds, State, Watch
 
     Array = NDArray[Any]
 
@@ -34,36 +35,41 @@ Precision = Literal["float64", "float32"]
 
 def run_reference(
     graph: Graph,
-    feeds: Mapping[str, Any] | None = None,
+    feeds: Feeds = None,
     *,
     dtype: Precision = "float64",
     iteration: int = 0,
     watch: Watch = NOTHING,
+    state: State | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run, in order of execution, then the parameters.
 
     Parameters
     ----------
-    feeds : mapping of parameter name to array
+    feeds : mapping of parameter name to array, or a function of the iteration that returns one
         Inputs, and weights to replace; what is missing comes from the traced graph.
     dtype : {"float64", "float32"}
         Precision of the arithmetic; the records are in the graph's own dtypes.
     watch : mapping of str to sequence of str, optional
         Operators whose outputs are recorded again after another one, by the latter's name. Nobody
         overwrites them here.
+    state : dict, optional
+        Weights that earlier steps have updated, by name, empty before the first; this one adds its own.
+        Without it every run begins with the weights of the graph.
 
     Raises
     ------
     GraphError
         An input has no value or a wrong shape, or an operator has no kernel.
     """
-    return execute(graph, feeds or {}, partial(compute, dtype=dtype), iteration, watch=watch)
+    given = feeds_at(feeds, iteration)
+    return execute(graph, given, partial(compute, dtype=dtype), iteration, watch=watch, state=state)
 
 
 def compute(
     op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], *, dtype: Precision = "float64"
 ) -> list[Array]:
-    """Return the outputs of one operator in its stored dtypes.
+    """Return the outputs of one operator in its stored dtypes, then what it leaves in its inputs.
 
     ``tensors`` and ``settings`` are as `workbench.graph.ops.bind` sorts them; this is also what
     replays an operator of a real dump.
@@ -74,7 +80,14 @@ def compute(
         raise GraphError(message)
     with np.errstate(all="ignore"):
         outputs = kernel([_wide(tensor, dtype) for tensor in tensors], settings)
-        return [_store(output, op, slot) for slot, output in enumerate(outputs)]
+        count = len(outputs) - len(places := written(op))
+        return [
+            *(_store(output, op, slot) for slot, output in enumerate(outputs[:count])),
+            *(
+                array.astype(tensors[place].dtype, copy=False)
+                for place, array in zip(places, outputs[count:], strict=True)
+            ),
+        ]
 
 
 def _wide(array: Array, precision: Precision) -> Array:

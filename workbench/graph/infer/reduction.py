@@ -109,15 +109,16 @@ def group_norm(call: Call) -> tuple[TensorSpec, ...]:
 
 
 def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
-    """Return the normalized input, then mean, variance and two reserved copies of them."""
+    """Return the normalized input, then mean and variance twice.
+
+    In training these are the moving ones as they have become, and those of the batch.
+    """
     shape = call.shape()
     if len(shape) < 2:
         refuse("rank of the input", "at least 2", shape)
     for index, name in enumerate(("scale", "bias", "mean", "variance"), 1):
         if call.shape(index) != (shape[1],):
             refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
-    if call.settings["is_training"]:
-        refuse("is_training", "False (inference)", call.settings["is_training"])
     moments = TensorSpec(call.tensors[1].dtype, (shape[1],))
     return (*like(call, shape), moments, moments, moments, moments)
 

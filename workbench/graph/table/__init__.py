@@ -18,6 +18,7 @@ from workbench.graph.table.elementwise import ELEMENTWISE
 from workbench.graph.table.movement import MOVEMENT
 from workbench.graph.table.quantization import QUANTIZATION
 from workbench.graph.table.reduction import REDUCTION
+from workbench.graph.table.update import UPDATE
 from workbench.graph.table.window import WINDOW
 
 if TYPE_CHECKING:
@@ -31,5 +32,6 @@ OPS: dict[str, OpDef] = {
     **MOVEMENT,
     **QUANTIZATION,
     **BACKWARD,
+    **UPDATE,
 }
 """Every operator the workbench can trace and execute, by type."""

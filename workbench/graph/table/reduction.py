@@ -66,6 +66,8 @@ REDUCTION: dict[str, OpDef] = {
         reduction.batch_norm,
         tensors=5,
         defaults=_BATCH_NORM,
+        writes=(3, 4),
+        writes_if="is_training",
     ),
     "ConvBnFilterHost": OpDef(
         "filter scale offset mean variance epsilon", infer.same, tensors=5, defaults=_MOMENTS

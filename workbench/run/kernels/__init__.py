@@ -26,6 +26,7 @@ from workbench.run.kernels import (
 from workbench.run.kernels.backward import BACKWARD, convolution
 from workbench.run.kernels.elementwise import binary, unary
 from workbench.run.kernels.matrix import exact_integers
+from workbench.run.kernels.optimizers import UPDATE
 
 if TYPE_CHECKING:
     from workbench.run.kernels.elementwise import Kernel
@@ -192,5 +193,6 @@ KERNELS: dict[str, Kernel] = {
     "TransQuantParamV2": quantization.trans_quant_param,
     "AscendAntiQuant": quantization.anti_quant,
     **BACKWARD,
+    **UPDATE,
 }
 """Kernel of every operator type, in the order of `OPS`."""

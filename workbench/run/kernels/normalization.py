@@ -46,8 +46,35 @@ def layer_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
 
 
 def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Normalize with the given moments; these come back twice, MindSpore has five outputs."""
+    """Normalize with the given moments; these come back twice, MindSpore has five outputs.
+
+    In training it is those of the batch, and the given ones follow them: the outputs are the moving
+    moments as they become and those of the batch, the new moving ones are left in the inputs.
+    """
     x, scale, bias, mean, variance = inputs
+    if settings["is_training"]:
+        return _training(inputs, settings)
+    return _normalized(x, scale, bias, mean, variance, settings)
+
+
+def _training(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    x, scale, bias, *moving = inputs
+    axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
+    mean, variance = np.mean(x, axis=axes), np.var(x, axis=axes)
+    kind = x.dtype.type
+    share = kind(settings["momentum"])
+    unbiased = variance * kind(count / max(count - 1, 1))
+    left = [
+        old * (kind(1) - share) + new * share
+        for old, new in zip(moving, (mean, unbiased), strict=True)
+    ]
+    out = _normalized(x, scale, bias, mean, variance, settings)[0]
+    return [out, *left, mean, variance, *left]
+
+
+def _normalized(
+    x: Array, scale: Array, bias: Array, mean: Array, variance: Array, settings: Mapping[str, Any]
+) -> list[Array]:
     factor = scale / np.sqrt(variance + variance.dtype.type(settings["epsilon"]))
     rows, columns = x.shape[0] * x.shape[1], math.prod(x.shape[2:])
     flat, out = x.reshape(rows, columns), np.empty((rows, columns), x.dtype)

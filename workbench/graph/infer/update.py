@@ -1,0 +1,56 @@
+"""Rules of operators that update weights in place, and of those that look for overflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.core.tensors import TensorSpec
+from workbench.graph.infer import integers, like, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.graph.infer import Call
+
+    Rule = Callable[[Call], tuple[TensorSpec, ...]]
+
+STATUS = 8
+"""Numbers of the float status that the device hands out."""
+
+
+def assign(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the variable; the value is like it."""
+    if call.tensors[0] != call.tensors[1]:
+        refuse("value", f"like the variable, {call.tensors[0]}", call.tensors[1])
+    return like(call, call.shape())
+
+
+def optimizer(alike: tuple[int, ...], numbers: tuple[int, ...], outputs: int = 1) -> Rule:
+    """Rule of an optimizer whose tensors ``alike`` have the variable's shape; ``numbers`` are single ones."""
+
+    def rule(call: Call) -> tuple[TensorSpec, ...]:
+        shape = call.shape()
+        for place in alike:
+            if call.shape(place) != shape:
+                refuse(
+                    f"shape of input {place}", f"that of the variable, {shape}", call.shape(place)
+                )
+        for place in numbers:
+            if call.tensors[place].size != 1:
+                refuse(f"shape of input {place}", "of one number", call.shape(place))
+        return like(call, shape) * outputs
+
+    return rule
+
+
+def flag(call: Call) -> tuple[TensorSpec, ...]:
+    """Return one bool."""
+    return (TensorSpec("bool", ()),)
+
+
+def float_status(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the status of the device, eight numbers as the input."""
+    integers(call, 0, "the status")
+    if call.shape() != (STATUS,):
+        refuse("shape of the status", f"({STATUS},)", call.shape())
+    return like(call, call.shape())
