@@ -181,6 +181,15 @@ def test_the_text_has_mindspores_lines():
         assert line in text
 
 
+def test_a_gradient_names_its_forward_operator():
+    gradient = replace(CONCAT, forward_id=MATMUL.unique_id)
+    text = write_ms_text(replace(GRAPH, ops=(MATMUL, NORM, gradient, RESHAPE, ASSIGN)))
+    links = '{forward_node_name: "MatMul_9022", forward_unique_id: "9022"}'
+    assert f"cnode_primal_attrs: {links}\n" in text
+    unknown = 'cnode_primal_attrs: {forward_unique_id: "7837"}\n'  # of an operator elsewhere
+    assert unknown in write_ms_text(GRAPH)
+
+
 def test_weights_are_loaded_once_and_changed_where_they_lie():
     text = write_ms_text(
         replace(GRAPH, ops=(MATMUL, replace(MATMUL, name="b"), ASSIGN), outputs=())

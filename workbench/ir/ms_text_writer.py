@@ -26,21 +26,12 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op, Operand, Parameter
 
 _CLASSES = frozenset(
-    (
-        "Adam",
-        "ApplyMomentum",
-        "Conv2D",
-        "Conv2DBackpropFilter",
-        "Conv2DBackpropInput",
-        "MaxPool",
-        "MaxPoolGrad",
-        "SoftmaxCrossEntropyWithLogits",
-        "SparseSoftmaxCrossEntropyWithLogits",
-        "Partial",
-        "Switch",
-        "call",
-    )
-)
+    ("Adam", "ApplyMomentum", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "DepthToSpace",
+     "LRN", "LRNGrad", "LSTM", "LSTMGrad", "MaxPool", "MaxPoolGrad", "PadV3", "ReverseSequence", "SGD",
+     "SeLU", "SliceGrad", "SoftmaxCrossEntropyWithLogits", "Softplus", "SoftplusGrad", "SpaceToDepth",
+     "SparseSoftmaxCrossEntropyWithLogits", "StridedSliceGrad", "TensorScatterUpdate", "TopK", "Tril",
+     "Unstack", "Partial", "Switch", "call")
+)  # fmt: skip
 """Operators that come from a primitive's class; all others are printed as ``PrimFunc_``."""
 
 _CNODE = "cnode_attrs: {checkpoint: Bool(1), is_dynamic_len: Bool(0)}"
@@ -129,6 +120,7 @@ class _Block:
         self._made: dict[Value | Param, str] = {}
         self._loads: list[Param] = []
         self._names: Counter[str] = Counter()
+        self._forward = {op.unique_id: op.op_type for op in graph.ops if op.unique_id}
         for index, op in enumerate(graph.ops):
             self._operator(index, op)
         self._return()
@@ -172,7 +164,7 @@ class _Block:
             (", ".join(ins), _output_type(op)),
             op.name,
             _group("primitive_attrs", op.attrs),
-            _group("cnode_primal_attrs", _links(op)),
+            _group("cnode_primal_attrs", self._links(op)),
             device,
             _kinds(op, operands) if device else None,
             tuple(_locations(op)),
@@ -187,6 +179,16 @@ class _Block:
             return f"call {text}" if text.startswith("@") else text, tuple(rest)
         prefix = "" if op.op_type in _CLASSES or not op.op_type.isidentifier() else "PrimFunc_"
         return f"{prefix}{op.op_type}", op.inputs
+
+    def _links(self, op: Op) -> dict[str, str]:
+        """Attributes that link a gradient to its forward operator."""
+        forward = self._forward.get(op.forward_id) if op.forward_id else None
+        links = {
+            "forward_node_name": f"{forward}_{op.forward_id}" if forward else "",
+            "forward_unique_id": op.forward_id,
+            "unique_id": op.unique_id,
+        }
+        return {key: value for key, value in links.items() if value}
 
     def _emit(self, node: _Node) -> str:
         number = self.count
@@ -357,12 +359,6 @@ def _output_type(op: Op) -> str:
     if len(op.outputs) == 1:
         return ms_print.host_type(op.outputs[0])
     return ms_print.tuple_type((spec, False) for spec in op.outputs)
-
-
-def _links(op: Op) -> dict[str, str]:
-    """Attributes that link a gradient to its forward operator."""
-    ids = {"forward_unique_id": op.forward_id, "unique_id": op.unique_id}
-    return {key: value for key, value in ids.items() if value}
 
 
 def _group(label: str, attrs: Mapping[str, Any]) -> str:
