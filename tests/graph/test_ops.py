@@ -93,6 +93,14 @@ NEEDED = {
     "ReverseV2": {"axis"},
     "GatherD": {"dim"},
     "OneHot": {"depth"},
+    "ResizeNearestNeighborV2Grad": {"size"},
+    "StridedSliceGrad": {"shapex", "begin", "end", "strides"},
+    "SliceGrad": {"begin", "size"},
+    "PadV3Grad": {"paddings"},
+    "GatherDGradV2": {"dim"},
+    "UnsortedSegmentSum": {"num_segments"},
+    "ScatterNd": {"shape"},
+    "FillV2": {"shape"},
 }
 """Settings that have no default, by operator type."""
 
@@ -173,7 +181,8 @@ REFUSED = [
     ("StridedSlice", (X,), {"begin": (2,), "end": (3,), "strides": (1,), "shrink_axis_mask": 1},
      "begin of a dropped axis must be in [-2, 2), got 2"),
     ("PadV3", (X,), {"paddings": (1,)}, "paddings must be pairs of sizes, at most 3"),
-    ("PadV3", (X,), {"paddings": (1, -1)}, "paddings must be pairs of sizes"),
+    ("PadV3", (X,), {"paddings": (1, -6)}, "paddings of axis 2 of (2, 3, 4) must be larger"),
+    ("PadV3", (X,), {"paddings": (1, -1), "mode": "edge"}, "paddings (edge) must be at least 0"),
     ("PadV3", (X,), {"paddings": (4, 0), "mode": "reflect"}, "(reflect) must be smaller"),
     ("PadV3", (X,), {"paddings": (1, 0), "mode": "mirror"}, "mode must be constant, reflect"),
     ("Tile", (X,), {"dims": (1, -1)}, "dims must be not negative"),

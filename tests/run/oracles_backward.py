@@ -11,7 +11,7 @@ import statistics
 
 import numpy as np
 from run import oracles_forward as forward
-from run import oracles_layers
+from run import oracles_layers, oracles_moving
 from run.oracles_basic import IMAGE, ROW, X, Y, each, filled, numbers, sigmoid, whole
 
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
@@ -177,6 +177,149 @@ def batch_norm(inputs, settings):
 def lrn(inputs, settings):
     dout, x, _ = inputs
     return [blamed(lambda a: oracles_layers.lrn([a], settings), [x], 0, [dout])]
+
+
+def moved(function, shape):
+    """Gradient of what only moves: a step of 1 loses nothing."""
+
+    def oracle(inputs, settings):
+        def forward(a):
+            return function(a, inputs, settings)
+
+        where = np.zeros(shape(inputs, settings))
+        return [blamed(forward, [where], 0, [inputs[DOUT.get(function, 0)]], step=1.0)]
+
+    return oracle
+
+
+def _strided(a, inputs, settings):
+    return oracles_moving.strided_slice([a], settings)
+
+
+def _sliced(a, inputs, settings):
+    return oracles_moving.slices([a], settings)
+
+
+def _padded(a, inputs, settings):
+    return oracles_moving.pad([a], settings)
+
+
+def _taken(a, inputs, settings):
+    return oracles_moving.gather_d([a, inputs[1]], settings)
+
+
+def _nearest(a, inputs, settings):
+    size = {"size": inputs[0].shape[2:]}
+    return oracles_layers.resize(oracles_layers.nearest)([a], settings | size)
+
+
+def _linear(a, inputs, settings):
+    size = {"size": inputs[0].shape[2:]}
+    return oracles_layers.resize(oracles_layers.linear)([a], settings | size)
+
+
+DOUT = {_taken: 2}
+"""Place of the gradient among the inputs where it is not the first."""
+
+
+def _before(inputs, settings):
+    """Shape that a tensor had before it was padded."""
+    shape, flat = list(inputs[0].shape), settings["paddings"]
+    for k in range(len(flat) // 2):
+        shape[-1 - k] -= flat[2 * k] + flat[2 * k + 1]
+    return shape
+
+
+def segment_sum(inputs, settings):
+    x, segments = inputs
+    out = np.zeros((settings["num_segments"], *x.shape[segments.ndim :]))
+    for index in np.ndindex(x.shape):
+        which = int(segments[index[: segments.ndim]])
+        if which >= 0:
+            out[(which, *index[segments.ndim :])] += x[index].item()
+    return [out]
+
+
+def scatter_nd(inputs, settings):
+    indices, updates = inputs
+    out = np.zeros(settings["shape"])
+    for index in np.ndindex(indices.shape[:-1]):
+        for rest in np.ndindex(updates.shape[indices.ndim - 1 :]):
+            out[(*indices[index].tolist(), *rest)] += updates[(*index, *rest)].item()
+    return [out]
+
+
+def unstack(inputs, settings):
+    x, axis = inputs[0], settings.get("axis", 0) % inputs[0].ndim
+    rest = [n for k, n in enumerate(x.shape) if k != axis]
+    found = []
+    for place in range(x.shape[axis]):
+        cells = [x[(*index[:axis], place, *index[axis:])].item() for index in np.ndindex(*rest)]
+        found.append(np.array(cells).reshape(rest))
+    return found
+
+
+def fill(inputs, settings):
+    out = np.empty(settings["shape"])
+    for index in np.ndindex(out.shape):
+        out[index] = inputs[0].item()
+    return [out]
+
+
+def dropout(inputs, settings):
+    """Nothing is dropped; `test_backward` looks at what is."""
+    assert settings["keep_prob"] == 1
+    return [each(float)(inputs, {})[0], each(lambda v: 1.0)(inputs, {})[0]]
+
+
+def dropout_gradient(inputs, settings):
+    dout, mask = inputs
+    pairs = zip(dout.ravel().tolist(), mask.ravel().tolist(), strict=True)
+    return [filled(dout, [d * m / settings["keep_prob"] for d, m in pairs])]
+
+
+def dynamic_rnn(inputs, settings):
+    x, w, b, _, init_h, init_c, *_, dy, dh, dc, _, _, _, _, _ = inputs
+
+    def function(weight, bias, image, h, c):
+        found = oracles_layers.dynamic_rnn([image, weight, bias, h[None], c[None]], {})
+        return found[0], found[1][-1], found[2][-1]
+
+    tensors = [w, b, x, init_h, init_c]
+    return [blamed(function, tensors, slot, [dy, dh, dc]) for slot in range(5)]
+
+
+def lstm(inputs, settings):
+    tensors, douts = inputs[:4], inputs[7:10]
+
+    def function(*known):
+        return oracles_layers.lstm(known, settings)[:3]
+
+    return [blamed(function, tensors, slot, douts) for slot in range(4)]
+
+
+def _steps(steps, batch, features, hidden):
+    x, b = numbers(steps, batch, features), numbers(4 * hidden, seed=2)
+    w = numbers(features + hidden, 4 * hidden, seed=1)
+    h, c = numbers(batch, hidden, seed=3), numbers(batch, hidden, seed=4)
+    y, h_all, c_all, *gates = oracles_layers.dynamic_rnn([x, w, b, h[None], c[None]], {})
+    ends = numbers(batch, hidden, seed=5), numbers(batch, hidden, seed=6)
+    dy = numbers(steps, batch, hidden, seed=8)
+    return ([x, w, b, y, h, c, h_all, c_all, dy, *ends, *gates], {})
+
+
+def _layered(steps, batch, features, hidden, bias):
+    size = 4 * hidden * (features + hidden + bias)
+    settings = {"hidden_size": hidden, "has_bias": bias}
+    given = [
+        numbers(steps, batch, features),
+        numbers(1, batch, hidden, seed=3),
+        numbers(1, batch, hidden, seed=4),
+        numbers(size, 1, 1, seed=5),
+    ]
+    outputs = oracles_layers.lstm(given, settings)
+    douts = [numbers(*array.shape, seed=6 + k) for k, array in enumerate(outputs[:3])]
+    return ([*given, *outputs[:3], *douts, np.zeros((1, 1))], settings)
 
 
 def _layer(x, gamma, settings):
@@ -345,6 +488,84 @@ CASES = {
             )
         ],
     ),
+    "StridedSliceGrad": (
+        moved(_strided, lambda _, s: s["shapex"]),
+        [
+            (
+                [numbers(2, 2)],
+                {"shapex": (4, 5), "begin": (0, 3), "end": (4, 0), "strides": (2, -2)},
+            ),
+            (
+                [numbers(1, 2, 5)],
+                {
+                    "shapex": (3, 5),
+                    "begin": (0, 1, 0),
+                    "end": (1, 3, 0),
+                    "strides": (1, 1, 1),
+                    "new_axis_mask": 1,
+                    "end_mask": 4,
+                },
+            ),
+        ],
+    ),
+    "SliceGrad": (
+        moved(_sliced, lambda inputs, _: inputs[1].shape),
+        [([numbers(2, 3), numbers(4, 4)], {"begin": (1, 0), "size": (2, 3)})],
+    ),
+    "PadV3Grad": (
+        moved(_padded, _before),
+        [
+            ([numbers(3, 7)], {"paddings": (2, 1, 1, 0), "mode": "reflect"}),
+            ([numbers(3, 7)], {"paddings": (5, 1, 0, 2), "mode": "edge"}),
+            ([numbers(3, 7)], {"paddings": (2, 1), "mode": "circular"}),
+        ],
+    ),
+    "GatherDGradV2": (
+        moved(_taken, lambda inputs, _: inputs[0].shape),
+        [
+            ([X, whole(2, 2, 4, low=-3, high=3), numbers(2, 2, 4)], {"dim": 1}),
+            ([X, whole(2, 3, 6, low=0, high=4), numbers(2, 3, 6)], {"dim": -1}),
+        ],
+    ),
+    "UnsortedSegmentSum": (
+        segment_sum,
+        [
+            ([X, whole(2, low=0, high=4)], {"num_segments": 4}),
+            ([X, whole(2, 3, low=-1, high=2, dtype=np.int32)], {"num_segments": 3}),
+        ],
+    ),
+    "ScatterNd": (
+        scatter_nd,
+        [
+            ([whole(5, 1, low=0, high=3), numbers(5, 4)], {"shape": (3, 4)}),
+            ([whole(2, 3, 2, low=0, high=3), numbers(2, 3)], {"shape": (3, 4)}),
+        ],
+    ),
+    "Unstack": (unstack, [([X], {"axis": 1, "num": 3}), ([X], {})]),
+    "FillV2": (fill, [([np.asarray(1.5)], {"shape": (2, 3)})]),
+    "Dropout": (dropout, [([X], {"keep_prob": 1.0})]),
+    "DropoutGrad": (
+        dropout_gradient,
+        [([X, (Y > 0).astype(float)], {"keep_prob": 0.75})],
+    ),
+    "ResizeNearestNeighborV2Grad": (
+        moved(_nearest, lambda inputs, s: (*inputs[0].shape[:2], *s["size"])),
+        [
+            ([numbers(1, 2, 5, 9)], {"size": (7, 6)}),
+            ([numbers(1, 2, 9, 3)], {"size": (7, 6), "half_pixel_centers": True}),
+            ([numbers(1, 2, 4, 8)], {"size": (7, 6), "align_corners": True}),
+        ],
+    ),
+    "ResizeBilinearGrad": (
+        moved(_linear, lambda inputs, _: inputs[1].shape),
+        [
+            ([numbers(1, 2, 5, 9), numbers(1, 2, 7, 6)], {}),
+            ([numbers(1, 2, 9, 3), numbers(1, 2, 7, 6)], {"half_pixel_centers": True}),
+            ([numbers(1, 2, 4, 8), numbers(1, 2, 7, 6)], {"align_corners": True}),
+        ],
+    ),
+    "DynamicRNNGrad": (dynamic_rnn, [_steps(3, 2, 3, 2)]),
+    "LSTMGrad": (lstm, [_layered(3, 2, 3, 2, True), _layered(2, 1, 2, 2, False)]),
     "MaxPoolGrad": (
         first_of_equals,
         [

@@ -194,7 +194,7 @@ def resize(pick):
     return oracle
 
 
-def _nearest(place, old, new, settings):
+def nearest(place, old, new, settings):
     if settings.get("align_corners"):
         return [(int(place * (old - 1) / (new - 1) + 0.5), 1.0)]
     if settings.get("half_pixel_centers"):
@@ -202,7 +202,7 @@ def _nearest(place, old, new, settings):
     return [(int(place * old / new), 1.0)]
 
 
-def _linear(place, old, new, settings):
+def linear(place, old, new, settings):
     if settings.get("align_corners"):
         where = place * (old - 1) / (new - 1)
     elif settings.get("half_pixel_centers"):
@@ -436,8 +436,8 @@ CASES = {
             for flag in (True, False)
         ],
     ),
-    "ResizeNearestNeighborV2": (resize(_nearest), SIZES),
-    "ResizeBilinearV2": (resize(_linear), SIZES),
+    "ResizeNearestNeighborV2": (resize(nearest), SIZES),
+    "ResizeBilinearV2": (resize(linear), SIZES),
     "DynamicRNN": (
         dynamic_rnn,
         [

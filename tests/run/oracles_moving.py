@@ -323,6 +323,7 @@ CASES = {
         [
             ([X], {"paddings": (1, 2), "constant_value": 0.5}),
             ([X], {"paddings": (1, 0, 0, 2, 1, 1)}),
+            ([X], {"paddings": (-1, 2, 0, -2), "constant_value": 0.5}),
             ([X], {"paddings": (3, 2, 1, 0), "mode": "reflect"}),
             ([X], {"paddings": (5, 2, 1, 0), "mode": "edge"}),
             ([X], {"paddings": (3, 4, 1, 3), "mode": "circular"}),

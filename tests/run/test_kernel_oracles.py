@@ -224,6 +224,20 @@ ORACLES = {
     "AllFinite": "loops",
     "NPUGetFloatStatusV2": "loops",
     "NPUClearFloatStatusV2": "loops",
+    "DynamicRNNGrad": "loops",
+    "LSTMGrad": "loops",
+    "ResizeNearestNeighborV2Grad": "loops",
+    "ResizeBilinearGrad": "loops",
+    "StridedSliceGrad": "loops",
+    "SliceGrad": "loops",
+    "PadV3Grad": "loops",
+    "GatherDGradV2": "loops",
+    "UnsortedSegmentSum": "loops",
+    "ScatterNd": "loops",
+    "Unstack": "loops",
+    "FillV2": "loops",
+    "Dropout": "loops",
+    "DropoutGrad": "loops",
 }
 """Operator → oracles."""
 

@@ -35,7 +35,6 @@ ARGUMENTS: dict[str, str] = {
         "padding dilation transposed output_padding groups output_mask"
     ),
     "Dense": "input weight bias",
-    "Dropout": "x keep_prob Seed0 Seed1",
     "Embedding": "input weight padding_idx max_norm norm_type scale_grad_by_freq",
     "FlashAttentionScore": (
         "query key value real_shift drop_mask padding_mask "
@@ -59,13 +58,11 @@ ARGUMENTS: dict[str, str] = {
         "num_heads scale_value pre_tokens next_tokens input_layout num_key_value_heads sparse_mode inner_precise"
     ),
     "Range": "start end step maxlen",
-    "ScatterNd": "indices updates shape",
     "SmoothL1Loss": "prediction target beta reduction",
     "SoftplusExt": "input beta threshold",
     "SubExt": "input other alpha",
     "SumExt": "input dim keepdim dtype",
     "Triu": "input diagonal",
-    "UnsortedSegmentSum": "input_x segment_ids num_segments",
     "UpsampleNearest2D": "x output_size scales",
 }
 """Operator type → names of its arguments in order, blank-separated."""
@@ -99,14 +96,15 @@ IDENTITY = frozenset(("Cast", "TransData", "Identity", "TensorMove", "Load", "De
 MOVEMENT = IDENTITY | frozenset(
     ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "BroadcastTo", "View", "ReshapeExt",
      "Concat", "Stack", "Split", "SplitV", "StridedSlice", "Slice", "Tile", "ReverseV2", "ReverseSequence",
-     "DepthToSpace", "SpaceToDepth", "Tril", "Triu", "ConcatD", "SplitD")
+     "DepthToSpace", "SpaceToDepth", "Tril", "Triu", "ConcatD", "SplitD",
+     "Unstack", "SliceGrad", "StridedSliceGrad", "FillV2")
 )  # fmt: skip
 """Types that move elements without computing: they cannot be where a value first goes wrong."""
 
 CONTRACTIONS = frozenset(
     ("MatMul", "BatchMatMul", "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter",
      "Dense", "MatMulExt", "MatMulBiasAddFusion", "MatMulBiasAddReluFusion", "Convolution", "ConvolutionGrad", "LSTM",
-     "LSTMGrad", "DynamicRNN", "DynamicGRUV2", "FlashAttentionScore")
+     "LSTMGrad", "DynamicRNNGrad", "DynamicRNN", "DynamicGRUV2", "FlashAttentionScore")
 )  # fmt: skip
 """Types that sum products; they run on the cube unit."""
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from workbench.graph.windows import Window, window
 from workbench.run.kernels import recurrent
+from workbench.run.kernels.backward import recurrent as back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -255,6 +256,8 @@ CUBE: dict[str, Unit] = {
     "DynamicRNN": _recurrent(recurrent.dynamic_rnn),
     "DynamicGRUV2": _recurrent(recurrent.dynamic_gru),
     "LSTM": _recurrent(recurrent.lstm),
+    "DynamicRNNGrad": _recurrent(back.dynamic_rnn),
+    "LSTMGrad": _recurrent(back.lstm),
 }
 """What the cube unit computes from float32, by operator type."""
 

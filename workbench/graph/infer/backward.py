@@ -159,3 +159,14 @@ def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
         call, {"dout": (0, shape)} | {name: (k, (shape[1],)) for k, name in enumerate(names, 2)}
     )
     return (*like(call, shape, 1), *like(call, (shape[1],), 2), *like(call, (shape[1],), 2))
+
+
+def resize(call: Call) -> tuple[TensorSpec, ...]:
+    """Gradient (N, C, h, w) of an image (N, C, H, W) that was resized."""
+    one_dtype(call)
+    grads, image = call.shape(0), call.shape(1)
+    if len(image) != 4 or len(grads) != 4 or grads[:2] != image[:2]:
+        refuse("shapes of grads and image", "NCHW with equal N and C", (grads, image))
+    if not min(grads[2:] + image[2:]):
+        refuse("heights and widths", "at least 1", (grads, image))
+    return like(call, image)

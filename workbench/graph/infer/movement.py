@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph.infer import Call, integers, like, one_axis, one_dtype, refuse
@@ -136,19 +136,23 @@ def strided_slice(call: Call) -> tuple[TensorSpec, ...]:
 
 
 def pad(call: Call) -> tuple[TensorSpec, ...]:
-    """``paddings`` before and after each axis, from the last axis on (`PadV3`)."""
+    """``paddings`` before and after each axis, from the last axis on; negative ones cut off."""
     shape, paddings, mode = call.shape(), call.sizes("paddings"), call.settings["mode"]
     if mode not in ("constant", "reflect", "edge", "circular"):
         refuse("mode", "constant, reflect, edge or circular", mode)
-    if len(paddings) % 2 or len(paddings) > 2 * len(shape) or min(paddings, default=0) < 0:
+    if len(paddings) % 2 or len(paddings) > 2 * len(shape):
         refuse("paddings", f"pairs of sizes, at most {len(shape)}", paddings)
+    if mode != "constant" and min(paddings, default=0) < 0:
+        refuse(f"paddings ({mode})", "at least 0", paddings)
     padded = list(shape)
     for place, (before, after) in enumerate(zip(paddings[::2], paddings[1::2], strict=True)):
         axis = len(shape) - 1 - place
         size = shape[axis]
-        most = {"constant": before + after, "edge": (before + after) * size, "circular": size}
+        most = {"constant": inf, "edge": (before + after) * size, "circular": size}
         if max(before, after) > most.get(mode, size - 1):
             refuse(f"paddings of axis {axis} of {shape} ({mode})", "smaller", (before, after))
+        if size + min(before, 0) + min(after, 0) < 0:
+            refuse(f"paddings of axis {axis} of {shape}", "larger", (before, after))
         padded[axis] += before + after
     return like(call, padded)
 

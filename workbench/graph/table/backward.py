@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.graph.infer import backward
+from workbench.graph.infer import backward_movement as moving
+from workbench.graph.infer import window as windows
 from workbench.graph.opdef import OpDef
 
 if TYPE_CHECKING:
@@ -18,6 +20,11 @@ def _alike(names: str, defaults: Mapping[str, Any] = MappingProxyType({})) -> Op
 
 
 _POOL = {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": 0}
+
+_CORNERS = {"align_corners": False, "half_pixel_centers": False}
+_MASKS = dict.fromkeys(
+    ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+)
 
 BACKWARD: dict[str, OpDef] = {
     # losses
@@ -87,4 +94,29 @@ BACKWARD: dict[str, OpDef] = {
         tensors=3,
         defaults=_POOL,
     ),
+    "ResizeNearestNeighborV2Grad": OpDef(
+        "grads size align_corners half_pixel_centers", windows.resize, defaults=_CORNERS
+    ),
+    "ResizeBilinearGrad": OpDef(
+        "grads image align_corners half_pixel_centers",
+        backward.resize,
+        tensors=2,
+        defaults=_CORNERS,
+    ),
+    # data movement
+    "StridedSliceGrad": OpDef("dy shapex begin end strides", moving.strided_slice, defaults=_MASKS),
+    "SliceGrad": OpDef("dy x begin size", moving.slices, tensors=2),
+    "PadV3Grad": OpDef("x paddings", moving.pad, defaults={"mode": "reflect"}),
+    "GatherDGradV2": OpDef("x dim index dout", moving.gather_d, tensors=3, places=(0, 2, 3)),
+    "UnsortedSegmentSum": OpDef("input_x segment_ids num_segments", moving.segment_sum, tensors=2),
+    "ScatterNd": OpDef("indices updates shape", moving.scatter_nd, tensors=2),
+    "Unstack": OpDef("x", moving.unstack, defaults={"num": None, "axis": 0}),
+    "FillV2": OpDef("shape value", moving.fill, places=(1,)),
+    # random
+    "Dropout": OpDef(
+        "x keep_prob Seed0 Seed1",
+        moving.dropout,
+        defaults={"keep_prob": 0.5, "Seed0": 0, "Seed1": 0},
+    ),
+    "DropoutGrad": OpDef("dy mask", backward.alike, tensors=2, defaults={"keep_prob": 0.5}),
 }

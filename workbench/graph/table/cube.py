@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.graph.infer import backward, matrix, recurrent
+from workbench.graph.infer import backward_recurrent as back
 from workbench.graph.opdef import OpDef
 
 _TRANSPOSES = {"transpose_a": False, "transpose_b": False}
@@ -75,4 +76,8 @@ CUBE: dict[str, OpDef] = {
         places=(0, 1, 2, 3, 4, 6),
     ),
     "LSTM": OpDef("x h c w", recurrent.lstm, "cube", 4, _LSTM),
+    "DynamicRNNGrad": OpDef(
+        "x w b y init_h init_c h c dy dh dc i j f o tanhct", back.dynamic_rnn, "cube", 16
+    ),
+    "LSTMGrad": OpDef("x h c w y hy cy dy dhy dcy reserve", back.lstm, "cube", 11, _LSTM),
 }

@@ -24,6 +24,7 @@ from workbench.run.kernels import (
     window,
 )
 from workbench.run.kernels.backward import BACKWARD, convolution
+from workbench.run.kernels.backward import recurrent as back
 from workbench.run.kernels.elementwise import binary, unary
 from workbench.run.kernels.matrix import exact_integers
 from workbench.run.kernels.optimizers import UPDATE
@@ -41,6 +42,8 @@ KERNELS: dict[str, Kernel] = {
     "DynamicRNN": recurrent.dynamic_rnn,
     "DynamicGRUV2": recurrent.dynamic_gru,
     "LSTM": recurrent.lstm,
+    "DynamicRNNGrad": back.dynamic_rnn,
+    "LSTMGrad": back.lstm,
     "Add": binary(np.add),
     "Sub": binary(np.subtract),
     "Mul": binary(np.multiply),

@@ -45,10 +45,10 @@ def gather(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     return [taken]
 
 
-def _along(indices: Array, axis: int) -> tuple[Array, ...]:
+def along(indices: Array, shape: tuple[int, ...], axis: int) -> tuple[Array, ...]:
     """Index of every element of ``indices`` in its own place, but for ``axis``."""
     grid = list(np.ix_(*(np.arange(size) for size in indices.shape)))
-    grid[axis] = indices
+    grid[axis] = _inside(indices, shape[axis])
     return tuple(grid)
 
 
@@ -56,10 +56,10 @@ def gather_d(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
     """Replace every index by the element with that place along an axis."""
     x, indices = inputs
     axis = int(settings["dim"]) % x.ndim
-    return [x[_along(_inside(indices, x.shape[axis]), axis)]]
+    return [x[along(indices, x.shape, axis)]]
 
 
-def _rows(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+def rows(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """Rows of indices as one index for each of the leading axes."""
     return tuple(_inside(indices[..., k], shape[k]) for k in range(indices.shape[-1]))
 
@@ -67,14 +67,14 @@ def _rows(indices: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
 def gather_nd(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Replace every row of indices by what it names."""
     x, indices = inputs
-    return [x[_rows(indices, x.shape)]]
+    return [x[rows(indices, x.shape)]]
 
 
 def scatter_nd_update(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Write every update where its row of indices says; the last one stays."""
     x, indices, updates = inputs
     out = x.copy()
-    out[_rows(indices, x.shape)] = updates
+    out[rows(indices, x.shape)] = updates
     return [out]
 
 
@@ -84,7 +84,7 @@ def scatter_nd(function: np.ufunc) -> Kernel:
     def kernel(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
         x, indices, updates = inputs
         out = x.copy()
-        function.at(out, _rows(indices, x.shape), updates)
+        function.at(out, rows(indices, x.shape), updates)
         return [out]
 
     return kernel
@@ -94,7 +94,7 @@ def scatter_elements(inputs: Sequence[Array], settings: Mapping[str, Any]) -> li
     """Write or add every update at the place that its index names along an axis."""
     x, indices, updates = inputs
     axis = int(settings["axis"]) % x.ndim
-    where = _along(_inside(indices, x.shape[axis]), axis)
+    where = along(indices, x.shape, axis)
     out = x.copy()
     if REDUCTIONS[settings["reduce"]] == "add":
         np.add.at(out, where, updates)

@@ -84,14 +84,19 @@ def strided_slice(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[
 
 
 def pad(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Put a value, the mirrored or repeated border or the other end around the input."""
+    """Put a value, the mirrored or repeated border or the other end around the input.
+
+    Negative widths cut off.
+    """
     x, mode = inputs[0], settings["mode"]
     flat = tuple(settings["paddings"])
     pairs = list(zip(flat[::2], flat[1::2], strict=True))[::-1]  # written from the last axis on
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs
     if mode == "constant":
-        value = settings["constant_value"] or 0
-        return [np.pad(x, widths, constant_values=x.dtype.type(value))]
+        value = x.dtype.type(settings["constant_value"] or 0)
+        sizes = zip(widths, x.shape, strict=True)
+        inside = x[tuple(slice(max(-b, 0), n - max(-a, 0)) for (b, a), n in sizes)]
+        return [np.pad(inside, np.maximum(widths, 0), constant_values=value)]
     return [np.pad(x, widths, mode="wrap" if mode == "circular" else mode)]
 
 

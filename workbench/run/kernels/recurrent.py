@@ -90,14 +90,25 @@ def lstm(
     Returns the outputs, the last h and c, and two scratch outputs, which are zeros here.
     """
     x, h, c, w = inputs
-    features, hidden = x.shape[2], int(settings["hidden_size"])
-    flat, width = w.reshape(-1), 4 * hidden
-    ends = np.cumsum((width * features, width * hidden))
-    wx, wh = flat[: ends[0]].reshape(width, -1), flat[ends[0] : ends[1]].reshape(width, -1)
-    bias = flat[ends[1] :] if settings["has_bias"] else np.zeros(width, x.dtype)
-    order = np.r_[0:hidden, 2 * hidden : 3 * hidden, hidden : 2 * hidden, 3 * hidden : width]
-    joined = np.ascontiguousarray(np.concatenate([wx, wh], axis=1)[order].T)
-    found = dynamic_rnn([x, joined, bias[order], h, c], {"forget_bias": 0.0}, product)
+    joined, bias, _ = unpacked(w, x.shape[2], settings)
+    found = dynamic_rnn([x, joined, bias, h, c], {"forget_bias": 0.0}, product)
     last = (np.concatenate([start, steps])[-1:] for start, steps in ((h, found[1]), (c, found[2])))
     scratch = np.zeros((1, 1), x.dtype)
     return [found[0], *last, scratch, scratch.copy()]
+
+
+def unpacked(
+    w: Array, features: int, settings: Mapping[str, Any]
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Weight (I + H, 4H) and bias of `dynamic_rnn` from the one tensor of `lstm`.
+
+    The third array says which row of the latter each column is.
+    """
+    hidden = int(settings["hidden_size"])
+    flat, width = w.reshape(-1), 4 * hidden
+    ends = np.cumsum((width * features, width * hidden))
+    wx, wh = flat[: ends[0]].reshape(width, -1), flat[ends[0] : ends[1]].reshape(width, -1)
+    bias = flat[ends[1] :] if settings["has_bias"] else np.zeros(width, w.dtype)
+    order = np.r_[0:hidden, 2 * hidden : 3 * hidden, hidden : 2 * hidden, 3 * hidden : width]
+    joined = np.ascontiguousarray(np.concatenate([wx, wh], axis=1)[order].T)
+    return joined, bias[order], order

@@ -77,35 +77,45 @@ def padded_avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> lis
     return [total]
 
 
+def nearest(old: int, size: int, settings: Mapping[str, Any]) -> Array:
+    """Place of the pixel, of ``old`` ones, that each of ``size`` new ones takes."""
+    place = np.arange(size)
+    if settings["align_corners"] and size > 1:
+        return (2 * place * (old - 1) + size - 1) // (2 * (size - 1))
+    if settings["half_pixel_centers"]:
+        return (2 * place + 1) * old // (2 * size)
+    return place * old // size
+
+
 def resize_nearest(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Take the pixel whose place, scaled, is at or before (aligned corners: nearest to) each."""
     x = inputs[0]
     for axis, size in zip((2, 3), settings["size"], strict=True):
-        old, place = x.shape[axis], np.arange(size)
-        if settings["align_corners"] and size > 1:
-            where = (2 * place * (old - 1) + size - 1) // (2 * (size - 1))
-        elif settings["half_pixel_centers"]:
-            where = (2 * place + 1) * old // (2 * size)
-        else:
-            where = place * old // size
-        x = np.take(x, where, axis)
+        x = np.take(x, nearest(x.shape[axis], size, settings), axis)
     return [x]
+
+
+def between(
+    old: int, size: int, settings: Mapping[str, Any], axis: int, dtype: Any
+) -> tuple[Array, Array, Array]:
+    """Places of the two pixels that each new one mixes, and the share of the second."""
+    place = np.arange(size, dtype=np.float64)
+    if settings["align_corners"]:
+        place *= (old - 1) / max(size - 1, 1)
+    elif settings["half_pixel_centers"]:
+        place = np.maximum((place + 0.5) * (old / size) - 0.5, 0)
+    else:
+        place *= old / size
+    low = np.minimum(place.astype(np.intp), old - 1)
+    part = (place - low).astype(dtype).reshape([-1 if i == axis else 1 for i in range(4)])
+    return low, np.minimum(low + 1, old - 1), part
 
 
 def resize_bilinear(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Mix the two neighbors on either axis by their distance."""
     x = inputs[0]
     for axis, size in zip((2, 3), settings["size"], strict=True):
-        old, place = x.shape[axis], np.arange(size, dtype=np.float64)
-        if settings["align_corners"]:
-            place *= (old - 1) / max(size - 1, 1)
-        elif settings["half_pixel_centers"]:
-            place = np.maximum((place + 0.5) * (old / size) - 0.5, 0)
-        else:
-            place *= old / size
-        low = np.minimum(place.astype(np.intp), old - 1)
-        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-        part = (place - low).astype(x.dtype).reshape(shape)
+        low, high, part = between(x.shape[axis], size, settings, axis, x.dtype)
         first = np.take(x, low, axis)
-        x = first + (np.take(x, np.minimum(low + 1, old - 1), axis) - first) * part
+        x = first + (np.take(x, high, axis) - first) * part
     return [x]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.run.kernels.backward import activation, loss, normalization, window
+from workbench.run.kernels.backward import (
+    activation,
+    dropout,
+    loss,
+    movement,
+    normalization,
+    window,
+)
 from workbench.run.kernels.elementwise import binary
 
 if TYPE_CHECKING:
@@ -42,5 +49,17 @@ BACKWARD: dict[str, Kernel] = {
     "LRNGrad": normalization.lrn,
     "MaxPoolGrad": window.max_pool,
     "AvgPoolGrad": window.avg_pool,
+    "ResizeNearestNeighborV2Grad": window.resize_nearest,
+    "ResizeBilinearGrad": window.resize_bilinear,
+    "StridedSliceGrad": movement.strided_slice,
+    "SliceGrad": movement.slices,
+    "PadV3Grad": movement.pad,
+    "GatherDGradV2": movement.gather_d,
+    "UnsortedSegmentSum": movement.segment_sum,
+    "ScatterNd": movement.scatter_nd,
+    "Unstack": movement.unstack,
+    "FillV2": movement.fill,
+    "Dropout": dropout.dropout,
+    "DropoutGrad": dropout.gradient,
 }
 """Kernel by operator type; that of `Conv2DBackpropFilter` stands beside the convolutions."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.windows import Window, window
+from workbench.run.kernels.backward.movement import collected
 from workbench.run.kernels.matrix import pad, taps
+from workbench.run.kernels.window import between, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,3 +66,23 @@ def _inside(total: Array, view: Window, shape: Sequence[int]) -> Array:
     """Drop the padding."""
     top, _, left, _ = view.pads
     return np.ascontiguousarray(total[:, :, top : top + shape[2], left : left + shape[3]])
+
+
+def resize_nearest(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Add every gradient to the pixel that was taken."""
+    total = inputs[0]
+    for axis, size in zip((2, 3), settings["size"], strict=True):
+        total = collected(total, nearest(size, total.shape[axis], settings), size, axis)
+    return [total]
+
+
+def resize_bilinear(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Share every gradient among the pixels that were mixed."""
+    total, image = inputs
+    for axis in (2, 3):
+        old = image.shape[axis]
+        low, high, part = between(old, total.shape[axis], settings, axis, total.dtype)
+        second = total * part
+        first = collected(total - second, low, old, axis)
+        total = first + collected(second, high, old, axis)
+    return [total]
