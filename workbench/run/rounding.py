@@ -149,6 +149,7 @@ def _keep_special(source: F32, target: F32, scratch: U32) -> None:
 
 
 HIF8_LARGEST, _HIF8_OVERFLOW = 2.0**15, 1.25 * 2.0**15
+_HIF8_TOP = 127 + 15  # float32's exponent of both
 
 
 def hif8_mantissa(exponent: int) -> int:
@@ -176,9 +177,12 @@ def _hif8_step(source: F32, target: F32, scratch: U32) -> None:
     bits, out = source.view(np.uint32), target.view(np.uint32)
     np.right_shift(bits, np.uint32(23), out=scratch)
     scratch &= np.uint32(0xFF)
-    np.add(bits, _HALF[scratch], out=out)
-    out &= _KEEP[scratch]
-    _put_special(source, target, _HIF8_OVERFLOW, np.inf)
+    exponents = scratch.astype(np.intp)
+    large = scratch.max(initial=0) >= _HIF8_TOP
+    np.add(bits, np.take(_HALF, exponents, out=scratch, mode="clip"), out=out)
+    out &= np.take(_KEEP, exponents, out=scratch, mode="clip")
+    if large:
+        _put_special(source, target, _HIF8_OVERFLOW, np.inf)
 
 
 HF32_LARGEST = (2 - 2.0**-11) * 2.0**127
