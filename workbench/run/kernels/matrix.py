@@ -9,7 +9,7 @@ import numpy as np
 from workbench.graph.windows import Window, window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,16 +57,24 @@ def conv2d(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
         return [_depthwise(pad(x, view, 0), weight, view, out)]
     flat = weight.reshape(group, weight.shape[0] // group, -1)
     space = np.empty((x.shape[1], *view.kernel, rows, columns), x.dtype)
-    moved = view.stride == (1, 1) and x.shape[2:] == out.shape[2:]
-    for image, target in zip(x if moved else pad(x, view, 0), out, strict=True):
-        fill = _moved if moved else _columns
-        matrix = image if _plain(view) else fill(image, view, space)
+    for matrix, target in zip(windows(x, view, space), out, strict=True):
         np.matmul(
             flat,
             matrix.reshape(group, flat.shape[2], rows * columns),
             out=target.reshape(group, flat.shape[1], rows * columns),
         )
     return [out]
+
+
+def windows(x: Array, view: Window, space: Array) -> Iterator[Array]:
+    """Fill ``space`` (C, kh, kw, rows, columns) with the windows of one image after the other."""
+    moved = view.stride == (1, 1) and x.shape[2:] == space.shape[3:]
+    if _plain(view):
+        yield from x
+    elif moved:
+        yield from (_moved(image, view, space) for image in x)
+    else:
+        yield from (_columns(image, view, space) for image in pad(x, view, 0))
 
 
 def pad(x: Array, view: Window, value: float) -> Array:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-def _slide(
+def slide(
     padded: Array, view: Window, out: tuple[int, int], combine: Callable[..., Array]
 ) -> Array:
     """Combine the elements of each window, first along the height, then along the width."""
@@ -38,7 +38,7 @@ def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
     """Largest value of each window; NaN wins."""
     x = inputs[0]
     view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
-    return [_slide(pad(x, view, -np.inf), view, view.output(*x.shape[2:]), np.maximum)]
+    return [slide(pad(x, view, -np.inf), view, view.output(*x.shape[2:]), np.maximum)]
 
 
 def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -46,10 +46,10 @@ def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
     x = inputs[0]
     view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
     out = view.output(*x.shape[2:])
-    total = _slide(pad(x, view, 0), view, out, np.add)
+    total = slide(pad(x, view, 0), view, out, np.add)
     if any(view.pads):
         inside = pad(np.ones((1, 1, *x.shape[2:]), x.dtype), view, 0)
-        return [total / _slide(inside, view, out, np.add)]
+        return [total / slide(inside, view, out, np.add)]
     total /= x.dtype.type(view.kernel[0] * view.kernel[1])
     return [total]
 
@@ -59,7 +59,7 @@ def padded_max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> lis
     x = inputs[0]
     view = padded_window(settings, x.shape[2:])
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    return [_slide(pad(x, view, lowest), view, view.output(*x.shape[2:]), np.maximum)]
+    return [slide(pad(x, view, lowest), view, view.output(*x.shape[2:]), np.maximum)]
 
 
 def padded_avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -67,13 +67,13 @@ def padded_avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> lis
     x = inputs[0]
     view = padded_window(settings, x.shape[2:])
     out = view.output(*x.shape[2:])
-    total = _slide(pad(x, view, 0), view, out, np.add)
+    total = slide(pad(x, view, 0), view, out, np.add)
     counted = pad(np.ones((1, 1, *x.shape[2:]), x.dtype), view, float(not settings["exclusive"]))
     if not settings["exclusive"]:  # what ceil_mode added behind the padding never counts
         plain = padded_window({**settings, "ceil_mode": False}, x.shape[2:]).pads
         counted[:, :, x.shape[2] + plain[0] + plain[1] :] = 0
         counted[..., x.shape[3] + plain[2] + plain[3] :] = 0
-    total /= _slide(counted, view, out, np.add)
+    total /= slide(counted, view, out, np.add)
     return [total]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.windows import Window, window
-from workbench.run.kernels.matrix import pad, taps
+from workbench.run.kernels.matrix import pad, taps, windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,18 +25,13 @@ def conv2d_filter(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[
     dout, x = inputs
     group, size = int(settings["group"]), tuple(settings["filter_size"])
     view = window(settings, x.shape[2:], size[2:], settings["stride"])
-    padded = pad(x, view, 0)
     if group == x.shape[1] == size[0] and group > 1:
-        return [_depthwise(dout, padded, view).reshape(size)]
+        return [_depthwise(dout, pad(x, view, 0), view).reshape(size)]
     rows, columns = dout.shape[2:]
     space = np.empty((x.shape[1], *view.kernel, rows, columns), x.dtype)
     total = np.zeros((group, size[0] // group, size[1] * size[2] * size[3]), x.dtype)
-    for image, blame in zip(padded, dout, strict=True):
-        for i, j in np.ndindex(view.kernel):
-            down = taps(rows, view.stride[0], view.dilation[0], i)
-            along = taps(columns, view.stride[1], view.dilation[1], j)
-            space[:, i, j] = image[:, down, along]
-        flat = space.reshape(group, total.shape[2], rows * columns)
+    for matrix, blame in zip(windows(x, view, space), dout, strict=True):
+        flat = matrix.reshape(group, total.shape[2], rows * columns)
         total += np.matmul(blame.reshape(group, -1, rows * columns), flat.swapaxes(1, 2))
     return [total.reshape(size)]
 

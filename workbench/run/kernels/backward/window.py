@@ -9,7 +9,7 @@ import numpy as np
 from workbench.graph.windows import Window, window
 from workbench.run.kernels.backward.movement import collected
 from workbench.run.kernels.matrix import pad, taps
-from workbench.run.kernels.window import between, nearest
+from workbench.run.kernels.window import between, nearest, slide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,16 +27,19 @@ def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
     x, _, dout = inputs
     view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
     padded = pad(x, view, -np.inf)
-    best = np.full(dout.shape, -np.inf, x.dtype)
-    place = np.zeros(dout.shape, np.int32)
-    for number, where in enumerate(_places(view, dout.shape)):
-        piece = padded[where]
-        better = (piece > best) | (np.isnan(piece) & ~np.isnan(best))
-        np.copyto(best, piece, where=better)
-        place[better] = number
+    best = slide(padded, view, view.output(*x.shape[2:]), np.maximum)
+    nowhere = np.isnan(best)
+    lost = nowhere if nowhere.any() else None
+    free = np.ones(dout.shape, bool)
     total = np.zeros_like(padded)
-    for number, where in enumerate(_places(view, dout.shape)):
-        total[where] += np.where(place == number, dout, dout.dtype.type(0))
+    for where in _places(view, dout.shape):
+        piece = padded[where]
+        hit = piece == best
+        if lost is not None:
+            hit |= lost & np.isnan(piece)
+        hit &= free
+        free ^= hit
+        total[where] += np.where(hit, dout, dout.dtype.type(0))
     return [_inside(total, view, x.shape)]
 
 
