@@ -10,6 +10,7 @@ from workbench.graph import functional as ops
 from workbench.graph.autodiff import gradients
 from workbench.graph.nn import Cell, Dense, Parameter, ReLU
 from workbench.graph.nodes import Const
+from workbench.graph.tensor import record
 from workbench.graph.tracer import trace
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -130,6 +131,18 @@ def test_an_operator_without_gradient_is_named_with_its_line():
         graph_of(Step(Network(), quantize))
     assert "Default/AscendDequant-op0" in str(refused.value)
     assert "test_autodiff.py" in str(refused.value)
+
+
+def test_what_mindspore_gives_zeros_for_is_refused():
+    class Hot(Cell):
+        def __init__(self) -> None:
+            self.on = Parameter(np.float32(2.0))
+
+        def construct(self, x):
+            return record("OneHot", np.array([1, 0]), 3, self.on, np.float32(0.0), -1)
+
+    with pytest.raises(GraphError, match="Default/network-Hot/OneHot-op0: OneHot by its values"):
+        graph_of(Step(Hot()))
 
 
 def test_a_loss_of_integers_is_refused():

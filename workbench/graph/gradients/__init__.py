@@ -36,6 +36,7 @@ RULES: dict[str, Rule] = {
     "PReLU": two.prelu,
     "Select": two.select,
     "MaskedFill": two.masked_fill,
+    "Dropout": two.dropout,
     # one input
     "ReLU": own("ReluGrad", "dout out"),
     "ReLU6": own("ReLU6Grad", "dout x"),
@@ -131,6 +132,7 @@ RULES: dict[str, Rule] = {
     "Slice": unary(movement.slices),
     "StridedSlice": unary(movement.strided_slice),
     "PadV3": unary(movement.pad),
+    "FillV2": unary(movement.fill),
     "Tile": unary(movement.tile),
     "BroadcastTo": unary(movement.broadcast_to),
     "ReverseV2": unary(movement.reverse),
@@ -150,15 +152,32 @@ RULES: dict[str, Rule] = {
 }
 """Operator type → rule."""
 
-_IMPORTED = "only files of compiled or imported networks have it, which are not trained"
+_COMPILED = "only files of compiled or imported networks have it, which are not trained"
 _ROUNDED = "it rounds to integers; quantize a trained network"
+_UPDATE = "it changes weights, after their gradients"
+_STATUS = "it tells of overflows"
 
 UNDEFINED: dict[str, str] = {
-    "DynamicGRUV2": _IMPORTED,
-    "MaxPoolV3": _IMPORTED,
-    "AvgPoolV2": _IMPORTED,
+    "DynamicGRUV2": _COMPILED,
+    "MaxPoolV3": _COMPILED,
+    "AvgPoolV2": _COMPILED,
+    "TransData": _COMPILED,
+    "ConvBnFilterHost": _COMPILED,
+    "ConvBnBiasHost": _COMPILED,
     "AscendQuant": _ROUNDED,
     "AscendDequant": _ROUNDED,
     "AscendAntiQuant": _ROUNDED,
+    "TransQuantParamV2": _ROUNDED,
+    "Assign": _UPDATE,
+    "AssignAdd": _UPDATE,
+    "AssignSub": _UPDATE,
+    "Adam": _UPDATE,
+    "AdamWeightDecay": _UPDATE,
+    "ApplyMomentum": _UPDATE,
+    "FusedMulApplyMomentum": _UPDATE,
+    "SGD": _UPDATE,
+    "AllFinite": _STATUS,
+    "NPUClearFloatStatusV2": _STATUS,
+    "NPUGetFloatStatusV2": _STATUS,
 }
 """Operator type → why no gradient goes through it. Types in neither table are gradients or integers."""

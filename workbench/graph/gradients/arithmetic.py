@@ -123,6 +123,12 @@ def masked_fill(b: Backward) -> Entries:
     return lambda: sum_to(record("MaskedFill", b.dout, mask, number(0, x)), x), None, filled
 
 
+def dropout(b: Backward) -> Entries:
+    """Elements that were kept."""
+    keep = b.settings["keep_prob"]
+    return (lambda: record("DropoutGrad", b.dout, b.outputs[1], keep_prob=keep),)
+
+
 def prelu(b: Backward) -> Entries:
     """Slopes of channels."""
     return several(2, "PReLUGrad", lambda: (b.dout, *b.inputs))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.graph.gradients.rule import reshaped, several, sum_to, undefined
+from workbench.graph.gradients.rule import reshaped, several, sum_to
 from workbench.graph.tensor import record
 
 if TYPE_CHECKING:
@@ -71,13 +71,18 @@ def _vector(sizes: Any) -> np.ndarray[Any, Any]:
 
 
 def pad(b: Backward) -> Tensor:
-    """The gradient without what was put around."""
-    mode = b.settings["mode"]
+    """The gradient without what was put around; copies of elements are added to them."""
+    paddings, mode = b.settings["paddings"], b.settings["mode"]
     if mode != "constant":
-        undefined(f"PadV3 with mode {mode!r}", "pad with a constant where weights are trained")
-    before = b.settings["paddings"][::2][::-1]
-    begin = (0,) * (b.x.ndim - len(before)) + tuple(before)
+        return record("PadV3Grad", b.dout, tuple(paddings), mode=mode)
+    before = tuple(paddings[::2])[::-1]
+    begin = (0,) * (b.x.ndim - len(before)) + before
     return record("Slice", b.dout, begin, b.x.shape)
+
+
+def fill(b: Backward) -> Tensor:
+    """The sum over all copies of the value."""
+    return sum_to(b.dout, b.x)
 
 
 def tile(b: Backward) -> Tensor:
