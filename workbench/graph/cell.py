@@ -25,6 +25,15 @@ class Cell:
     float_dtype = ""
     """Dtype in which the cell computes; empty: in that of its inputs and weights."""
 
+    training = False
+    """Whether layers behave as in training (`set_train`)."""
+
+    auto_prefix = True
+    """Whether names of weights below the cell begin with the attributes that lead to them."""
+
+    def __init__(self, auto_prefix: bool = True) -> None:
+        self.auto_prefix = auto_prefix
+
     def construct(self, *inputs: Any) -> Any:
         """Compute the outputs from the inputs; every subclass writes its own."""
         message = f"{type(self).__name__} must define construct(self, ...), got none"
@@ -48,6 +57,13 @@ class Cell:
             child.to_float(name)
         return self
 
+    def set_train(self, mode: bool = True) -> Self:
+        """Let this cell and all below it behave as in training, or as in inference; returns the cell."""
+        self.training = mode
+        for _, child in self.cells():
+            child.set_train(mode)
+        return self
+
     def taken(self, values: Any) -> Any:
         """Inputs as the cell computes with them, tuples of tensors included."""
         if isinstance(values, tuple | list):
@@ -68,9 +84,23 @@ class Cell:
             if isinstance(value, Parameter):
                 yield name, value
 
-    def parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
+    def parameters_and_names(self, name_prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """All weights with their full names, depth first in order of attributes."""
         for name, parameter in self.own_parameters():
-            yield f"{prefix}{parameter.name or name}", parameter
+            yield f"{name_prefix}{parameter.given_name or name}", parameter
         for name, child in self.cells():
-            yield from child.parameters(f"{prefix}{name}.")
+            prefix = f"{name_prefix}{name}." if self.auto_prefix else name_prefix
+            yield from child.parameters_and_names(prefix)
+
+    def get_parameters(self) -> list[Parameter]:
+        """All weights once; from now on their ``name`` is the full one."""
+        found: dict[int, Parameter] = {}
+        for name, parameter in self.parameters_and_names():
+            if id(parameter) not in found:
+                parameter.name = name
+                found[id(parameter)] = parameter
+        return list(found.values())
+
+    def trainable_params(self) -> list[Parameter]:
+        """Weights that an optimizer updates, under their full names."""
+        return [parameter for parameter in self.get_parameters() if parameter.requires_grad]

@@ -416,7 +416,9 @@ def batch_norm(
     variance: Operators,
     epsilon: float = 1e-5,
     momentum: float = 0.1,
+    *,
+    training: bool = False,
 ) -> Tensor:
-    """Normalize with given moments (inference)."""
-    settings = (False, float(epsilon), float(momentum), 0)
+    """Normalize with given moments; in training with those of the batch, which the given ones follow."""
+    settings = (training, float(epsilon), float(momentum), 0)
     return record_all("BatchNorm", x, scale, bias, mean, variance, *settings)[0]

@@ -122,8 +122,10 @@ class BatchNorm(BatchNorm2d):
         super().__init__(channels)
         self.gamma = Parameter(Initial((channels,), "uniform", 0.3, center=1.0))
         self.beta = Parameter(Initial((channels,), "uniform", 0.2))
-        self.moving_mean = Parameter(Initial((channels,), "uniform", 0.3))
-        self.moving_variance = Parameter(Initial((channels,), "uniform", 0.5, center=1.0))
+        mean = Initial((channels,), "uniform", 0.3)
+        self.moving_mean = Parameter(mean, requires_grad=False)
+        variance = Initial((channels,), "uniform", 0.5, center=1.0)
+        self.moving_variance = Parameter(variance, requires_grad=False)
 
 
 class BasicBlock(Cell):

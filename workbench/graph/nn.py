@@ -9,8 +9,31 @@ from workbench.core.errors import GraphError
 from workbench.graph import functional
 from workbench.graph.activations import ELU, HSigmoid, HSwish, LeakyReLU, Mish, ReLU6, SiLU
 from workbench.graph.cell import Cell
+from workbench.graph.losses import L1Loss, LossBase, MSELoss, SoftmaxCrossEntropyWithLogits
+from workbench.graph.optimizers import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
 from workbench.graph.recurrent import LSTM
+from workbench.graph.schedules import (
+    CosineDecayLR,
+    ExponentialDecayLR,
+    InverseDecayLR,
+    LearningRateSchedule,
+    NaturalExpDecayLR,
+    PolynomialDecayLR,
+    WarmUpLR,
+    cosine_decay_lr,
+    exponential_decay_lr,
+    piecewise_constant_lr,
+    polynomial_decay_lr,
+    warmup_lr,
+)
 from workbench.graph.tensor import Initial, Parameter
+from workbench.graph.train import (
+    DynamicLossScaleUpdateCell,
+    FixedLossScaleUpdateCell,
+    TrainOneStepCell,
+    TrainOneStepWithLossScaleCell,
+    WithLossCell,
+)
 from workbench.graph.windows import pair
 
 if TYPE_CHECKING:
@@ -22,33 +45,59 @@ __all__ = [
     "ELU",
     "GELU",
     "LSTM",
+    "SGD",
+    "Adam",
+    "AdamWeightDecay",
     "AvgPool2d",
     "BatchNorm2d",
     "Cell",
     "CellList",
     "Conv2d",
     "Conv2dTranspose",
+    "CosineDecayLR",
     "Dense",
     "Dropout",
+    "DynamicLossScaleUpdateCell",
     "Embedding",
+    "ExponentialDecayLR",
+    "FixedLossScaleUpdateCell",
     "Flatten",
     "HSigmoid",
     "HSwish",
     "Identity",
     "Initial",
+    "InverseDecayLR",
+    "L1Loss",
     "LayerNorm",
     "LeakyReLU",
+    "LearningRateSchedule",
+    "LossBase",
+    "MSELoss",
     "MaxPool2d",
     "Mish",
+    "Momentum",
+    "NaturalExpDecayLR",
+    "Optimizer",
     "Parameter",
+    "PolynomialDecayLR",
     "ReLU",
     "ReLU6",
     "SequentialCell",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "SoftmaxCrossEntropyWithLogits",
     "Tanh",
+    "TrainOneStepCell",
+    "TrainOneStepWithLossScaleCell",
+    "WarmUpLR",
+    "WithLossCell",
+    "cosine_decay_lr",
+    "exponential_decay_lr",
     "functional",
+    "piecewise_constant_lr",
+    "polynomial_decay_lr",
+    "warmup_lr",
 ]
 
 
@@ -267,7 +316,7 @@ class LayerNorm(Cell):
 
 
 class BatchNorm2d(Cell):
-    """Normalization over batch and space with stored moments (inference)."""
+    """Normalization over batch and space, with stored moments; in training with those of the batch."""
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.9) -> None:
         shape = (num_features,)
@@ -275,12 +324,13 @@ class BatchNorm2d(Cell):
         self.momentum = momentum
         self.gamma = Parameter(Initial(shape, "ones"))
         self.beta = Parameter(Initial(shape, "zeros"))
-        self.moving_mean = Parameter(Initial(shape, "zeros"))
-        self.moving_variance = Parameter(Initial(shape, "ones"))
+        self.moving_mean = Parameter(Initial(shape, "zeros"), requires_grad=False)
+        self.moving_variance = Parameter(Initial(shape, "ones"), requires_grad=False)
 
     def construct(self, x: Operators) -> Tensor:
         moments = (self.gamma, self.beta, self.moving_mean, self.moving_variance)
-        return functional.batch_norm(x, *moments, self.eps, 1.0 - self.momentum)
+        share = 1.0 - self.momentum
+        return functional.batch_norm(x, *moments, self.eps, share, training=self.training)
 
 
 class Embedding(Cell):

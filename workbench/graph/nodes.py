@@ -25,6 +25,10 @@ _LAYERS = tuple(
         "nn",
         "activations",
         "recurrent",
+        "losses",
+        "optimizers",
+        "schedules",
+        "train",
         "functional",
         "array_functions",
         "math_functions",
@@ -147,6 +151,7 @@ class Op:
     ``inputs`` are in the operator's own order; ``input_specs`` and ``outputs`` are host types,
     ``device_inputs`` and ``device_outputs`` what the kernel really uses (empty: as the host).
     ``forward_id`` links a gradient to its forward operator, ``unique_id`` is that operator's end of the link.
+    ``unless`` names an operator of the graph: in a step in which its result is true this one is left out.
     Of a compiled operator ``fused`` says what it computes, unless its type does, and ``origins``
     which tensor of the network each output is (``None``: no one's; empty: its own).
     """
@@ -162,6 +167,7 @@ class Op:
     frames: tuple[SourceFrame, ...] = ()
     unique_id: str = ""
     forward_id: str = ""
+    unless: str = ""
     fused: Fused | None = None
     origins: tuple[Original | None, ...] = ()
 

@@ -42,6 +42,10 @@ class Recorder(Protocol):
         """Put the operators of the block into the scope of ``cell``."""
         ...
 
+    def unless(self, flag: Tensor) -> AbstractContextManager[None]:
+        """Leave the operators of the block out of steps in which a flag is true."""
+        ...
+
     def behind(self, number: int) -> AbstractContextManager[None]:
         """Record the operators of the block as the gradient of operator ``number``."""
         ...
@@ -299,13 +303,19 @@ class Parameter(Operators):
     """A weight. ``default`` is an array, or an `Initial` that depends on the seed of the trace.
 
     Its full name is the path of attributes that lead to its cell and ``name``, or the attribute it
-    stands in if the name is empty: ``conv1.weight``.
+    stands in if the name is empty: ``conv1.weight``. Optimizers update those that ``requires_grad``.
     """
 
-    def __init__(self, default: Any, name: str = "") -> None:
-        self.name = name
+    def __init__(self, default: Any, name: str = "", requires_grad: bool = True) -> None:
+        self.name = self.given_name = name
+        self.requires_grad = requires_grad
         self.default = default if isinstance(default, Initial) else np.asarray(default)
         self.spec = TensorSpec(str(self.default.dtype), tuple(self.default.shape))
+
+    def clone(self, prefix: str, init: str) -> Parameter:
+        """Return another weight of the shape, ``zeros`` or ``ones``, named ``<prefix>.<full name>``."""
+        initial = Initial(self.shape, init, dtype=self.dtype)
+        return Parameter(initial, f"{prefix}.{self.name}", self.requires_grad)
 
     def set_data(self, data: Any) -> None:
         """Replace the values; raises GraphError if the shape differs."""

@@ -48,6 +48,7 @@ class Trace:
         self._floats = [root.float_dtype if isinstance(root, Cell) else ""]
         self._cast: dict[tuple[int, str], Tensor] = {}  # weights in the dtype of a cell
         self._forward: Op | None = None  # whose gradient is being recorded
+        self._flag = ""  # operator whose result leaves out what is being recorded
         self._ids: Counter[tuple[str, str]] = Counter()
         self._strays: Counter[str] = Counter()
         self._paths: dict[int, tuple[str, str]] = {id(root): (ROOT, "")}
@@ -60,12 +61,12 @@ class Trace:
         """Give every cell below ``cell`` its scope and every weight its name; first path wins."""
         scope, prefix = self._paths[id(cell)]
         for name, parameter in cell.own_parameters():
-            self._weight(parameter, f"{prefix}{parameter.name or name}")
+            self._weight(parameter, f"{prefix}{parameter.given_name or name}")
         for name, child in cell.cells():
             if id(child) not in self._paths:
                 self._alive.append(child)
                 path = f"{scope}/{name}-{type(child).__name__}"
-                self._paths[id(child)] = (path, f"{prefix}{name}.")
+                self._paths[id(child)] = (path, f"{prefix}{name}." if cell.auto_prefix else prefix)
                 self._register(child)
 
     def _weight(self, parameter: Parameter, name: str) -> Param:
@@ -110,6 +111,17 @@ class Trace:
         finally:
             self._scopes.pop()
             self._floats.pop()
+
+    @contextmanager
+    def unless(self, flag: Tensor) -> Iterator[None]:
+        """Leave the operators of the block out of steps in which a flag, of an operator, is true."""
+        if not isinstance(flag.value, Value):
+            raise GraphError(f"flag must be the result of an operator, got {flag.value!r}")
+        before, self._flag = self._flag, self.ops[flag.value.op].name
+        try:
+            yield
+        finally:
+            self._flag = before
 
     def behind(self, number: int) -> AbstractContextManager[None]:
         """Record the operators of the block as the gradient of operator ``number``."""
@@ -168,7 +180,7 @@ class Trace:
             raise GraphError(f"{name} ({op_type}): {error}{place}") from error
         self._ids[scope, op_type] += 1
         forward = self._forward.unique_id if self._forward else ""
-        self.ops.append(replace(op, frames=frames, forward_id=forward))
+        self.ops.append(replace(op, frames=frames, forward_id=forward, unless=self._flag))
         number = len(self.ops) - 1
         return tuple(Tensor(spec, Value(number, slot)) for slot, spec in enumerate(op.outputs))
 
@@ -370,6 +382,7 @@ def finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
 def _needed(ops: Sequence[Op], outputs: tuple[Operand, ...]) -> set[int]:
     """Numbers of the operators that outputs depend on, or that update weights."""
     alive: set[int] = set()
+    numbers = {op.name: number for number, op in enumerate(ops)}
     waiting = [operand.op for operand in outputs if isinstance(operand, Value)]
     waiting += [number for number, op in enumerate(ops) if written(op)]
     while waiting:
@@ -378,6 +391,8 @@ def _needed(ops: Sequence[Op], outputs: tuple[Operand, ...]) -> set[int]:
             alive.add(number)
             inputs = ops[number].flat_inputs()
             waiting += [operand.op for operand in inputs if isinstance(operand, Value)]
+            if ops[number].unless:
+                waiting.append(numbers[ops[number].unless])
     return alive
 
 

@@ -44,7 +44,12 @@ def _ops(graph: Graph) -> Iterator[Op]:
 
 
 def _counted(graph: Graph, ids: Iterator[int]) -> Graph:
-    ops = tuple(replace(op, name=f"{_stem(op.name)}-op{next(ids)}") for op in graph.ops)
+    names = [f"{_stem(op.name)}-op{next(ids)}" for op in graph.ops]
+    flags = {op.name: name for op, name in zip(graph.ops, names, strict=True)}
+    ops = tuple(
+        replace(op, name=name, unless=flags.get(op.unless, ""))
+        for op, name in zip(graph.ops, names, strict=True)
+    )
     blocks = tuple(_counted(block, ids) for block in graph.subgraphs)
     return replace(graph, ops=ops, subgraphs=blocks)
 
