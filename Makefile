@@ -8,9 +8,10 @@ PYTHON311 ?= python3.11
 MINDSPORE ?= 2.10.0
 RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
 OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
+STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-.PHONY: demo test check lint types lab conformance conformance-operators conformance-msprobe mutations clean
+.PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-msprobe mutations clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -48,6 +49,11 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	$(PYTHON311) -m venv --clear .venv-mindspore
 	.venv-mindspore/bin/python -m pip install --quiet --disable-pip-version-check 'mindspore==$(MINDSPORE)' 'numpy<2'
 	touch $@
+
+# what real MindSpore makes of a few steps of training; see docs/conformance.md
+conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
+	.venv-mindspore/bin/python conformance/run_mindspore_steps.py $(STEPS)
+	$(BIN)/python -m pytest tests/run/test_mindspore_steps.py
 
 # what msprobe makes of over twenty pairs of dump trees; see docs/conformance.md
 conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Fused, Graph, Op, Param, Parameter, Value
 from workbench.graph.tensor import record
@@ -143,3 +144,41 @@ def test_a_kernel_of_several_operators_updates_the_weights_that_they_update():
     np.testing.assert_array_equal(state["w"], want)
     np.testing.assert_array_equal(state["v"], SLOPE * 0.5)
     assert set(state) == {"w", "v"}
+
+
+def flagged_graph():
+    """w ← momentum(gradient) unless the gradient has an element that is not finite."""
+    from workbench.graph.tensor import Parameter as Weight
+    from workbench.graph.tensor import recorder
+
+    weight, speed = Weight(START, "w"), Weight(np.zeros(3, np.float32), "v")
+
+    def step(gradient):
+        flag = record("AllFinite", (gradient,))
+        with recorder("step").unless(flag):
+            scaled = record("Mul", gradient, np.float32(1.0))
+            record("ApplyMomentum", weight, speed, np.float32(0.5), scaled, np.float32(0.5))
+        return flag
+
+    return trace(step, SLOPE)
+
+
+@pytest.mark.parametrize("run", [run_reference, run_npu])
+def test_operators_that_a_flag_leaves_out_neither_write_nor_leave_records(run):
+    def feeds(number):
+        return {"gradient": SLOPE * (np.inf if number == 1 else 1)}
+
+    first, second, third = runs(flagged_graph(), 3, run, feeds=feeds)
+    assert {key[0] for key in first} == {"AllFinite", "Mul", "ApplyMomentum", "Parameter"}
+    assert {key[0] for key in second} == {"AllFinite", "Parameter"}
+    assert bool(second["AllFinite", "Default/AllFinite-op0", "output", 0])
+    np.testing.assert_array_equal(parameter(second, "w"), parameter(first, "w"))
+    np.testing.assert_array_equal(parameter(third, "v"), SLOPE * 1.5)
+
+
+def test_what_always_runs_may_not_read_what_may_be_left_out():
+    graph = flagged_graph()
+    ops = [*graph.ops, Op("r", "ReLU", (Value(1),), {}, (TensorSpec("float32", (3,)),))]
+    wrong = Graph("net", graph.parameters, tuple(ops), graph.outputs)
+    with pytest.raises(GraphError, match="operator r must be left out with Default/Mul-op0"):
+        list(run_reference(wrong))

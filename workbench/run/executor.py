@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
@@ -117,65 +118,101 @@ def execute(
     settings are 0-d inputs, tuples 1-D int64 inputs; text has no record; inputs are as they are when the
     operator is done, weights as they are at the end. Values are dropped after their last use. ``watch``
     says after which operators the outputs of which others are recorded, too, as they are then. ``state``
-    has the weights that earlier steps have updated, and gets those that this one updates.
+    has the weights that earlier steps have updated, and gets those that this one updates. Operators that
+    are left out (`workbench.graph.nodes.Op.unless`) have no records.
     """
     if graph.subgraphs:
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
         raise GraphError(message)
-    state = {} if state is None else state
-    weights = parameter_values(graph, feeds, state)
+    weights = parameter_values(graph, feeds, state or {})
     watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
     values = storage or Held(graph, chain.from_iterable(watched.values()))
+    state = {} if state is None else state
+    step = _Step(graph, compute, iteration, values, weights, state, _flags(graph))
     for number, op in enumerate(graph.ops):
-        operands = list(op.flat_inputs())
-        arrays = [_array(operand, values, weights, op) for operand in operands]
-        results = _compute(op, operands, arrays, compute)
-        outputs = _write(graph, number, results, arrays, values, weights)
-        for place in written(op):
-            _keep(graph, operands[place], weights, state)
-        arrays = [_array(operand, values, weights, op) for operand in operands]
-        yield from _records(graph, op, "input", arrays, iteration)
-        for slot, source in enumerate(outputs):
-            yield _record(operator_key(graph, op, "output", slot, iteration), source)
-        for value in watched.get(op.name, ()):
-            key = operator_key(graph, graph.ops[value.op], "output", value.slot, iteration)
-            yield _record(key, values.look(value), after=op.name)
-        for operand in operands:
+        if not step.flags.get(op.unless):
+            yield from step.records(number)
+            for value in watched.get(op.name, ()):
+                key = operator_key(graph, graph.ops[value.op], "output", value.slot, iteration)
+                yield _record(key, values.look(value), after=op.name)
+        for operand in op.flat_inputs():
             if isinstance(operand, Value):
                 values.release(operand)
     for parameter, array in zip(graph.parameters, weights, strict=True):
         yield _record(parameter_key(graph, parameter, iteration), ArraySource(array))
 
 
-def _write(
-    graph: Graph,
-    number: int,
-    results: list[Array],
-    arrays: Sequence[Array | None],
-    values: Storage,
-    weights: list[Array],
-) -> list[ArraySource]:
-    """Store what an operator has computed; what it leaves in a weight is there from now on."""
-    op = graph.ops[number]
-    places, operands = written(op), list(op.flat_inputs())
-    count = len(results) - len(places)
-    shared = left_in(op)
-    before = {slot: array for slot, place in shared.items() if (array := arrays[place]) is not None}
-    outputs = values.write(number, results[:count], before)
-    left = dict(zip(places, results[count:], strict=True))
-    left |= {place: outputs[slot].data for slot, place in shared.items()}
-    for place, array in left.items():
-        operand = operands[place]
-        if isinstance(operand, Param):
-            storage = dtype(graph.parameters[operand.index].spec.dtype).storage
-            weights[operand.index] = array.astype(storage, copy=False)
-    return outputs
+@dataclass(slots=True)
+class _Step:
+    """A run of a graph: what outputs and weights are by now, and which flags are true."""
+
+    graph: Graph
+    compute: Compute
+    iteration: int
+    values: Storage
+    weights: list[Array]
+    state: State
+    flags: dict[str, bool]
+
+    def records(self, number: int) -> Iterator[TensorRecord]:
+        """Run an operator and yield its inputs and outputs."""
+        op = self.graph.ops[number]
+        operands = list(op.flat_inputs())
+        arrays = self._arrays(op, operands)
+        results = _compute(op, operands, arrays, self.compute)
+        outputs = self._write(number, operands, arrays, results)
+        if op.name in self.flags:
+            self.flags[op.name] = bool(np.any(outputs[0].data))
+        yield from _records(self.graph, op, "input", self._arrays(op, operands), self.iteration)
+        for slot, source in enumerate(outputs):
+            yield _record(operator_key(self.graph, op, "output", slot, self.iteration), source)
+
+    def _arrays(self, op: Op, operands: Sequence[Operand]) -> list[Array | None]:
+        return [_array(operand, self.values, self.weights, op) for operand in operands]
+
+    def _write(
+        self,
+        number: int,
+        operands: Sequence[Operand],
+        arrays: Sequence[Array | None],
+        results: list[Array],
+    ) -> list[ArraySource]:
+        """Store what an operator has computed; what it leaves in a weight is there from now on."""
+        op = self.graph.ops[number]
+        places, shared = written(op), left_in(op)
+        count = len(results) - len(places)
+        before = {
+            slot: array for slot, place in shared.items() if (array := arrays[place]) is not None
+        }
+        outputs = self.values.write(number, results[:count], before)
+        left = dict(zip(places, results[count:], strict=True))
+        left |= {place: outputs[slot].data for slot, place in shared.items()}
+        for place, array in left.items():
+            operand = operands[place]
+            if isinstance(operand, Param):
+                parameter = self.graph.parameters[operand.index]
+                stored = array.astype(dtype(parameter.spec.dtype).storage, copy=False)
+                self.weights[operand.index] = self.state[parameter.name] = stored
+        return outputs
 
 
-def _keep(graph: Graph, operand: Operand, weights: Sequence[Array], state: State) -> None:
-    """Leave an updated weight for the next step."""
-    if isinstance(operand, Param):
-        state[graph.parameters[operand.index].name] = weights[operand.index]
+def _flags(graph: Graph) -> dict[str, bool]:
+    """Operators whose results leave others out, by name, none of them true yet.
+
+    Raises GraphError if one is not there, or if an operator that always runs reads one that may not.
+    """
+    flags = {op.unless: False for op in graph.ops if op.unless}
+    for name in flags:
+        graph.op(name)
+    if flags:
+        for op in graph.ops:
+            for operand in op.flat_inputs():
+                if isinstance(operand, Value):
+                    before = graph.ops[operand.op]
+                    if before.unless not in ("", op.unless):
+                        message = f"operator {op.name} must be left out with {before.name}"
+                        raise GraphError(f"{message}, which it reads, got {op.unless!r}")
+    return flags
 
 
 def updates(graph: Graph) -> bool:

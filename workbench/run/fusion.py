@@ -242,9 +242,16 @@ def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[
         for pattern in fusion.patterns:
             part = finder.find(root, pattern)
             attrs = fusion.attrs(finder, part) if part is not None else None
-            if part is not None and attrs is not None:
+            if part is not None and attrs is not None and _runs_at_once(finder, part):
                 yield root, part, attrs
                 break
+
+
+def _runs_at_once(finder: Finder, part: Part) -> bool:
+    """Whether the operators of a part are left out in the same steps, and no other hangs on them."""
+    ops, flags = finder.graph.ops, {op.unless for op in finder.graph.ops}
+    found = {ops[number].unless for number in part.members}
+    return len(found) == 1 and not any(ops[number].name in flags for number in part.members)
 
 
 def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mapping[str, Any]) -> Op:
@@ -265,6 +272,7 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
         joined.device_inputs,
         last.device_outputs[:1] if len(results) == 1 else (),
         frames=last.frames,
+        unless=last.unless,
         fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
         origins=(origin_of(last, 0), *(None for _ in results[1:])),
     )
