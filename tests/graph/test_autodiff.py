@@ -37,7 +37,7 @@ class Step(Cell):
 
     def construct(self, *x):
         loss = self.loss(self.network(*x))
-        weights = [weight for _, weight in self.network.parameters()]
+        weights = [weight for _, weight in self.network.parameters_and_names()]
         return (loss, *gradients(loss, weights, self.sens))
 
 

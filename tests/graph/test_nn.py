@@ -96,7 +96,7 @@ def test_a_cell_list_is_a_list_of_cells():
 
 def test_parameters_are_listed_with_the_names_of_the_graph():
     net = nn.SequentialCell(nn.Dense(6, 5), nn.Dense(5, 4, has_bias=False))
-    names = [name for name, _ in net.parameters()]
+    names = [name for name, _ in net.parameters_and_names()]
     assert names == ["0.weight", "0.bias", "1.weight"]
     assert names == [p.name for p in trace(net, FLAT).parameters if p.is_weight]
 

@@ -317,7 +317,7 @@ def test_a_named_weight_keeps_the_path_of_its_cell():
     net = nn.SequentialCell(Scale(), Scale())
     names = [p.name for p in trace(net, X).parameters]
     assert names == ["0.gain", "1.gain", "x"]
-    assert [name for name, _ in net.parameters()] == names[:2]
+    assert [name for name, _ in net.parameters_and_names()] == names[:2]
 
 
 def test_two_parameters_of_one_name_are_refused():
