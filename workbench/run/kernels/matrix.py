@@ -51,10 +51,15 @@ def conv2d(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     x, weight = inputs
     group = int(settings["group"])
     view = window(settings, x.shape[2:], weight.shape[2:], settings["stride"])
+    if group == x.shape[1] == weight.shape[0] and group > 1:
+        shape = (*x.shape[:2], *view.output(*x.shape[2:]))
+        return [_depthwise(pad(x, view, 0), weight, view, np.empty(shape, x.dtype))]
+    return [_convolved(x, weight, view, group)]
+
+
+def _convolved(x: Array, weight: Array, view: Window, group: int) -> Array:
     rows, columns = view.output(*x.shape[2:])
     out = np.empty((x.shape[0], weight.shape[0], rows, columns), x.dtype)
-    if group == x.shape[1] == weight.shape[0] and group > 1:
-        return [_depthwise(pad(x, view, 0), weight, view, out)]
     flat = weight.reshape(group, weight.shape[0] // group, -1)
     space = np.empty((x.shape[1], *view.kernel, rows, columns), x.dtype)
     for matrix, target in zip(windows(x, view, space), out, strict=True):
@@ -63,7 +68,7 @@ def conv2d(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
             matrix.reshape(group, flat.shape[2], rows * columns),
             out=target.reshape(group, flat.shape[1], rows * columns),
         )
-    return [out]
+    return out
 
 
 def windows(x: Array, view: Window, space: Array) -> Iterator[Array]:
@@ -162,6 +167,8 @@ def conv2d_transpose(inputs: Sequence[Array], settings: Mapping[str, Any]) -> li
     x, weight = inputs
     group, size = int(settings["group"]), tuple(settings["input_size"])
     view = window(settings, size[2:], weight.shape[2:], settings["stride"])
+    if group == 1 and view.stride == (1, 1) and x.shape[2:] == size[2:]:
+        return [_turned(x, weight, view)]
     rows, columns = x.shape[2:]
     top, bottom, left, right = view.pads
     padded = (size[1], size[2] + top + bottom, size[3] + left + right)
@@ -172,6 +179,16 @@ def conv2d_transpose(inputs: Sequence[Array], settings: Mapping[str, Any]) -> li
         whole = _overlay(spread.reshape(size[1], *view.kernel, rows, columns), view, padded)
         target[:] = whole[:, top : top + size[2], left : left + size[3]]
     return [out]
+
+
+def _turned(x: Array, weight: Array, view: Window) -> Array:
+    """Transposed convolution that keeps the size: a convolution with the kernel turned around."""
+    (high, wide), (down, along) = view.kernel, view.dilation
+    reach = ((high - 1) * down,) * 2 + ((wide - 1) * along,) * 2
+    pads = tuple(far - near for far, near in zip(reach, view.pads, strict=True))
+    back = Window(view.kernel, view.stride, view.dilation, (pads[0], pads[1], pads[2], pads[3]))
+    turned = weight[:, :, ::-1, ::-1].swapaxes(0, 1)
+    return _convolved(x, np.ascontiguousarray(turned), back, 1)
 
 
 def _overlay(pieces: Array, view: Window, shape: tuple[int, ...]) -> Array:

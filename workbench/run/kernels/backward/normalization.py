@@ -72,19 +72,25 @@ def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
     and do not.
     """
     dout, x, scale, mean, variance, _ = inputs
-    axes, view = (0, *range(2, x.ndim)), (1, -1, *(1,) * (x.ndim - 2))
     factor = scale.dtype.type(1) / np.sqrt(variance + scale.dtype.type(settings["epsilon"]))
-    normal = (x - mean.reshape(view)) * factor.reshape(view)
-    dscale, dbias = (dout * normal).sum(axis=axes), dout.sum(axis=axes)
-    slope = (scale * factor).reshape(view)
-    if not settings["is_training"]:
-        return [dout * slope, dscale, dbias]
-    count = x.dtype.type(x.size // x.shape[1])
-    normal *= (dscale / count).reshape(view)
-    dx = dout - (dbias / count).reshape(view)
-    dx -= normal
-    dx *= slope
-    return [dx, dscale, dbias]
+    rows, blame = x.reshape(*x.shape[:2], -1), dout.reshape(*x.shape[:2], -1)
+    dx, dscale, dbias = np.empty_like(rows), np.zeros_like(scale), np.zeros_like(scale)
+    for image, some, target in zip(rows, blame, dx, strict=True):
+        np.subtract(image, mean[:, None], out=target)
+        target *= factor[:, None]
+        dscale += (some * target).sum(axis=1)
+        dbias += some.sum(axis=1)
+    slope = scale * factor
+    if settings["is_training"]:
+        count = x.dtype.type(x.size // x.shape[1])
+        for some, target in zip(blame, dx, strict=True):
+            target *= -(dscale / count)[:, None]
+            target += some
+            target -= (dbias / count)[:, None]
+            target *= slope[:, None]
+    else:
+        np.multiply(blame, slope[:, None], out=dx)
+    return [dx.reshape(x.shape), dscale, dbias]
 
 
 def lrn(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+_CACHED = 1 << 15
+"""Elements of the images that are worked on together, so that all of their windows stay near."""
+
 
 def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Hand the gradient of each window to its largest element; of equal ones to the first.
@@ -26,6 +30,15 @@ def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
     """
     x, _, dout = inputs
     view = window(settings, x.shape[2:], settings["kernel_size"], settings["strides"])
+    out = np.empty_like(x)
+    count = max(1, _CACHED // max(1, math.prod(x.shape[1:])))
+    for start in range(0, len(x), count):
+        some = slice(start, start + count)
+        out[some] = _largest(x[some], dout[some], view)
+    return [out]
+
+
+def _largest(x: Array, dout: Array, view: Window) -> Array:
     padded = pad(x, view, -np.inf)
     best = slide(padded, view, view.output(*x.shape[2:]), np.maximum)
     nowhere = np.isnan(best)
@@ -40,7 +53,7 @@ def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
         hit &= free
         free ^= hit
         total[where] += np.where(hit, dout, dout.dtype.type(0))
-    return [_inside(total, view, x.shape)]
+    return _inside(total, view, x.shape)
 
 
 def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
