@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from workbench.core.dtypes import dtype
 from workbench.core.relayout import to_device, to_host
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
@@ -101,8 +102,9 @@ def test_what_runs_has_the_dtypes_that_were_compiled(mode):
     seen = {}
     for record in run_program(found):
         if record.key.op_type != "Parameter":
-            array = record.source.array()
-            seen[record.key.op_name, record.key.io, record.key.slot] = array.dtype.name, array.shape
+            spec, array = record.source.spec(), record.source.array()
+            seen[record.key.op_name, record.key.io, record.key.slot] = spec.dtype, array.shape
+            assert array.dtype == dtype(spec.dtype).storage
     told = {
         (r.key.op_name, r.key.io, r.key.slot): (r.label.dtype, r.label.shape)
         for r in outline(found.graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dump_wire as wire
 import numpy as np
 import pytest
 
@@ -76,3 +77,40 @@ def test_the_graph_in_a_tree_says_in_which_types_the_device_computed(tmp_path):
     product = next(op for op in graph.ops if op.op_type == "MatMul")
     assert [spec.dtype for spec in product.outputs] == ["float32"]
     assert [spec.dtype for spec in product.device_outputs] == ["float16"]
+
+
+def test_a_compiled_device_reads_hifloat8_by_way_of_casts_and_dumps_its_bytes(tmp_path):
+    feeds = {p.name: np.full(p.spec.shape, 1.3, np.float32) for p in NET.parameters}
+    tree = wb.simulate(
+        NET, feeds, DumpPlan("/x", host_format=False), tmp_path / "t", surface="tensorflow", device="950",
+        precision_mode="cube_hif8",
+    )  # fmt: skip
+    (path,) = [path for path in tree.rglob("MatMul.*") if path.is_file()]
+    _, blocks = wire.container(path.read_bytes())
+    read = {slot: (stated, data) for part, slot, stated, data in blocks if part == "input"}
+    for slot, shape in ((0, (4, 8)), (1, (8, 16))):
+        stated, data = read[slot]
+        lanes = -(-shape[-1] // 32), -(-shape[-2] // 16), 16, 32
+        assert (stated["data_type"], tuple(stated["shape"]["dim"])) == (33, lanes)
+        assert set(data) == {
+            0,
+            0x0A,
+        }  # 1.25 is 0 0001 010: exponent 0 and three bits, 0 in the padding
+    records = [
+        r for r in wb.load(tree).records if r.key.op_type == "MatMul" and r.key.io == "input"
+    ]
+    assert {float(value) for r in records[:2] for value in np.unique(r.source.array())} == {1.25}
+
+
+def test_the_host_of_o2_has_no_npy_file_for_hifloat8(tmp_path):
+    feeds = {p.name: np.full(p.spec.shape, 1.3, np.float32) for p in NET.parameters}
+    tree = wb.simulate(
+        NET, feeds, DumpPlan("/x", files="npy"), tmp_path / "t", surface="mindspore-o2", device="950",
+        precision_mode="cube_hif8",
+    )  # fmt: skip
+    files = {
+        path.name.split(".")[0] + "." + ".".join(path.name.split(".")[-5:-3])
+        for path in tree.rglob("*.npy")
+    }
+    assert "MatMul.output.0" in files
+    assert not {name for name in files if name.startswith("MatMul.input")}

@@ -91,6 +91,9 @@ DTYPES: dict[str, DType] = dict(
 )
 """Every format by name, in order of its GE code."""
 
+HELD_WIDER = frozenset(row.name for row in DTYPES.values() if row.limit)
+"""Formats whose values lie in memory as those of a wider one."""
+
 _SPELLINGS = {
     "float": "float32",
     "double": "float64",

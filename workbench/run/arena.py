@@ -104,8 +104,9 @@ class Arena:
 
     def _put(self, value: Value, output: Array) -> None:
         place = self._place(value)
-        spec = self._graph.ops[value.op].outputs
-        if place is None or (output.dtype.name, output.shape) != spec[value.slot][:2]:
+        spec = self._graph.ops[value.op].outputs[value.slot]
+        stated = dtype(spec.dtype).storage, spec.shape
+        if place is None or (output.dtype, output.shape) != stated:
             self._apart[value] = output
             return
         if place.first < value.op and op_def(self._graph.ops[value.op].op_type).engine == "none":

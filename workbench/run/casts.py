@@ -2,7 +2,7 @@
 
 The precision mode decides as it does for operators that run one by one (`workbench.run.modes`), but here
 tensors really change their dtypes. Casts are called ``trans_Cast_{n}`` as in GE, and one serves all readers
-of a value. Formats that no tensor can have (HF32, hifloat8) stay roundings inside the unit.
+of a value. HF32, which no tensor can have, stays a rounding inside the unit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Operand
     from workbench.run.numeric import NumericModel
 
-STORED = frozenset(("float16", "bfloat16", "float32"))
+STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 """Formats of the precision modes that tensors can have."""
 
 KEPT: dict[str, frozenset[int]] = {
@@ -32,7 +32,13 @@ KEPT: dict[str, frozenset[int]] = {
 }
 """Operator type → tensors, of inputs as of outputs, whose kernel has no other dtype than the graph."""
 
-NUMBERS: dict[str, int] = {"float32": 0, "float16": 1, "float64": 11, "bfloat16": 27}
+NUMBERS: dict[str, int] = {
+    "float32": 0,
+    "float16": 1,
+    "float64": 11,
+    "bfloat16": 27,
+    "hifloat8": 34,
+}
 """Dtype → its number in ``ge::DataType``, which is not that of ``ge.proto``."""
 
 _TRANS = re.compile(r"trans_\w+?_(\d{1,9})", re.ASCII)

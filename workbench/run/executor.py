@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES, dtype
+from workbench.core.dtypes import DTYPES, HELD_WIDER, dtype
 from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.graph.nodes import Const, Param, Value
@@ -134,12 +134,13 @@ def execute(
             yield from step.records(number)
             for value in watched.get(op.name, ()):
                 key = operator_key(graph, graph.ops[value.op], "output", value.slot, iteration)
-                yield _record(key, values.look(value), after=op.name)
+                yield _record(key, values.look(value), _dtype(graph, value), after=op.name)
         for operand in op.flat_inputs():
             if isinstance(operand, Value):
                 values.release(operand)
     for parameter, array in zip(graph.parameters, weights, strict=True):
-        yield _record(parameter_key(graph, parameter, iteration), ArraySource(array))
+        key = parameter_key(graph, parameter, iteration)
+        yield _record(key, ArraySource(array), parameter.spec.dtype)
 
 
 @dataclass(slots=True)
@@ -163,9 +164,10 @@ class _Step:
         outputs = self._write(number, operands, arrays, results)
         if op.name in self.flags:
             self.flags[op.name] = bool(np.any(outputs[0].data))
-        yield from _records(self.graph, op, "input", self._arrays(op, operands), self.iteration)
+        yield from _records(self.graph, op, self._arrays(op, operands), self.iteration)
         for slot, source in enumerate(outputs):
-            yield _record(operator_key(self.graph, op, "output", slot, self.iteration), source)
+            key = operator_key(self.graph, op, "output", slot, self.iteration)
+            yield _record(key, source, _dtype(self.graph, Value(number, slot)))
 
     def _arrays(self, op: Op, operands: Sequence[Operand]) -> list[Array | None]:
         return [_array(operand, self.values, self.weights, op) for operand in operands]
@@ -353,15 +355,30 @@ def parameter_key(graph: Graph, parameter: Parameter, iteration: int) -> TensorK
 
 
 def _records(
-    graph: Graph, op: Op, io: Io, arrays: Sequence[Array | None], iteration: int
+    graph: Graph, op: Op, arrays: Sequence[Array | None], iteration: int
 ) -> Iterator[TensorRecord]:
-    for slot, array in enumerate(arrays):
+    """Records of an operator's inputs."""
+    for slot, (operand, array) in enumerate(zip(op.flat_inputs(), arrays, strict=True)):
         if array is not None:
-            yield _record(operator_key(graph, op, io, slot, iteration), ArraySource(array))
+            key = operator_key(graph, op, "input", slot, iteration)
+            yield _record(key, ArraySource(array), _dtype(graph, operand))
 
 
-def _record(key: TensorKey, source: ArraySource, after: str = "") -> TensorRecord:
-    spec = TensorSpec(_name(source.data.dtype), source.data.shape)
+def _dtype(graph: Graph, operand: Operand) -> str:
+    """Dtype that the graph gives an operand."""
+    if isinstance(operand, Value):
+        specs = graph.ops[operand.op].outputs
+        return specs[operand.slot].dtype if operand.slot < len(specs) else ""
+    if isinstance(operand, Param):
+        return graph.parameters[operand.index].spec.dtype
+    return ""
+
+
+def _record(key: TensorKey, source: ArraySource, dtype: str, after: str = "") -> TensorRecord:
+    """Record of a tensor whose dtype is the array's, unless NumPy has none for it."""
+    if dtype in HELD_WIDER:
+        source = replace(source, dtype=dtype)
+    spec = TensorSpec(source.dtype or _name(source.data.dtype), source.data.shape)
     return TensorRecord(key, spec, source, after=after)
 
 

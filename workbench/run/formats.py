@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.formats import c0_of
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value
 from workbench.run.casts import Inserting
@@ -81,11 +82,13 @@ def spread(graph: Graph) -> Graph:
 def _spread(graph: Graph, done: list[Op], op: Op) -> Op:
     if op.op_type not in SPREAD or len(op.outputs) != 1:
         return op
-    shape = op.outputs[0].shape
+    shape, lanes = op.outputs[0].shape, c0_of(op.outputs[0].dtype)
     lies, alike = [], []
     for slot, operand in enumerate(op.flat_inputs()):
         lie = device_lie(op, "input", slot, _spec(graph, operand))
         spec = _spec(graph, operand)
+        if c0_of(spec.dtype) != lanes:
+            return op
         if shape is not None and spec.shape == shape:
             lie = _written(done, operand) or lie
             alike.append(lie)

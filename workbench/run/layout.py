@@ -44,7 +44,9 @@ FORMATS_OF: dict[str, tuple[str, ...]] = {
 }
 """Operator type → format of each input, then that of the first output; empty: as in the graph."""
 
-_TYPES = frozenset(("float16", "float32", "bfloat16", "int8"))
+_TYPES = frozenset(
+    ("float16", "float32", "bfloat16", "int8", "hifloat8", "float8_e4m3fn", "float8_e5m2")
+)
 """Number formats that the cube unit takes."""
 
 

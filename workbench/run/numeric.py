@@ -110,6 +110,8 @@ class NumericModel:
     def store(self, array: Array, name: str) -> Array:
         """Values as the device stores them in the dtype ``name``. Integers always saturate."""
         row = dtype_row(name)
+        if row.limit and array.dtype.kind in "fV":  # its storage holds more than the format
+            return self.round(array.astype(np.float32, copy=False), name)
         if row.storage.kind in "iu" and array.dtype.kind in "fiu" and array.dtype != row.storage:
             return cast(array, name)
         if self.saturates and row.is_float and array.dtype.kind == "f":

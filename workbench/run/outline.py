@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, HELD_WIDER
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.graph.nodes import Const, Param, Value
@@ -107,7 +107,7 @@ def parameter_spec(parameter: Parameter) -> TensorSpec:
 def _stored(spec: TensorSpec) -> TensorSpec:
     """Spec of a tensor as an executor stores and records it."""
     row = DTYPES.get(spec.dtype)
-    dtype = row.storage.name if row else spec.dtype
+    dtype = row.storage.name if row and spec.dtype not in HELD_WIDER else spec.dtype
     return TensorSpec(dtype, None if spec.size is None else spec.shape)
 
 
