@@ -80,7 +80,7 @@ MODES_V2: dict[str, str] = {
 
 SHADES: dict[str, Shade] = {
     **dict.fromkeys(
-        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "MatMul", "BatchMatMul", "DynamicRNN",
+        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter", "MatMul", "BatchMatMul", "DynamicRNN",
          "DynamicGRUV2", "LSTM"),
         "white",
     ),
