@@ -80,8 +80,8 @@ MODES_V2: dict[str, str] = {
 
 SHADES: dict[str, Shade] = {
     **dict.fromkeys(
-        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter", "MatMul", "BatchMatMul", "DynamicRNN",
-         "DynamicGRUV2", "LSTM"),
+        ("Conv2D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter", "MatMul",
+         "BatchMatMul", "DynamicRNN", "DynamicRNNGrad", "DynamicGRUV2", "LSTM", "LSTMGrad"),
         "white",
     ),
     **dict.fromkeys(
