@@ -19,6 +19,7 @@ from workbench.run.faults import altered_graph, parse_fault
 from workbench.run.fusion import FUSIONS, fuse
 from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model
+from workbench.run.quantise import Quantization, quantise
 from workbench.run.reference import run_reference
 
 RNG = np.random.default_rng(0)
@@ -249,7 +250,73 @@ def test_an_addition_is_a_bias_if_it_has_a_number_a_column(shape):
     assert max(errors(graph, compiled(graph)).values()) < 1e-6
 
 
-@pytest.mark.parametrize("name", sorted(FUSIONS))
+OF_INT8 = frozenset(
+    (
+        "TbeCommonRules0FusionPass",
+        "TbeConvDequantQuantFusionPass",
+        "TbeEltwiseQuantFusionPass",
+        "TbeFullyconnectionElemwiseDequantFusionPass",
+        "TbePool2dQuantFusionPass",
+    )
+)
+"""Fusions of quantized networks; they change no number but through float16."""
+
+
+class Quantized(nn.Cell):
+    """Convolutions with and without an activation between, a pooling, an addition, a dense layer."""
+
+    def __init__(self):
+        self.a, self.b = (nn.Conv2d(4, 4, 3, pad_mode="same") for _ in range(2))
+        self.c, self.d = (nn.Conv2d(4, 4, 3, pad_mode="same", has_bias=True) for _ in range(2))
+        self.pool = nn.MaxPool2d(2, 2)
+        self.fc = nn.Dense(144, 5)
+
+    def construct(self, x):
+        y = self.b(self.a(x))
+        y = F.relu(self.c(y))
+        y = self.d(y)
+        y = self.d(y + y)
+        y = self.c(self.pool(F.concat((y, y), -1)))
+        return F.relu(self.fc(F.reshape(y, (2, -1))))
+
+
+@pytest.mark.parametrize("name", sorted(OF_INT8))
+def test_fusions_of_int8_change_kernels_and_no_number(name):
+    graph = trace(Quantized(), IMAGE)
+    made, folded = quantise(graph, Quantization("w8a8"))
+    on, off = (
+        compile_graph(made, "acl", A2, off=names, network=graph, folded=folded)
+        for names in ((), (name,))
+    )
+    assert {op.name for op in kernels(on)} != {op.name for op in kernels(off)}
+    for one, other in zip(results(on), results(off), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def results(program):
+    """What a program returns."""
+    found = {
+        (r.key.op_name, r.key.slot): r.source.array()
+        for r in run_program(program)
+        if r.key.io == "output"
+    }
+    ops = program.graph.ops
+    return [found[ops[value.op].name, value.slot] for value in program.graph.outputs]
+
+
+def test_what_is_quantized_stays_a_tensor_if_asked_for():
+    graph = trace(Quantized(), IMAGE)
+    made, folded = quantise(graph, Quantization("w8a8"))
+    for dumpable in (False, True):
+        program = compile_graph(
+            made, "torchair", A2, network=graph, folded=folded, quant_dumpable=dumpable
+        )
+        made_of = [[op.op_type for op in one.fused.ops] for one in kernels(program) if one.fused]
+        assert any(kinds[-1] == "AscendQuant" for kinds in made_of) is not dumpable
+        assert any("AscendDequant" in kinds for kinds in made_of)
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS.keys() - OF_INT8))
 def test_every_fusion_can_be_switched_off(name):
     networks = [Norm(), softmax, gelu, nn.Dense(8, 4, activation="relu")]
     graphs = [*(trace(one, X) for one in networks), load_graph("alexnet"), load_graph("resnet")]

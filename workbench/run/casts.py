@@ -32,6 +32,12 @@ KEPT: dict[str, frozenset[int]] = {
 }
 """Operator type → tensors, of inputs as of outputs, whose kernel has no other dtype than the graph."""
 
+EITHER: dict[str, frozenset[str]] = {"AscendQuant": frozenset(("float16", "float32"))}
+"""Operator type → dtypes that it reads as they come, whatever the mode."""
+
+TOLD: dict[str, str] = {"AscendDequant": "dtype", "AscendAntiQuant": "dtype"}
+"""Operator type → attribute that tells the dtype of the result."""
+
 NUMBERS: dict[str, int] = {
     "float32": 0,
     "float16": 1,
@@ -95,15 +101,20 @@ class _Lowering(Inserting):
         for slot, operand in enumerate(op.inputs):
             wanted = reads if slot < count else writes  # the bias is added to the sums
             kept = slot in KEPT.get(op.op_type, ()) or not lowered
-            inputs.append(self._input(operand, "" if kept else wanted))
+            spec = self._spec(self.operand(operand))
+            if spec is not None and spec.dtype in EITHER.get(op.op_type, ()):
+                inputs.append(self.operand(operand))
+            else:
+                inputs.append(self._input(operand, "" if kept else wanted))
         outputs = tuple(
             spec._replace(dtype=writes)
             if lowered and writes and spec.dtype in _FLOATS and slot not in KEPT.get(op.op_type, ())
             else spec
             for slot, spec in enumerate(op.outputs)
         )
+        told = {TOLD[op.op_type]: NUMBERS[outputs[0].dtype]} if op.op_type in TOLD else {}
         new = replace(
-            op, inputs=tuple(inputs), outputs=outputs, input_specs=self._specs(inputs),
+            op, inputs=tuple(inputs), attrs={**op.attrs, **told}, outputs=outputs, input_specs=self._specs(inputs),
             origins=_origins(op, outputs), fused=_fused(op.fused, writes if lowered else ""),
         )  # fmt: skip
         self.stand(number, new)

@@ -7,6 +7,7 @@ MindSpore's O0 and O1 run operators one by one and compile nothing, nor do CPUs 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import GraphError
@@ -19,7 +20,7 @@ from workbench.run.fusion import FUSIONS, fuse
 from workbench.run.program import COMPILED, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from workbench.graph.nodes import Graph, Op
     from workbench.run.folding import Folded
@@ -45,7 +46,8 @@ FIRST = "PreRunBegin"
 class Work:
     """A graph while it is compiled: what it was and is now, what was folded, what compiling depends on.
 
-    ``weights`` is the type of the operators that hold weights, ``off`` the fusions that are off.
+    ``weights`` is the type of the operators that hold weights, ``off`` the fusions that are off,
+    ``quant_dumpable`` whether no fusion may end in an AscendQuant.
     """
 
     source: Graph
@@ -54,6 +56,7 @@ class Work:
     weights: str
     off: frozenset[str] = frozenset()
     folded: dict[str, Folded] = field(default_factory=dict)
+    quant_dumpable: bool = False
 
 
 def _fuse_graph(work: Work) -> None:
@@ -84,7 +87,7 @@ def _fold(work: Work) -> None:
 
 
 def _fuse_buffers(work: Work) -> None:
-    work.graph = fuse(work.graph, "buffer", work.off)
+    work.graph = fuse(work.graph, "buffer", work.off, quant_dumpable=work.quant_dumpable)
 
 
 PASSES: dict[str, Callable[[Work], None]] = {
@@ -124,7 +127,14 @@ def _settled(op: Op) -> Op:
 
 
 def compile_graph(
-    graph: Graph, surface: str, model: NumericModel, *, off: Iterable[str] = ()
+    graph: Graph,
+    surface: str,
+    model: NumericModel,
+    *,
+    off: Iterable[str] = (),
+    network: Graph | None = None,
+    folded: Mapping[str, Folded] = MappingProxyType({}),
+    quant_dumpable: bool = False,
 ) -> Program:
     """Compile a graph for a device.
 
@@ -137,6 +147,11 @@ def compile_graph(
     model : NumericModel
     off : iterable of str
         Fusions that are switched off, keys of `workbench.run.fusion.FUSIONS`, or ``ALL``.
+    network : Graph, optional
+        What the graph was made from, if its weights are not those that a run is given: ``folded`` says
+        how they are computed (`workbench.run.quantise.quantise`).
+    quant_dumpable : bool
+        Whether what an AscendQuant reads stays a tensor of its own, as of GE's option.
 
     Raises
     ------
@@ -148,7 +163,10 @@ def compile_graph(
         raise GraphError(message)
     stages = {FIRST: graph}
     now = replace(graph, dialect=COMPILED)
-    work = Work(graph, now, model, WEIGHTS[surface], switched_off(off))
+    source = graph if network is None else network
+    work = Work(
+        source, now, model, WEIGHTS[surface], switched_off(off), dict(folded), quant_dumpable
+    )
     for stage, change in PASSES.items() if not graph.subgraphs else ():
         change(work)
         stages[stage] = work.graph
@@ -156,8 +174,8 @@ def compile_graph(
     before = dict(zip(names, model.formats(graph), strict=True))
     beyond = roundings(work.graph, before)
     read = {parameter.name for parameter in work.graph.parameters}
-    folded = {name: one for name, one in work.folded.items() if name in read}
-    return Program(graph, work.graph, model, beyond, folded, stages)
+    computed = {name: one for name, one in work.folded.items() if name in read}
+    return Program(source, work.graph, model, beyond, computed, stages)
 
 
 def switched_off(names: Iterable[str]) -> frozenset[str]:

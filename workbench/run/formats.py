@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 SPREAD = frozenset(
     ("Cast", "ReLU", "ReLU6", "LeakyReLU", "Elu", "Sigmoid", "Tanh", "GeLU", "Add", "Sub", "Mul", "RealDiv", "Div",
-     "Maximum", "Minimum", "BiasAdd", "Abs", "Neg", "Sqrt", "Square", "Exp", "HSwish", "HSigmoid", "SiLU")
+     "Maximum", "Minimum", "BiasAdd", "AscendDequant", "Abs", "Neg", "Sqrt", "Square", "Exp", "HSwish", "HSigmoid",
+     "SiLU")
 )  # fmt: skip
 """Operators that work on any layout, as long as all tensors of the output's shape have it."""
+
+_BY_CHANNEL = frozenset(("BiasAdd", "AscendDequant"))
+"""Those of them that read one number a channel, which lies as in the graph."""
 
 
 def choose(graph: Graph) -> Graph:
@@ -92,7 +96,7 @@ def _spread(graph: Graph, done: list[Op], op: Op) -> Op:
         if shape is not None and spec.shape == shape:
             lie = _written(done, operand) or lie
             alike.append(lie)
-        elif spec.size != 1 and op.op_type != "BiasAdd":
+        elif spec.size != 1 and op.op_type not in _BY_CHANNEL:
             return op
         lies.append(lie)
     if not alike or not alike[0].is_cut or any(lie != alike[0] for lie in alike):

@@ -16,12 +16,12 @@ from workbench.graph.nodes import Fused, Op, Param, Value
 from workbench.graph.ops import bind
 from workbench.run import batch_norm
 from workbench.run.joining import Joined
-from workbench.run.originals import origin_of, originals
+from workbench.run.originals import IS_PART, origin_of, originals
 from workbench.run.patterns import Finder, Node, Number, scalar
 from workbench.run.rewrite import Rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph
@@ -150,6 +150,8 @@ _ERF = tuple(
     )
 )
 _PRODUCT, _CONVOLUTION = Node("MatMul BatchMatMul", role="main"), Node("Conv2D", role="main")
+_DEQUANTIZED = Node("AscendDequant", (_CONVOLUTION,))
+_ACTIVATIONS = "ReLU ReLU6 LeakyRelu Sigmoid Tanh"
 
 FUSIONS: dict[str, Fusion] = {
     "AABiasaddConvFusion": Fusion(
@@ -190,8 +192,30 @@ FUSIONS: dict[str, Fusion] = {
         ),
         _nothing, name="/Gelu", type="GeLU",
     ),
+    "TbeConvDequantQuantFusionPass": Fusion(
+        "buffer", (Node("AscendQuant", (_DEQUANTIZED,)),), _main,
+    ),
+    "TbeCommonRules0FusionPass": Fusion(
+        "buffer",
+        (
+            Node("AscendQuant", (Node(_ACTIVATIONS, (_DEQUANTIZED,)),)),
+            Node(_ACTIVATIONS, (_DEQUANTIZED,)),
+            _DEQUANTIZED,
+        ),
+        _main,
+    ),
+    "TbeFullyconnectionElemwiseDequantFusionPass": Fusion(
+        "buffer", (Node("ReLU Sigmoid Tanh GeLU", (Node("AscendDequant", (_PRODUCT,)),)),), _main,
+    ),
+    "TbePool2dQuantFusionPass": Fusion(
+        "buffer", (Node("AscendQuant", (Node("MaxPool AvgPool", role="main"),)),), _main,
+    ),
+    "TbeEltwiseQuantFusionPass": Fusion(
+        "buffer",
+        (Node("AscendQuant", (Node(f"{_ACTIVATIONS} GeLU Add Mul", role="main"),)),), _main,
+    ),
     "TbeConv2DActivationFusionPass": Fusion(
-        "buffer", (Node("ReLU ReLU6 LeakyRelu Sigmoid Tanh", (_CONVOLUTION,)),), _main,
+        "buffer", (Node(_ACTIVATIONS, (_CONVOLUTION,)),), _main,
     ),
     "TbeMatmulElemwiseFusionPass": Fusion(
         "buffer", (Node("ReLU Sigmoid Tanh GeLU", (_PRODUCT,)),), _main,
@@ -201,23 +225,30 @@ FUSIONS: dict[str, Fusion] = {
 
 
 def fuse(
-    graph: Graph, level: Level, off: frozenset[str] = frozenset(), *, constants: bool = False
+    graph: Graph,
+    level: Level,
+    off: frozenset[str] = frozenset(),
+    *,
+    constants: bool = False,
+    quant_dumpable: bool = False,
 ) -> Graph:
     """Return the graph with everything fused that a level fuses, but for the fusions in ``off``.
 
-    ``constants`` says that weights are constants of the graph.
+    ``constants`` says that weights are constants of the graph, ``quant_dumpable`` that no kernel may
+    quantize what it has computed, for that would leave no tensor of it.
     """
     for name, fusion in FUSIONS.items():
         if fusion.level == level and name not in off and (constants or not fusion.constants):
-            graph = _fuse_all(graph, fusion)
+            graph = _fuse_all(graph, fusion, frozenset(("AscendQuant",) if quant_dumpable else ()))
     return graph
 
 
-def _fuse_all(graph: Graph, fusion: Fusion) -> Graph:
+def _fuse_all(graph: Graph, fusion: Fusion, ends: frozenset[str]) -> Graph:
+    """Fuse all parts that fit, but for those that end in an operator of some types."""
     finder, inside = Finder(graph), set[int]()
     found: dict[int, tuple[Part, Mapping[str, Any]]] = {}
     for root, part, attrs in _parts(finder, fusion):
-        if not inside & part.members:
+        if not inside & part.members and graph.ops[root].op_type not in ends:
             inside |= part.members
             found[root] = part, attrs
     if not found:
@@ -238,13 +269,13 @@ def _fuse_all(graph: Graph, fusion: Fusion) -> Graph:
 
 
 def _parts(finder: Finder, fusion: Fusion) -> Iterator[tuple[int, Part, Mapping[str, Any]]]:
-    for root in range(len(finder.graph.ops)):
-        for pattern in fusion.patterns:
+    """Everything that fits, the parts of an earlier pattern first."""
+    for pattern in fusion.patterns:
+        for root in range(len(finder.graph.ops)):
             part = finder.find(root, pattern)
             attrs = fusion.attrs(finder, part) if part is not None else None
             if part is not None and attrs is not None and _runs_at_once(finder, part):
                 yield root, part, attrs
-                break
 
 
 def _runs_at_once(finder: Finder, part: Part) -> bool:
@@ -266,7 +297,7 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
         _name(fusion, [ops[number].name for number in members], root, part, finder),
         fusion.type or ops[part.roles["main"]].op_type,
         tuple(joined.inputs),
-        {**attrs, **originals(ops[number] for number in members)},
+        _attrs(attrs, [ops[number] for number in members]),
         tuple(ops[value.op].outputs[value.slot] for value in results),
         tuple(joined.specs),
         joined.device_inputs,
@@ -276,6 +307,13 @@ def _kernel(finder: Finder, fusion: Fusion, root: int, part: Part, attrs: Mappin
         fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
         origins=(origin_of(last, 0), *(None for _ in results[1:])),
     )
+
+
+def _attrs(attrs: Mapping[str, Any], members: Sequence[Op]) -> dict[str, Any]:
+    """Attributes of a kernel; it is a part of something larger if it gives no tensor of the network."""
+    settings = {key: value for key, value in attrs.items() if key != IS_PART}
+    part = {IS_PART: True} if origin_of(members[-1], 0) is None else {}
+    return {**settings, **originals(members), **part}
 
 
 def _name(fusion: Fusion, names: list[str], root: int, part: Part, finder: Finder) -> str:

@@ -33,6 +33,7 @@ FORMATS_OF: dict[str, tuple[str, ...]] = {
     "AvgPool": (_MAP, _MAP),
     "BatchNorm": (_MAP, _MAP),
     "BiasAdd": (_MAP, "", _MAP),
+    "AscendQuant": (_MAP, _MAP),
     "ReLU": (_MAP, _MAP),
     "BiasAddGrad": (_MAP, ""),
     "ReluGrad": (_MAP, _MAP, _MAP),
@@ -45,9 +46,9 @@ FORMATS_OF: dict[str, tuple[str, ...]] = {
 """Operator type → format of each input, then that of the first output; empty: as in the graph."""
 
 _TYPES = frozenset(
-    ("float16", "float32", "bfloat16", "int8", "hifloat8", "float8_e4m3fn", "float8_e5m2")
+    ("float16", "float32", "bfloat16", "int8", "int32", "hifloat8", "float8_e4m3fn", "float8_e5m2")
 )
-"""Number formats that the cube unit takes."""
+"""Number formats that the cube unit takes and gives."""
 
 
 class Lie(NamedTuple):

@@ -21,12 +21,12 @@ INSERTED: Mapping[str, Any] = MappingProxyType({ORIGINAL_NAMES: (), ORIGINAL_TYP
 
 
 def originals(ops: Iterable[Op]) -> dict[str, Any]:
-    """Attributes of an operator that stands for others."""
-    members = list(ops)
-    return {
-        ORIGINAL_NAMES: tuple(name for op in members for name in original_names(op)),
-        ORIGINAL_TYPES: tuple(kind for op in members for kind in original_types(op)),
-    }
+    """Attributes of an operator that stands for others, each of them told once."""
+    found: dict[str, str] = {}
+    for op in ops:
+        for name, kind in zip(original_names(op), original_types(op), strict=True):
+            found.setdefault(name, kind)
+    return {ORIGINAL_NAMES: tuple(found), ORIGINAL_TYPES: tuple(found.values())}
 
 
 def original_names(op: Op) -> tuple[str, ...]:
