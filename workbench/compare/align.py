@@ -23,9 +23,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.compare.fusions import Fusion, ends_of, find_fusions, find_leaves
+from workbench.compare.fusions import Fusion, ends_of, find_fusions, find_leaves, inserted
 from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
+from workbench.compare.quantised import NOTHING, Quantised, find_quantised
 from workbench.graph.traits import COMMUTATIVE
 
 if TYPE_CHECKING:
@@ -65,6 +66,13 @@ class Alignment:
     groups: tuple[Group, ...]
     fusions: tuple[Fusion, ...] = ()
     values: dict[Origin, Origin] = field(default_factory=dict)
+
+    @cached_property
+    def quantised(self) -> Quantised:
+        """What of the target has integers where the golden has floats; nothing if both have them."""
+        quantised = find_quantised(self.target.graph)
+        alike = not quantised or find_quantised(self.golden.graph)
+        return NOTHING if alike else quantised
 
     @cached_property
     def taken(self) -> frozenset[int]:
@@ -135,8 +143,8 @@ def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None)
     work.by_ancestry()
     work.by_evidence()
     work.identities()
-    ours = {t for f in work.fusions for t in f.target} | ends_of(target)
-    theirs = {g for f in work.fusions for g in f.golden} | ends_of(golden)
+    ours = {t for f in work.fusions for t in f.target} | ends_of(target) | inserted(target)
+    theirs = {g for f in work.fusions for g in f.golden} | ends_of(golden) | inserted(golden)
     groups = find_groups(work.target, work.golden, work.partner, work.params, (ours, theirs))
     matches = [*work.matches, *(OpMatch(g.target, g.golden, "group", 0.6) for g in groups)]
     matches.sort(key=lambda match: match.target[:1] or (len(target.ops),))

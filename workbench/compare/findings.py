@@ -216,6 +216,8 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
             base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
             yield f"{where} has relative error {worst.error:.3g}, {base}"
         yield f"its produced inputs differ by at most {event.inherited:.2g}"
+    if event.steps is not None:
+        yield str(event.steps)
     if event.op < 0:
         yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
     if event.unseen:
@@ -294,11 +296,20 @@ def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     op = flow.pairing.alignments[rank, graph_id].target.graph.ops[t]
     errors = [r.error for r in rows if r.error is not None and math.isfinite(r.error)]
     evidence = (text, f"{count} operators compute in another number format",
-                f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}")  # fmt: skip
+                f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}",
+                *_steps(flow))  # fmt: skip
     yield Finding(
         "precision", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["precision"], None,
         None, None, evidence, ADVICE["precision"], flow.pairing.frame((rank, graph_id), t),
     )  # fmt: skip
+
+
+def _steps(flow: Flow) -> Iterator[str]:
+    """What rounding to int8 explains, by the layer that it costs most."""
+    events = [event for event in flow.events.values() if event.steps is not None]
+    worst = max(events, key=lambda e: e.steps.error if e.steps is not None else 0.0, default=None)
+    if worst is not None:
+        yield f"layers in int8: {len(events)}; in {_name(flow, worst)} {worst.steps}"
 
 
 def _settings(flow: Flow) -> Iterator[Finding]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.graph_view import Origin
 from workbench.compare.groups import Components, side_of
-from workbench.compare.originals import is_part, origin_of, original_names
+from workbench.compare.originals import is_inserted, is_part, origin_of, original_names
 from workbench.dump.names.mindspore import sanitize
+from workbench.graph.nodes import Value
 from workbench.ir.ge_lower import ITERATOR
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ LEAVES = frozenset(("Data", "RefData", "AippData", "Const", "Constant", "Variabl
 """Operators of GE that hold what are parameters and constants elsewhere."""
 
 _ENDS = LEAVES | {ITERATOR, "NetOutput"}
+
+_ANTI_QUANT = frozenset(("AscendAntiQuant", "AscendAntiQuantV2"))
 
 _NUMBERED = re.compile(r"(.*-op)(\d{1,9})", re.DOTALL)
 
@@ -155,8 +158,23 @@ def _tensors(graph: Graph, numbers: Iterable[int]) -> Iterator[tuple[tuple[str, 
 
 
 def ends_of(graph: Graph) -> set[int]:
-    """Operators at which a graph of GE begins and ends."""
-    return {number for number, op in enumerate(graph.ops) if op.op_type in _ENDS}
+    """Operators at which a graph of GE begins and ends; weights that were quantized begin as floats."""
+    ends = {number for number, op in enumerate(graph.ops) if op.op_type in _ENDS}
+    return ends | {n for n, op in enumerate(graph.ops) if quantised_weight(graph, op)}
+
+
+def quantised_weight(graph: Graph, op: Op) -> str:
+    """Name of the weight that an operator makes floats of again; empty for any other operator."""
+    operand = next(op.flat_inputs(), None)
+    if op.op_type not in _ANTI_QUANT or not isinstance(operand, Value):
+        return ""
+    leaf = graph.ops[operand.op]
+    return leaf.name.removesuffix(".weight_quant") if leaf.op_type in LEAVES else ""
+
+
+def inserted(graph: Graph) -> set[int]:
+    """Operators to which nothing of the network corresponds."""
+    return {number for number, op in enumerate(graph.ops) if is_inserted(op)}
 
 
 def find_leaves(target: Graph, golden: Graph) -> dict[Origin, Origin]:
@@ -170,8 +188,8 @@ def find_leaves(target: Graph, golden: Graph) -> dict[Origin, Origin]:
     for number, op in enumerate(target.ops):
         if op.op_type == ITERATOR and len(op.outputs) == len(feeds):
             found |= {Origin("op", number, s): Origin("param", i) for s, i in enumerate(feeds)}
-        elif op.op_type in LEAVES:
-            named = names.get(sanitize(op.name))
+        elif op.op_type in LEAVES or op.op_type in _ANTI_QUANT:
+            named = names.get(sanitize(quantised_weight(target, op) or op.name))
             if named is not None:
                 found[Origin("op", number, 0)] = Origin("param", named)
             elif op.op_type in ("Data", "AippData"):

@@ -8,7 +8,8 @@ coarsest format among a value's ancestors counts, on either side. The floor of a
 with u the unit roundoff of that format (2^-11 for float16), K the length of the sums the operator
 forms and r the ratio of the accumulator's roundoff to u (cube units accumulate in float32; random
 rounding errors grow with √K: Higham & Mary 2019); a is what approximations of exp, tanh and the
-like add. What came in through the inputs is added to it.
+like add. What came in through the inputs is added to it. Values that were int8 count u = 1/254, and a layer
+whose steps are known what these cost (`workbench.compare.steps`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.compare.oddities import rewritten_slots
+from workbench.compare.quantised import find_quantised
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS
@@ -40,6 +42,8 @@ FLOAT32 = DTYPES["float32"].roundoff
 CUBE_INPUT = 2.0**-11
 """Roundoff of cube inputs on an NPU whatever the graph says: float16 or HF32 (2^-12)."""
 
+INT8 = 1 / 254
+"""Half a step of int8, whose scale is the largest magnitude over 127."""
 
 APPROXIMATION = 12 * FLOAT32
 """Error of a library's approximation of a transcendental function in float32."""
@@ -74,6 +78,9 @@ def contexts(graph: Graph, *, npu: bool) -> list[float]:
     Parameters that an operator of the graph updates carry the coarsest format of the whole graph.
     """
     own = [op_roundoff(op, npu=npu) for op in graph.ops]
+    quantised = find_quantised(graph)
+    for number in quantised.quant | quantised.dequant:
+        own[number] = max(own[number], INT8)
     updated = {
         operand.index
         for op in graph.ops

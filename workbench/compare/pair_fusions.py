@@ -8,6 +8,7 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 ``part``       it is handed on between kernels that are one operator on the other side
 ``attribute``  the other side's graph states it as a setting of the operator
 ``no-task``    the other side's operator runs nothing on the device
+``quantised``  it is an integer of another scale (`workbench.compare.quantised`)
 ``folded``     a constant that the compiler has computed, or a weight that went into one
 """
 
@@ -38,9 +39,20 @@ if TYPE_CHECKING:
     Runs = Mapping[int, OpRun]
 
 FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
-NO_TASK, FOLDED = "no-task", "folded"
+NO_TASK, FOLDED, QUANTISED = "no-task", "folded", "quantised"
 EXPECTED = frozenset(
-    (FUSED, INSERTED, PART, ATTRIBUTE, NO_TASK, FOLDED, WATCHED, "inside-group", "not-selected")
+    (
+        FUSED,
+        INSERTED,
+        PART,
+        ATTRIBUTE,
+        NO_TASK,
+        FOLDED,
+        QUANTISED,
+        WATCHED,
+        "inside-group",
+        "not-selected",
+    )
 )
 """Reasons for leaving a tensor out that say nothing odd about a dump."""
 
@@ -51,7 +63,7 @@ def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, b
         for a, b in fusion.values:
             run, other = ours.get(a.number), theirs.get(b.number)
             if run is not None and other is not None:
-                _pair(pairing, run, other, ("output", a.slot), ("output", b.slot), base)
+                pair_places(pairing, run, other, ("output", a.slot), ("output", b.slot), base)
         for number in fusion.target:
             if number in ours:
                 _pair_inputs(pairing, found, fusion, ours[number], theirs, base)
@@ -64,7 +76,7 @@ def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, b
             reason = FUSED if more == (side == "golden") else PART
             for run in (runs[number] for number in members if number in runs):
                 inside = _inside(run, view, members, edges)
-                _skip(pairing, side, run.op_name, inside, reason)
+                skip_records(pairing, side, run.op_name, inside, reason)
 
 
 def _pair_inputs(
@@ -76,7 +88,7 @@ def _pair_inputs(
         value = found.mapped(origin)
         for number, other in readers.get(value, ()) if value is not None else ():
             there = theirs.get(number)
-            if there is not None and _pair(
+            if there is not None and pair_places(
                 pairing, run, there, ("input", slot), ("input", other), base
             ):
                 break
@@ -100,13 +112,15 @@ def _take_folded(
             spec = op.input_specs[slot] if slot < len(op.input_specs) else None
             shape = None if spec is None else spec.shape
             same = [one for one in waiting if normal and one[2] == shape]
-            if same and _pair(pairing, run, theirs[same[0][0]], place, same[0][1], base):
+            if same and pair_places(pairing, run, theirs[same[0][0]], place, same[0][1], base):
                 waiting.remove(same[0])
-            elif place in run.tensors:
-                _skip(pairing, "target", run.op_name, [run.tensors[place]], FOLDED)
+            elif place in run.tensors and id(run.tensors[place]) not in pairing.claimed["target"]:
+                skip_records(pairing, "target", run.op_name, [run.tensors[place]], FOLDED)
                 skipped = True
     for number, place, _ in waiting if skipped else ():
-        _skip(pairing, "golden", theirs[number].op_name, [theirs[number].tensors[place]], FOLDED)
+        skip_records(
+            pairing, "golden", theirs[number].op_name, [theirs[number].tensors[place]], FOLDED
+        )
 
 
 _NORMALIZATIONS = frozenset(
@@ -147,7 +161,7 @@ def _readers(golden: GraphView, fusion: Fusion) -> dict[Origin, list[tuple[int, 
     return table
 
 
-def _pair(
+def pair_places(
     pairing: Pairing,
     run: OpRun,
     other: OpRun,
@@ -157,7 +171,10 @@ def _pair(
 ) -> bool:
     """Pair two tensors, if both are there and free."""
     record, partner = run.tensors.get(place), other.tensors.get(there)
-    if record is None or partner is None or id(partner) in pairing.claimed["golden"]:
+    claimed = pairing.claimed
+    if record is None or partner is None:
+        return False
+    if id(record) in claimed["target"] or id(partner) in claimed["golden"]:
         return False
     pair = Pair(record, partner, run, other, *place, "fusion", 1.0, run.op_name, base + run.op)
     pairing.add(pair)
@@ -182,12 +199,13 @@ def _inside(
 def skip_left(pairing: Pairing, side: str, runs: Iterable[OpRun], reason: str) -> None:
     """Skip what no pair has claimed of some operators."""
     for run in runs:
-        _skip(pairing, side, run.op_name, run.tensors.values(), reason)
+        skip_records(pairing, side, run.op_name, run.tensors.values(), reason)
 
 
-def _skip(
+def skip_records(
     pairing: Pairing, side: str, name: str, records: Iterable[TensorRecord], reason: str
 ) -> None:
+    """Skip those of some records that nothing has claimed."""
     skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
     claimed = pairing.claimed[side]
     left = [record for record in records if id(record) not in claimed]
@@ -226,7 +244,7 @@ def _skip_lone(pairing: Pairing, side: str, run: OpRun, op: Op, graph: Graph, pa
         for slot in _constants(op)
         if ("input", slot) in run.tensors and argument_name(op, slot) in other.attrs
     ]
-    _skip(pairing, side, run.op_name, settings, ATTRIBUTE)
+    skip_records(pairing, side, run.op_name, settings, ATTRIBUTE)
 
 
 def _constants(op: Op) -> Iterator[int]:

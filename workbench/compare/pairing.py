@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.blocks import pair_blocks, pair_graphs
 from workbench.compare.pair_fusions import pair_fusions, skip_left, skip_unequalled
+from workbench.compare.pair_quantised import pair_quantised, skip_floats
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
 from workbench.dump.names.mindspore import sanitize
@@ -78,6 +79,8 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
     theirs = pairing.golden.runs[pairing.blocks[block]]
     found = pairing.alignments.get((block.rank, block.graph_id))
     base = number << 24  # an execution has far fewer operators than this
+    if found is not None and found.quantised:
+        pair_quantised(pairing, found, ours, theirs, base)
     for op, run, other, rule, score in _matched_runs(ours, theirs, found, forced):
         order = found.input_order(op) if found is not None and op in found.partner else {}
         for (io, slot), record in run.tensors.items():
@@ -89,6 +92,8 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
                 )
     if found is not None:
         pair_fusions(pairing, found, ours, theirs, base)
+        if found.quantised:
+            skip_floats(pairing, found, ours, theirs)
         _pair_groups(pairing, found, ours, theirs, base)
         skip_unequalled(pairing, found, ours, theirs)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from workbench.compare.binding import Block
     from workbench.compare.cause import Difference
     from workbench.compare.measuring import Measured
+    from workbench.compare.steps import Steps
 
 GAIN = 2.0
 """Growth of relative error through one well-conditioned operator that still counts as inherited."""
@@ -39,7 +40,7 @@ class Event:
     ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
     magnified as its data magnify it; it is guilty beyond ``factor`` times that. ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
-    whatever reads the difference agrees again.
+    whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized.
     """
 
     block: Block
@@ -56,4 +57,5 @@ class Event:
     healed: bool = False
     worst: Measured | None = None
     blamed: int = -1
+    steps: Steps | None = None
     unseen: int = 0

@@ -20,6 +20,7 @@ from workbench.compare.neighbors import overwritten
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor, jumps
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.states import GAIN, Event, State
+from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -120,7 +121,9 @@ class Visit:
         inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
         kappa = conditioning(op, inputs, outputs)
         event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
-        event.own_floor += self._rest_of_group(event.op)
+        event.steps = find_steps(self.found, event.op, self._measured)
+        event.factor = event.factor if event.steps is None else STEPS_FACTOR
+        event.own_floor = rounded(event.own_floor, event.steps) + self._rest_of_group(event.op)
         event.explained = (kappa or 1.0) * (event.own_floor + GAIN * event.inherited)
 
     def _rest_of_group(self, number: int) -> float:
