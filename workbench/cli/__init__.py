@@ -17,7 +17,12 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
     os.environ.setdefault(_name, "1")
 
-from workbench.cli.config import FUSION, VERSION, variables  # noqa: E402 - after the environment is set
+from workbench.cli.config import (  # noqa: E402 - after the environment is set
+    FUSION,
+    QUANTIZATION,
+    VERSION,
+    variables,
+)
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
 
@@ -232,6 +237,7 @@ def simulate(
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
     fusion: FUSION = "on",
+    quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     env: Annotated[
         list[str] | None,
@@ -256,6 +262,7 @@ def simulate(
         iterations=iterations,
         precision_mode=precision_mode or None,
         fusion=fusion,
+        quantization=quantization or None,
         version=target_version,
         env=variables(env),
         say=lambda text: typer.echo(text, err=True),

@@ -38,6 +38,10 @@ ENV = Annotated[
 FUSION = Annotated[
     str, typer.Option(metavar="on|off|FILE", help="Fusions of GE, or a fusion_switch_file.")
 ]
+QUANTIZATION = Annotated[
+    str,
+    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 before it is compiled."),
+]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -109,6 +113,7 @@ def preview(
     device: Annotated[str, typer.Option(help="As of simulate: whose compiler works.")] = "a2",
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
     fusion: FUSION = "on",
+    quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     here: HERE = False,
     env: ENV = None,
@@ -123,7 +128,7 @@ def preview(
         graph,
         context=_context(target_version, here, env),
         iterations=iterations,
-        compiling=Compiling(device, precision_mode or None, fusion),
+        compiling=Compiling(device, precision_mode or None, fusion, quantization or None),
     )
     if json:
         _print_json(result.to_dict())

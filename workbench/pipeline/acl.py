@@ -35,6 +35,7 @@ from workbench.pipeline.acl_run import Device
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.simulate import check_device
 from workbench.run.precision import Precision
+from workbench.run.quantise import Quantization, asked_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -186,6 +187,7 @@ class _Models:
         faults: Sequence[Fault | str] = (),
         precision_mode: str | Precision | None = None,
         fusion: str | Path = "on",
+        quantization: str | Quantization | None = None,
         feeds: Mapping[str, Any] | None = None,
     ) -> tuple[int, AclError]:
         """Load a model and return its number, 0 if that fails.
@@ -200,6 +202,8 @@ class _Models:
             What was asked of the compiler.
         fusion : str or path
             Whether the compiler fuses operators, as of `wb.simulate`.
+        quantization : str or Quantization, optional
+            ``w8a8`` or ``w8a16`` if the network was quantized before; ``feeds`` calibrate it.
         feeds : mapping of parameter name to array, optional
             Weights and inputs in place of those that the graph brought along.
 
@@ -214,7 +218,8 @@ class _Models:
             nonlocal number
             acl = self._acl
             acl._need("aclmdlLoadFromFile", AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
-            compiling = Compiling(acl._chip.kind, precision_mode, fusion)
+            int8 = asked_for(quantization, feeds)
+            compiling = Compiling(acl._chip.kind, precision_mode, fusion, int8)
             model = load_model(model_path, compiling, faults=faults, seed=acl._seed, feeds=feeds)
             model.device, model.settings = acl._opened(), acl._dump.current
             number = model.number = next(acl._numbers)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.errors import FormatError
+from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.run.compile import WEIGHTS, compile_graph
 from workbench.run.faults import altered_graph
@@ -15,6 +15,7 @@ from workbench.run.fusion import FUSIONS, LEVELS
 from workbench.run.numeric import numeric_model
 from workbench.run.precision import Precision
 from workbench.run.profiles import PROFILES
+from workbench.run.quantise import Quantization, asked_for, quantise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,13 +35,17 @@ class Compiling:
     """How a graph is compiled: for which device, in which precision, with which fusions.
 
     Without a precision mode it is that of training, but for acl, which ATC compiles for, that of inference.
-    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``. A
-    device that is not a key of `workbench.run.profiles.PROFILES` compiles nothing.
+    ``fusion`` is ``on``, ``off``, or the path of a file as of GE's ``fusion_switch_file``.
+    ``quantization`` is a mode of `workbench.run.quantise`, in which the network is quantized before; with
+    ``quant_dumpable`` what is quantized stays a tensor. A device that is not a key of
+    `workbench.run.profiles.PROFILES` compiles nothing.
     """
 
     device: str = "a2"
     precision_mode: str | Precision | None = None
     fusion: str | Path = "on"
+    quantization: str | Quantization | None = None
+    quant_dumpable: bool = False
 
     def program(self, graph: Graph, surface: str, faults: Sequence[Fault] = ()) -> Program | None:
         """Compile a graph that a faulty compiler alters; ``None`` if nothing is compiled.
@@ -48,10 +53,25 @@ class Compiling:
         Raises GraphError or FormatError for a mode or file that does not fit.
         """
         compiles = surface in WEIGHTS and self.device in PROFILES
+        if self.quantization and not compiles:
+            message = f"surface must be one of {[*WEIGHTS]} to quantize, on one of {[*PROFILES]}"
+            raise GraphError(f"{message}, got {surface!r} and {self.device!r}")
         if not compiles or graph.dialect == "ge":
             return None
-        altered, off = altered_graph(graph, faults), fusions_off(self.fusion)
-        return compile_graph(altered, surface, self.model(surface), off=off)
+        model, off = self.model(surface), fusions_off(self.fusion)
+        asked = asked_for(self.quantization)
+        if asked is None:
+            return compile_graph(altered_graph(graph, faults), surface, model, off=off)
+        quantised, folded = quantise(graph, asked)
+        return compile_graph(
+            altered_graph(quantised, faults),
+            surface,
+            model,
+            off=off,
+            network=graph,
+            folded=folded,
+            quant_dumpable=self.quant_dumpable,
+        )
 
     def model(self, surface: str) -> NumericModel:
         """Return how the device computes; raises GraphError for a mode that it does not have."""

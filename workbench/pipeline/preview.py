@@ -156,7 +156,8 @@ def preview_plan(
     if plan.ranks is not None and context.rank not in plan.ranks:
         numbers = []
     closed = _no_forecast(plan, surface)
-    program = (compiling or Compiling()).program(graphs[0], surface)
+    compiling = replace(compiling or Compiling(), quant_dumpable=plan.before_quantisation)
+    program = compiling.program(graphs[0], surface)
     if program is not None:
         graphs = (program.graph, *graphs[1:])
 

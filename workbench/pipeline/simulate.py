@@ -28,6 +28,7 @@ from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model
 from workbench.run.profiles import PROFILES
 from workbench.run.program import Program, as_it_is
+from workbench.run.quantise import Quantization, asked_for
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def simulate(
     iterations: int = 1,
     precision_mode: str | Precision | None = None,
     fusion: str | Path = "on",
+    quantization: str | Quantization | None = None,
     version: str = "",
     env: Mapping[str, str] | None = None,
     progress: Progress | None = None,
@@ -107,6 +109,9 @@ def simulate(
     fusion : str or path
         Whether the graph engine fuses operators: ``on``, ``off``, or a ``fusion_switch_file``. Surfaces
         of MindSpore's own run operators one by one.
+    quantization : str or Quantization, optional
+        ``w8a8`` or ``w8a16`` for a network that was quantized before the graph engine compiles it
+        (`workbench.run.quantise`); the feeds calibrate it if nothing else is given.
     version : str
         Version of the vendor's software: the form is judged by it, and MindSpore's names, tables, IR
         and folders are those of that release (1.3 or newer; from 2.7 on O2 has msprobe's). Left out,
@@ -143,7 +148,9 @@ def simulate(
         (graph,) = numbered((graph,), written_by)
     wanted = _wanted(plan, iterations, context, planted)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    run, program = prepared(graph, Compiling(device, precision_mode, fusion), surface, seeded)
+    int8 = asked_for(quantization, feeds)
+    compiling = Compiling(device, precision_mode, fusion, int8, plan.before_quantisation)
+    run, program = prepared(graph, compiling, surface, seeded)
     compiled = graph if program is None else program.graph  # what the device shows of its faults
     if plan.kind == "watch":
         run = partial(run, watch=watch_of(plan, compiled))
@@ -211,7 +218,7 @@ def prepared(
     graph: Graph, compiling: Compiling, surface: str, faults: Sequence[Fault]
 ) -> tuple[Run, Program | None]:
     """Return how an iteration runs with given feeds, and what runs on an NPU."""
-    if compiling.device == REFERENCE:
+    if compiling.device == REFERENCE and not compiling.quantization:
         return partial(run_reference, graph), None
     program = compiling.program(graph, surface, faults)
     if program is None:

@@ -1,0 +1,252 @@
+"""Networks in int8 against runs in floats: nothing is blamed that is not wrong, and what is, is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.core.errors import GraphError
+from workbench.core.plan import DumpPlan
+from workbench.graph.models import load_graph
+from workbench.graph.nodes import Value
+from workbench.ir.detect import read_graph
+from workbench.pipeline.compiling import Compiling
+from workbench.pipeline.preview import preview
+from workbench.pipeline.simulate import simulate
+from workbench.run.quantise import MODES, Quantization
+from workbench.run.reference import run_reference
+
+PLAN = DumpPlan("/d")
+QUANTIZED = ["lenet", "alexnet", "mlp", "transformer"]
+
+
+def target(model, root, surface="acl", mode="w8a8", device="a2", **more):
+    graph = load_graph(model)
+    return simulate(
+        graph, None, PLAN, root, surface=surface, device=device, quantization=mode, **more
+    )
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory):
+    """Trees of a CPU by the model's name."""
+    root = tmp_path_factory.mktemp("golden")
+    return {
+        name: simulate(load_graph(name), None, PLAN, root / name, surface="mindspore-cpu")
+        for name in (*QUANTIZED, "resnet")
+    }
+
+
+def agrees(found, parameters):
+    assert found.verdict in ("pass", "warn"), found.sentence
+    assert [f.kind for f in found.findings if f.defect] == []
+    assert found.coverage.unmatched_target == 0
+    assert found.coverage.unmatched_golden == parameters  # files of parameters
+    assert found.coverage.skipped["target:quantised"] > 0
+
+
+@pytest.mark.parametrize("fusion", ["on", "off"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("surface", ["acl", "torchair"])
+@pytest.mark.parametrize("model", QUANTIZED)
+def test_a_healthy_run_agrees(tmp_path, golden, model, surface, mode, fusion):
+    found = wb.compare(target(model, tmp_path / "t", surface, mode, fusion=fusion), golden[model])
+    agrees(found, len(load_graph(model).parameters))
+    if mode == "w8a8":
+        assert any(row.op_name.endswith("AscendDequant") for row in found.rows if row.error)
+
+
+@pytest.mark.parametrize("device", ["910a", "310p", "a3", "950"])
+def test_every_device_computes_in_int8(tmp_path, golden, device):
+    found = wb.compare(
+        target("lenet", tmp_path / "t", "mindspore-ge", device=device), golden["lenet"]
+    )
+    agrees(found, 9)
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o2", "tensorflow"])
+def test_residuals_and_normalizations_stay_floats(tmp_path, golden, surface):
+    found = wb.compare(target("resnet", tmp_path / "t", surface), golden["resnet"])
+    agrees(found, len(load_graph("resnet").parameters))
+
+
+def test_what_rounding_explains_is_told(tmp_path, golden):
+    found = wb.compare(target("lenet", tmp_path / "t", fusion="off"), golden["lenet"])
+    (precision,) = (f for f in found.findings if f.kind == "precision")
+    (told,) = (text for text in precision.evidence if "int8" in text)
+    x = [r for r in run_reference(load_graph("lenet")) if r.key.io == "input"]
+    layers = {}
+    for name in (
+        "conv1-Conv2d/Conv2D",
+        "conv2-Conv2d/Conv2D",
+        *(f"fc{n}-Dense/MatMul" for n in (1, 2, 3)),
+    ):
+        array = next(r.source.array() for r in x if name in r.key.op_name)
+        step = np.abs(array).max() / 127
+        layers[name] = step / 12**0.5 / np.sqrt(np.mean(array.astype(float) ** 2))
+    name = max(layers, key=layers.get)
+    assert f"layers in int8: 5; in Default/{name.partition('/')[0]}/dequant/AscendDequant" in told
+    assert f"leaves an error of {layers[name]:.2g} in its input" in told
+
+
+FC2 = "Default/fc2-Dense"
+
+
+@pytest.mark.parametrize(
+    ("fault", "fusion", "name"),
+    [
+        ("scaled-output:*fc2*/AscendDequant:1.3", "off", f"{FC2}/dequant/AscendDequant"),
+        (
+            "scaled-output:*fc2*/AscendDequant:0.8",
+            "on",
+            f"{FC2}/MatMul-op0{FC2}/dequant/AscendDequantDefault/relu-ReLU/ReLU-op3",
+        ),
+        ("wrong-attribute:*fc2*/AscendQuant:scale=20.0", "off", f"{FC2}/dequant/AscendDequant"),
+        ("dropped-k-tail:*fc2*/MatMul-op0:3", "off", f"{FC2}/dequant/AscendDequant"),
+        ("wrong-sign:*fc2*/MatMul-op0", "off", f"{FC2}/dequant/AscendDequant"),
+    ],
+)
+def test_a_fault_in_int8_is_named_where_the_layer_ends(tmp_path, golden, fault, fusion, name):
+    found = wb.compare(
+        target("lenet", tmp_path / "t", "torchair", fusion=fusion, faults=[fault]), golden["lenet"]
+    )
+    assert found.verdict == "fail"
+    first = found.findings[0]
+    assert (first.kind, first.op_name) == ("own-error", name)
+    assert first.source.code.strip() == "x = self.fc2(x)"
+    assert any(text.startswith("rounding to steps of") for text in first.evidence)
+    assert any(
+        f"it stands for {FC2}/MatMul-op0, {FC2}/BiasAdd-op0" in text for text in first.evidence
+    )
+
+
+@pytest.mark.parametrize("fusion", ["on", "off"])
+def test_a_wrong_scale_of_a_weight_is_told_at_the_layer_that_reads_it(tmp_path, golden, fusion):
+    fault = "scaled-output:*conv2*/AscendAntiQuant:1.2"
+    tree = target("alexnet", tmp_path / "t", mode="w8a16", fusion=fusion, faults=[fault])
+    first = wb.compare(tree, golden["alexnet"]).findings[0]
+    assert (first.kind, first.op_type) == ("parameter", "Conv2D")
+    assert first.op_name.startswith("Default/conv2-Conv2d/Conv2D-op0")
+    assert "anti_quant/AscendAntiQuant differs: relative difference 0.2" in first.evidence[0]
+
+
+def test_two_runs_in_int8_are_compared_integer_by_integer(tmp_path):
+    ours = target("lenet", tmp_path / "a", device="a2", fusion="off")
+    theirs = target("lenet", tmp_path / "b", device="a3", fusion="off")
+    found = wb.compare(ours, theirs)
+    assert found.verdict == "pass"
+    assert "target:quantised" not in found.coverage.skipped
+    rows = [row for row in found.rows if row.op_type == "AscendQuant" and row.io == "output"]
+    assert len(rows) == 5
+    assert {row.status for row in rows} == {"equal"}
+
+
+def test_a_graph_file_shows_integers_and_scales(tmp_path):
+    tree = target("lenet", tmp_path / "t", fusion="off", env={"DUMP_GE_GRAPH": "1"})
+    first, *_, build = sorted(tree.parent.rglob("ge_proto_*.txt"))
+    for path in (first, build):
+        graph = read_graph(path)
+        ops = {op.name: op for op in graph.ops}
+        quant = ops["Default/conv2-Conv2d/act_quant/AscendQuant"]
+        conv = ops["Default/conv2-Conv2d/Conv2D-op0"]
+        last = ops["Default/conv2-Conv2d/dequant/AscendDequant"]
+        assert [spec.dtype for spec in conv.device_inputs] == ["int8", "int8"]
+        assert [spec.dtype for spec in (*conv.device_outputs, *last.device_inputs)] == [
+            "int32",
+            "int32",
+            "uint64",
+        ]
+        assert quant.device_outputs[0].dtype == "int8"
+        kinds = {
+            "scale": float,
+            "offset": float,
+            "sqrt_mode": bool,
+            "round_mode": str,
+            "dst_type": int,
+        }
+        assert {key: type(quant.attrs[key]) for key in kinds} == kinds
+        assert (last.attrs["sqrt_mode"], last.attrs["relu_flag"]) == (False, False)
+        factor = graph.ops[list(last.flat_inputs())[1].op]
+        assert (factor.op_type, factor.outputs[0].shape) == ("Const", (16,))
+    words = np.frombuffer(factor.attrs["value"]["data"], np.uint64)
+    assert (words >> np.uint64(32) == 1 << 14).all()  # bit 46, and no offset
+    assert conv.device_inputs[0].shape == (2, 1, 14, 14, 32)
+    assert conv.device_outputs[0].shape == (2, 1, 10, 10, 16)
+    assert conv.device_inputs[1].format == "FRACTAL_Z"
+    assert last.attrs["dtype"] == 1  # float16, which ATC chooses
+
+
+def files(root):
+    return {
+        path.relative_to(root).as_posix(): path.stat().st_size
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    ("surface", "settings"),
+    [
+        ("acl", {}),
+        ("mindspore-o2", {}),
+        ("tensorflow", {"run.quant_dumpable": "1"}),
+        ("torchair", {"dump_config.quant_dumpable": True}),
+        ("torchair", {"dump_config.quant_dumpable": False}),
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_preview_knows_the_files_of_a_quantized_network(tmp_path, surface, settings, mode):
+    form = wb.config.new(surface)
+    for key, value in settings.items():
+        form = form.set(key, value)
+    graph = load_graph("alexnet")
+    foreseen = preview(form, graph, seed=5, compiling=Compiling(quantization=mode))
+    simulate(graph, None, form, tmp_path, device="a2", seed=5, quantization=mode)
+    assert {entry.path: entry.size for entry in foreseen.forecast.files} == files(tmp_path)
+    assert foreseen.exact
+    if mode == "w8a8" and surface in ("torchair", "tensorflow"):
+        build = max(tmp_path.rglob("*_Build.txt"), key=lambda path: path.stat().st_size)
+        swallowed = [
+            op.name for op in read_graph(build).ops
+            if op.name.endswith("AscendQuant") and op.op_type != "AscendQuant"
+        ]  # fmt: skip
+        assert bool(swallowed) is not (settings[next(iter(settings))] in ("1", True))
+
+
+def test_models_of_ascendcl_may_be_quantized():
+    acl = wb.AscendCL("a2")
+    acl.init()
+    plain, _ = acl.mdl.load_from_file("mlp")
+    int8, code = acl.mdl.load_from_file("mlp", quantization="w8a8")
+    assert code == 0
+    ours, theirs = [], []
+    acl.mdl.execute(int8, output=ours)
+    acl.mdl.execute(plain, output=theirs)
+    error = np.linalg.norm(ours[0] - theirs[0]) / np.linalg.norm(theirs[0])
+    assert 1e-3 < error < 5e-2
+
+
+def test_only_the_graph_engine_quantizes(tmp_path):
+    graph = load_graph("mlp")
+    for surface, device in (("mindspore-o0o1", "a2"), ("acl", "reference")):
+        with pytest.raises(GraphError, match="to quantize, on one of"):
+            simulate(
+                graph, None, PLAN, tmp_path / surface, surface=surface, device=device,
+                quantization=Quantization("w8a8"),
+            )  # fmt: skip
+
+
+def test_values_that_calibration_has_not_seen_are_cut(tmp_path):
+    graph = load_graph("mlp")
+    (x,) = (p.default for p in graph.parameters if not p.is_weight)
+    calibrated = Quantization("w8a8", {"x": np.asarray(x) / 4})
+    tree = simulate(
+        graph, None, PLAN, tmp_path / "t", surface="acl", device="a2", quantization=calibrated
+    )
+    golden = simulate(graph, None, PLAN, tmp_path / "g", surface="mindspore-cpu")
+    found = wb.compare(tree, golden)
+    assert found.verdict == "fail"
+    assert found.findings[0].op_name.startswith("Default/body-SequentialCell/0-Dense/")
+    graph = read_graph(next(tmp_path.rglob("*_Build.txt")))
+    assert Value(0) in graph.consumers
