@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from compare.test_fusions import attr, ge
 
+from small_dumps import Net
+from workbench.compare.align import align
 from workbench.compare.quantised import find_quantised
 from workbench.graph.nodes import Value
 
@@ -103,3 +105,91 @@ def test_a_network_without_quantization_has_none():
     found = find_quantised(ge(op("x", "Data", gives=("int8",)), op("y", "Cast", "x:0")))
     assert not found
     assert found == find_quantised(ge(op("x", "Data")))
+
+
+def amct(fused):
+    """A network of two layers as AMCT gives it to GE, and as GE compiles it."""
+    head = [
+        op("x", "Data", gives=("float",)),
+        op("w1", "Const", gives=("int8",)),
+        op("w2", "Const", gives=("int8",)),
+    ]
+    quant = op("conv1/act_quant/AscendQuant", "AscendQuant", "x:0", gives=("int8",))
+    if fused:
+        first = "conv1/Conv2Dconv1/dequant/AscendDequantrelu1fc/act_quant/AscendQuant"
+        body = [
+            op(first, "Conv2D", "conv1/act_quant/AscendQuant:0", "w1:0", gives=("int8",),
+               names=["conv1/Conv2D", "conv1/dequant/AscendDequant", "relu1", "fc/act_quant/AscendQuant"]),
+            op("fc/MatMulfc/dequant/AscendDequant", "MatMul", f"{first}:0", "w2:0",
+               names=["fc/MatMul", "fc/BiasAdd", "fc/dequant/AscendDequant"]),
+        ]  # fmt: skip
+        last = "fc/MatMulfc/dequant/AscendDequant:0"
+    else:
+        body = [
+            op("conv1/Conv2D", "Conv2D", "conv1/act_quant/AscendQuant:0", "w1:0", gives=("sums",)),
+            op("conv1/dequant/AscendDequant", "AscendDequant", "conv1/Conv2D:0"),
+            op("relu1", "ReLU", "conv1/dequant/AscendDequant:0"),
+            op("fc/act_quant/AscendQuant", "AscendQuant", "relu1:0", gives=("int8",)),
+            op(
+                "trans_TransData_3",
+                "TransData",
+                "fc/act_quant/AscendQuant:0",
+                gives=("int8",),
+                names=[],
+            ),
+            op("fc/MatMul", "MatMul", "trans_TransData_3:0", "w2:0", gives=("sums",)),
+            op("fc/BiasAdd", "BiasAdd", "fc/MatMul:0", gives=("sums",)),
+            op("fc/dequant/AscendDequant", "AscendDequant", "fc/BiasAdd:0"),
+        ]
+        last = "fc/dequant/AscendDequant:0"
+    return ge(*head, quant, *body, op("out", "NetOutput", last, gives=()))
+
+
+def floats():
+    net = Net()
+    x, w1, w2 = net.feed("x"), net.weight("w1"), net.weight("w2")
+    relu = net.op("ReLU", net.op("Conv2D", x, w1, name="conv1/Conv2D"), name="relu1")
+    return net.graph(
+        net.op("BiasAdd", net.op("MatMul", relu, w2, name="fc/MatMul"), name="fc/BiasAdd")
+    )
+
+
+@pytest.mark.parametrize(
+    ("fused", "pairs"),
+    [
+        (
+            False,
+            {
+                "conv1/dequant/AscendDequant": "conv1/Conv2D",
+                "relu1": "relu1",
+                "fc/dequant/AscendDequant": "fc/BiasAdd",
+            },
+        ),
+        (True, {"fc/MatMulfc/dequant/AscendDequant": "fc/BiasAdd"}),
+    ],
+)
+def test_layers_correspond_though_the_graph_names_only_what_amct_inserted(fused, pairs):
+    graph = amct(fused)
+    found = align(graph, floats())
+    names = {
+        found.target.graph.ops[a.number].name: found.golden.graph.ops[b.number].name
+        for a, b in found.values.items()
+        if b.kind == "op"
+    }
+    names |= {
+        graph.ops[t].name: found.golden.graph.ops[g].name
+        for t, g in found.partner.items()
+        if t not in found.fused and Value(t) not in found.quantised.integers
+    }
+    assert names == pairs
+    assert found.groups == ()
+    covered = {n for match in found.matches for n in match.golden}
+    assert covered == set(range(4))
+
+
+def test_a_graph_is_left_as_it_is_if_both_sides_have_integers():
+    graph = amct(False)
+    found = align(graph, amct(False))
+    assert not found.quantised
+    assert found.target.graph is graph
+    assert len(found.partner) >= 8

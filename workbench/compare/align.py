@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.fusions import Fusion, ends_of, find_fusions, find_leaves, inserted
 from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
+from workbench.compare.layers import with_layers
 from workbench.compare.quantised import NOTHING, Quantised, find_quantised
 from workbench.graph.traits import COMMUTATIVE
 
@@ -55,7 +56,8 @@ class Alignment:
     ``partner`` maps a target operator to its golden one (one-to-one matches only); ``params`` maps
     parameter numbers; ``groups`` are the N↔M matches with the values that correspond at their edges.
     ``fusions`` are those that the graph engine itself tells of; ``values`` maps the target's values
-    inside them, and those of data operators, to the golden's.
+    inside them, and those of data operators, to the golden's. ``quantised`` is what of the target has
+    integers where the golden has floats.
     """
 
     target: GraphView
@@ -66,13 +68,7 @@ class Alignment:
     groups: tuple[Group, ...]
     fusions: tuple[Fusion, ...] = ()
     values: dict[Origin, Origin] = field(default_factory=dict)
-
-    @cached_property
-    def quantised(self) -> Quantised:
-        """What of the target has integers where the golden has floats; nothing if both have them."""
-        quantised = find_quantised(self.target.graph)
-        alike = not quantised or find_quantised(self.golden.graph)
-        return NOTHING if alike else quantised
+    quantised: Quantised = NOTHING
 
     @cached_property
     def taken(self) -> frozenset[int]:
@@ -137,6 +133,11 @@ def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None)
 
     ``forced`` maps target names to golden names that the user has paired; they come first.
     """
+    quantised = find_quantised(target)
+    if quantised and find_quantised(golden):
+        quantised = NOTHING
+    if quantised:
+        target = with_layers(target, quantised)
     work = _Work(GraphView(target), GraphView(golden))
     work.by_hand(forced or {})
     work.by_fusion()
@@ -150,7 +151,7 @@ def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None)
     matches.sort(key=lambda match: match.target[:1] or (len(target.ops),))
     return Alignment(
         work.target, work.golden, tuple(matches), work.partner, work.params, tuple(groups),
-        tuple(work.fusions), work.values,
+        tuple(work.fusions), work.values, quantised,
     )  # fmt: skip
 
 
