@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from workbench.compare.cause import (
     wiring_differences,
 )
 from workbench.graph.nodes import Bundle, Const
+from workbench.ir.ge_graph import OpAttrs
 
 EXACT = 0.0
 
@@ -89,6 +91,19 @@ def test_a_setting_that_only_one_side_has_is_no_difference():
 
 def test_attributes_of_the_compiler_are_no_settings():
     assert setting_differences(op(checkpoint=True, T="x"), op(checkpoint=False, T="y"), EXACT) == []
+
+
+def test_what_ge_notes_beside_the_attributes_is_no_setting():
+    """Numbers, edges and descriptors are other members of an ``OpDef``; ``_`` marks its private attributes."""
+
+    def of_ge(number, **attrs):
+        fields = {"id": number, "input": (f"x{number}:0",), "output_desc": ({"dtype": number},)}
+        return replace(op(), attrs=OpAttrs({**fields, "attr": attrs}))
+
+    ours, theirs = of_ge(1, group=1, _kernel="a"), of_ge(2, group=1, _kernel="b")
+    assert setting_differences(ours, theirs, EXACT) == []
+    found = setting_differences(ours, of_ge(2, group=4, id="x"), EXACT)
+    assert [d.subject for d in found] == ["group"]
 
 
 def test_an_attribute_and_a_constant_argument_of_one_name_are_compared():

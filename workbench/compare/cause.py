@@ -42,7 +42,7 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
     Numbers within ``tolerance`` (relative) of each other are equal: a constant that was rounded to
     the run's number format is no cause.
     """
-    ours, theirs = settings(op), settings(golden)
+    ours, theirs = _settings(op), _settings(golden)
     found = []
     for name in sorted(ours.keys() & theirs.keys()):
         if not same_value(ours[name], theirs[name], tolerance):
@@ -50,6 +50,19 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
             found.append(Difference("attribute", name, text))
     # words say more than numbers: pad_mode before pad
     return sorted(found, key=lambda d: (not isinstance(ours[d.subject], str), d.subject))
+
+
+def _settings(op: Op) -> dict[str, Any]:
+    """Settings of an operator without what GE notes beside them: edges, numbers, its private attributes."""
+    found = settings(op)
+    if not isinstance(op.attrs, OpAttrs):
+        return found
+    beside = op.attrs.fields.keys() - op.attrs.fields.get("attr", {}).keys()
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in beside and not name.startswith("_")
+    }
 
 
 def same_value(a: Any, b: Any, tolerance: float) -> bool:
