@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -61,6 +62,29 @@ def test_a_healthy_run_agrees_whatever_was_fused(tmp_path, golden, model, surfac
     assert found.coverage.unmatched_golden == parameters  # the files of parameters
     assert {row.match_rule for row in found.rows if row.match_rule} <= {"name", "fusion"}
     assert any(row.match_rule == "fusion" for row in found.rows)
+
+
+@pytest.mark.parametrize("surface", sorted(WEIGHTS))
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_a_healthy_run_agrees_with_the_reference_of_its_own_surface(tmp_path, model, surface):
+    """Both trees hold containers and the engine's graph; only the target's was compiled."""
+    graph = load_graph(model)
+    reference = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
+    found = wb.compare(target(graph, tmp_path / "t", surface), reference)
+    agrees(found)
+    assert {f.kind for f in found.findings} <= {"precision", "unmatched", "info"}
+    assert not [f for f in found.findings if any("id differs" in text for text in f.evidence)]
+
+
+@pytest.mark.parametrize("surface", ["acl", "mindspore-o2"])
+def test_the_targets_graph_says_what_was_fused_where_the_golden_has_none(tmp_path, surface):
+    graph = load_graph("lenet")
+    reference = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
+    shutil.rmtree(reference / "graphs")
+    found = wb.compare(target(graph, tmp_path / "t", surface), reference)
+    agrees(found)
+    assert any(row.match_rule == "fusion" for row in found.rows)
+    assert not [a for a in found.anomalies if a.kind == "graph-mismatch"]
 
 
 @pytest.mark.parametrize("device", ["910a", "310p", "a3", "950"])

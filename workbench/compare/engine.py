@@ -28,10 +28,11 @@ from workbench.compare.watch_findings import (
     watch_findings,
 )
 from workbench.compare.watching import find_changes
+from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from workbench.compare.flow import Flow
     from workbench.compare.measuring import Cancelled, Progress
@@ -125,9 +126,9 @@ def _complete(binding: Binding, other: Binding) -> Binding:
     ranks = {rank for rank, _ in dumped}
     others = {record.key.rank for record in other.dump.records}
     swap = dict(zip(ranks, others, strict=True)) if len(ranks) == len(others) == 1 else {}
-    foreign = not any(record.key.op_type for record in binding.dump.records)
+    names = {(record.key.op_type, record.key.op_name) for record in binding.dump.records}
     borrowed = {
-        (rank, graph_id): _lent(other.graphs[swap.get(rank, rank), graph_id], foreign=foreign)
+        (rank, graph_id): _lent(other.graphs[swap.get(rank, rank), graph_id], names)
         for rank, graph_id in dumped - binding.graphs.keys()
         if (swap.get(rank, rank), graph_id) in other.graphs
     }
@@ -139,8 +140,15 @@ def _complete(binding: Binding, other: Binding) -> Binding:
     return again
 
 
-def _lent(graph: Graph, *, foreign: bool) -> Graph:
-    return network_of(graph) if foreign and graph.dialect == "ge" else graph
+def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:
+    """Return a graph to lend: of GE's the network if it names more of what the borrower dumped."""
+    if graph.dialect != "ge":
+        return graph
+    network = network_of(graph)
+    named = [{(op.op_type, sanitize(op.name)) for op in one.ops} for one in (graph, network)]
+    own, plain = (sum(name in known for name in dumped) for known in named)
+    foreign = not any(kind for kind, _ in dumped)
+    return network if foreign or plain > own else graph
 
 
 def is_npu(dump: Dump) -> bool:

@@ -22,8 +22,8 @@ PID = 4242
 """Number of the simulated process, which names folders of graph files."""
 
 BESIDE = frozenset(("acl", "mindspore-o2"))
-"""Surfaces whose dumps are set up beside the compiler. What it fused only a graph file tells, so the
-simulation leaves that of the graph that runs; a real compiler must be asked for it."""
+"""Surfaces whose dumps are set up beside the compiler. What it fused, and what it did not, only a graph
+file tells, so the simulation leaves that of the graph that runs; a real compiler must be asked for it."""
 
 _ENABLE = {"data": "ge.exec.enableDump", "overflow": "ge.exec.enableDumpDebug"}
 
@@ -40,12 +40,10 @@ def graph_files(
     ``compiled`` are the network's graphs by stage. Variables that a form sets count before those of
     the context. AscendCL runs models that were compiled before, by a process of the same environment.
     """
-    if surface == "acl" and not compiled:
-        return None
     own = config.data.get("environment", {})
     env = {**context.env, **{name: value for name, value in own.items() if value}}
     asked = surface in BY_OPTIONS and plan.kind in _ENABLE
-    stages = stage_files(env, dumps=asked or bool(surface in BESIDE and compiled))
+    stages = stage_files(env, dumps=asked or surface in BESIDE)
     if not stages:
         return None
     folder = stage_folder(env, PID, context.device)

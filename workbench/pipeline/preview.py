@@ -33,7 +33,6 @@ from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.simulate import SIMULATED, ge_target, run_by
-from workbench.run.program import COMPILED
 from workbench.show.words import plural
 
 if TYPE_CHECKING:
@@ -261,12 +260,12 @@ def _notes(
         yield "the form dumps operators that run outside a model: shown is each of the graph alone"
     elif plan.single_op:
         yield "operators that run outside a model are dumped as well, which no graph shows"
-    yield from _graph_notes(surface, compiled=graphs[0].dialect == COMPILED)
+    yield from _graph_notes(surface)
 
 
-def _graph_notes(surface: str, *, compiled: bool) -> Iterator[str]:
+def _graph_notes(surface: str) -> Iterator[str]:
     """What is not as a real run has it about graph files and models."""
-    if surface in BESIDE and compiled:
+    if surface in BESIDE:
         yield (
             "the graph file is that of the simulation: a real compiler writes it if DUMP_GE_GRAPH is set"
         )
