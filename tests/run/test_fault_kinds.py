@@ -316,13 +316,16 @@ def test_lanes_are_exchanged_within_their_block_of_c0():
         (Fault("fast-approximation", CONV), "operator of a fast-approximation fault must be one of"),
         (Fault("wrong-weight-element", "ReLU"), "fault must read a weight, got"),
         (Fault("missing-cast", CONV, value="float13"), "value of a missing-cast fault must be one of"),
-        (parse_fault(f"missing-cast:{CONV}:format=float16"), "fault must be one of"),
+        (Fault("missing-cast", CONV, value={"format": "float16"}), "fault must be one of ['value', 'seed']"),
         (Fault("transposed-weight", CONV, value=(0, 7)), "fault must be two axes of (16, 6, 5, 5)"),
         (Fault("transposed-weight", CONV, value=2), "fault must be two axes of (16, 6, 5, 5), got 2"),
+        (Fault("transposed-weight", CONV, value=(1, -3)), "must be two axes of (16, 6, 5, 5), got (1, -3)"),
+        (Fault("saturated", CONV, -1.0), "strength of a saturated fault must be 0 or more, got -1"),
+        (Fault("flush-to-zero", CONV, -1.0), "strength of a flush-to-zero fault must be 0 or more, got -1"),
         (Fault("bit-flip", CONV, value=32), "fault must be a bit of float32, 0 to 31, got 32"),
         (Fault("bit-flip", CONV, value="top"), "fault must be a bit of float32, 0 to 31, got 'top'"),
         (Fault("nan-output", CONV, 0), "strength of a nan-output fault must be 1 or more, got 0"),
-        (Fault("nan-output", CONV, float("nan")), "strength of a nan-output fault must be 1 or more"),
+        (Fault("nan-output", CONV, float("nan")), "strength of a nan-output fault must be a finite number"),
         (Fault("overwritten-element", CONV, value="much"), "fault must be a number, got 'much'"),
         (Fault("unwritten-tail-tile", CONV, value=(1,)), "fault must be a number, got (1,)"),
     ],
@@ -334,8 +337,10 @@ def test_faults_that_cannot_be_are_refused(fault, words):
 
 
 def test_an_implementation_must_be_named():
-    for value in ("fast", {"mode": "fast"}):
-        with pytest.raises(GraphError, match="value of a fast-approximation fault must be one of"):
+    for value, words in (("fast", "value"), ({"mode": "fast"}, "setting")):
+        with pytest.raises(
+            GraphError, match=f"{words} of a fast-approximation fault must be one of"
+        ):
             run_npu(GELU, faults=[Fault("fast-approximation", "GeLU", value=value)])
 
 

@@ -166,6 +166,18 @@ def test_faults_are_read_from_text(text, fault):
         ("scaled-output", "fault must be kind:operator[:settings]"),
         ("scaled-output:a:strength=much", "strength of fault"),
         ("overwritten-element:a:seed=1.5", "seed of fault"),
+        ("scaled-output:a:true", "strength of fault 'scaled-output:a:true' must be a number"),
+        ("scaled-output:a:nan", "strength of a scaled-output fault must be a finite number"),
+        ("scaled-output:a:1,2", "strength of fault 'scaled-output:a:1,2' must be given once"),
+        ("scaled-output:a:seed=1,seed=2", "seed of fault"),
+        (
+            "scaled-output:a:factor=2",
+            "setting of a scaled-output fault must be one of ['strength', 'seed'], got 'factor'",
+        ),
+        ("wrong-sign:a:5", "must be one of ['seed'], got 'strength'"),
+        ("nan-output:a:value=3", "must be one of ['strength', 'seed'], got 'value'"),
+        ("wrong-attribute:a:3", "must be one of ['an attribute', 'seed'], got 'strength'"),
+        ("wrong-attribute:a:value=3,pad=1", "value of fault"),
     ],
 )
 def test_text_that_is_no_fault_is_refused(text, words):
@@ -183,6 +195,12 @@ def test_text_that_is_no_fault_is_refused(text, words):
             "operator of a fault must be one of graph 'AlexNet'",
         ),
         (Fault("half-accumulation", "ReLU"), "must be one of ['BatchMatMul', 'Conv2D'"),
+        (Fault("half-accumulation", "*relu*"), "must be one of ['BatchMatMul', 'Conv2D'"),
+        (Fault("wrong-weight-element", "*relu*"), "must read a weight, got 'Default/relu-"),
+        (
+            Fault("scaled-output", CONV3, value=2),
+            "must be one of ['strength', 'seed'], got 'value'",
+        ),
         (Fault("wrong-attribute", CONV3), "value of a wrong-attribute fault must be attributes"),
         (
             Fault("wrong-attribute", CONV3, value={"padmode": "pad"}),
@@ -198,6 +216,30 @@ def test_faults_that_cannot_be_are_refused_before_the_run(fault, words):
     with pytest.raises(GraphError) as error:
         run_npu(ALEXNET, faults=[fault])
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "struck"),
+    [
+        ("half-accumulation", "*fc1*", "Default/fc1-Dense/MatMul-op0"),
+        ("dropped-k-tail", "*fc1*", "Default/fc1-Dense/MatMul-op0"),
+        ("stale-output", "*fl*", ""),
+        ("wrong-weight-element", "*conv5*", "Default/conv5-Conv2d/Conv2D-op0"),
+    ],
+)
+def test_a_pattern_means_those_operators_that_can_have_the_fault(kind, pattern, struck):
+    """``*fc1*`` meets a BiasAdd, too, which has no sums."""
+    if not struck:
+        with pytest.raises(GraphError, match="which only renames data"):
+            list(run_npu(ALEXNET, faults=[Fault(kind, pattern)]))
+        return
+    by_pattern, by_name = (
+        {str(r.key): r.source.array() for r in run_npu(ALEXNET, faults=[Fault(kind, op)])}
+        for op in (pattern, struck)
+    )
+    assert by_pattern.keys() == by_name.keys()
+    for key, array in by_name.items():
+        np.testing.assert_array_equal(by_pattern[key], array)
 
 
 def test_a_misspelt_operator_gets_close_names():

@@ -42,6 +42,11 @@ class Fault:
     def __str__(self) -> str:
         return f"a{'n' if self.kind[:1] in 'aeiou' else ''} {self.kind} fault"
 
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it names operators by a pattern, so that those which cannot have it are left out."""
+        return "*" in self.op_name
+
     def meets(self, op: Op) -> bool:
         """Whether the fault is in this operator."""
         return self.op_name in (op.name, op.op_type) or fnmatchcase(op.name, self.op_name)
@@ -53,6 +58,14 @@ class Fault:
             message = f"strength of {self} must be 1 or more, got {strength!r}"
             raise GraphError(message)
         return min(int(strength), most)
+
+    def magnitude(self, default: float) -> float:
+        """Return the strength as a magnitude."""
+        strength = default if self.strength is None else self.strength
+        if not strength >= 0:
+            message = f"strength of {self} must be 0 or more, got {strength!r}"
+            raise GraphError(message)
+        return strength
 
     def number(self, default: float) -> float:
         """Return the value as a number."""

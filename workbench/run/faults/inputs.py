@@ -33,6 +33,8 @@ def transposed_weight(fault: Fault, site: Site) -> Site:
     try:
         first, second = (int(axis) for axis in axes)
         shape = list(weight.shape)
+        if first % len(shape) == second % len(shape):
+            raise ValueError  # noqa: TRY301 - the same words as for any other pair that is none
         shape[first], shape[second] = shape[second], shape[first]
     except (TypeError, ValueError, IndexError):
         message = f"value of {fault} must be two axes of {weight.shape}"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.errors import GraphError
 from workbench.graph.ops import op_def
 
 if TYPE_CHECKING:
@@ -69,10 +68,3 @@ def _tail(op: Op, array: Array) -> Array:
         return last[:, rows * _SIDE :, columns * _SIDE :]
     step = _REPEAT // array.dtype.itemsize
     return array.reshape(-1)[max(-(-array.size // step) - 1, 0) * step :]
-
-
-def check_task(fault: Fault, op: Op) -> None:
-    """Raise GraphError for an operator that writes nothing because it only renames data."""
-    if op_def(op.op_type).engine == "none":
-        message = f"operator of {fault} must write to memory of its own"
-        raise GraphError(f"{message}, got {op.name!r} ({op.op_type}), which only renames data")

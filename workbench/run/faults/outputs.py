@@ -63,14 +63,14 @@ def bit_flip(fault: Fault, site: Site) -> Site:
 
 def flush_to_zero(fault: Fault, site: Site) -> Site:
     """Write zero for every magnitude below the strength."""
-    limit = 2.0**-14 if fault.strength is None else fault.strength
+    limit = fault.magnitude(2.0**-14)
     first = site.outputs[0]
     return _with_first(site, np.where(np.abs(first) < limit, first.dtype.type(0), first))
 
 
 def saturated_output(fault: Fault, site: Site) -> Site:
     """Cut every magnitude at the strength."""
-    limit = 65504.0 if fault.strength is None else fault.strength
+    limit = fault.magnitude(65504.0)
     first = site.outputs[0]
     return _with_first(site, np.clip(first, -limit, limit).astype(first.dtype))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param
+from workbench.graph.ops import op_def
 from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.cube import CUBE, INTEGERS
 from workbench.run.faults import inputs, memory, outputs, units
@@ -22,7 +24,7 @@ from workbench.run.numeric import UNTOUCHED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.nodes import Graph, Op, Parameter
     from workbench.run.faults.fault import Fault, Step
     from workbench.run.numeric import Formats
 
@@ -94,9 +96,14 @@ def apply_faults(faults: Sequence[Fault], site: Site, step: Step) -> Site:
     """Return the site after every fault of a step that meets its operator, in order."""
     for fault in faults:
         kind = FAULTS[fault.kind]
-        if kind.step == step and fault.meets(site.op):
+        if kind.step == step and _strikes(fault, site.op):
             site = kind.apply(fault, site)
     return site
+
+
+def _strikes(fault: Fault, op: Op) -> bool:
+    """Whether a fault is in an operator: of those that a pattern meets, in those that can have it."""
+    return fault.meets(op) and not (fault.is_pattern and _unable(fault, op))
 
 
 def ends_run(faults: Iterable[Fault]) -> bool:
@@ -142,22 +149,28 @@ def altered_graph(graph: Graph, faults: Sequence[Fault]) -> Graph:
 def uploaded(graph: Graph, feeds: Mapping[str, Any], faults: Sequence[Fault]) -> Mapping[str, Any]:
     """Return the feeds with the weights as they lie in the memory of a faulty device.
 
-    Raises GraphError for an operator that reads no weight.
+    Raises GraphError if no operator of a fault reads a weight, or, without a pattern, if one does not.
     """
     found = dict(feeds)
     for fault in faults:
         if FAULTS[fault.kind].step == "upload":
-            for op in graph.ops:
-                if fault.meets(op):
-                    _upload(fault, op, graph, found)
+            ops = [op for op in graph.ops if fault.meets(op)]
+            weights = [(op, _weight(op, graph)) for op in ops]
+            idle = [op for op, weight in weights if weight is None]
+            if idle and not (fault.is_pattern and len(idle) < len(ops)):
+                raise GraphError(f"operator of {fault} must read a weight, got {idle[0].name!r}")
+            for op, weight in weights:
+                if weight is not None:
+                    _upload(fault, op, weight, found)
     return found
 
 
-def _upload(fault: Fault, op: Op, graph: Graph, feeds: dict[str, Any]) -> None:
+def _weight(op: Op, graph: Graph) -> Parameter | None:
     read = [graph.parameters[o.index] for o in op.flat_inputs() if isinstance(o, Param)]
-    weight = next((one for one in read if one.is_weight), None)
-    if weight is None:
-        raise GraphError(f"operator of {fault} must read a weight, got {op.name!r}")
+    return next((one for one in read if one.is_weight), None)
+
+
+def _upload(fault: Fault, op: Op, weight: Parameter, feeds: dict[str, Any]) -> None:
     given = feeds.get(weight.name, weight.default)
     if given is not None:
         array = np.asarray(given).astype(dtype_row(weight.spec.dtype).storage)
@@ -174,9 +187,11 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
     if fault.kind not in FAULTS:
         message = f"kind of fault must be one of {sorted(FAULTS)}, got {fault.kind!r}"
         raise GraphError(message)
+    check_settings(fault)
     met = [op for op in ops if fault.meets(op)]
-    for op in met:
-        _check_operator(fault, op)
+    refused = [why for why in (_unable(fault, op) for op in met) if why]
+    if refused and not (fault.is_pattern and len(refused) < len(met)):
+        raise GraphError(refused[0])
     if not met:
         names = [op.name for op in ops]
         close = difflib.get_close_matches(fault.op_name, names, 3, 0.3) or names[:3]
@@ -184,14 +199,35 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
         raise GraphError(f"{message}; close: {close}")
 
 
-def _check_operator(fault: Fault, op: Op) -> None:
+def check_settings(fault: Fault) -> None:
+    """Raise GraphError for a setting that faults of this kind do not have, or a strength that is none."""
     kind = FAULTS[fault.kind]
-    if kind.step == "memory":
-        memory.check_task(fault, op)
+    known = {"strength": kind.strength, "value": kind.value, "seed": "chooses places"}
+    by_name = kind.alters
+    if isinstance(fault.value, dict) and not by_name:
+        given = [*fault.value]
+    else:
+        given = [name for name in ("strength", "value") if getattr(fault, name) is not None]
+    for name in given:
+        if not known.get(name):
+            names = [name for name, meaning in known.items() if meaning]
+            names = ["an attribute", "seed"] if by_name else names
+            raise GraphError(f"setting of {fault} must be one of {names}, got {name!r}")
+    if fault.strength is not None and not isfinite(fault.strength):
+        message = f"strength of {fault} must be a finite number, got {fault.strength!r}"
+        raise GraphError(message)
+
+
+def _unable(fault: Fault, op: Op) -> str:
+    """Say why an operator cannot have a fault; ``""`` if it can."""
+    kind = FAULTS[fault.kind]
+    place = f"{op.name!r} ({op.op_type})"
+    if kind.step == "memory" and op_def(op.op_type).engine == "none":
+        own = "write to memory of its own"
+        return f"operator of {fault} must {own}, got {place}, which only renames data"
     if kind.types and op.op_type not in kind.types:
-        message = f"operator of {fault} must be one of {sorted(kind.types)}"
-        raise GraphError(f"{message}, got {op.name!r} ({op.op_type})")
+        return f"operator of {fault} must be one of {sorted(kind.types)}, got {place}"
     dtype = op.outputs[0].dtype if op.outputs else ""
     if kind.floats and (dtype not in DTYPES or not dtype_row(dtype).is_float):
-        message = f"output of {fault} must hold floats"
-        raise GraphError(f"{message}, got {op.name!r} ({dtype or 'no output'})")
+        return f"output of {fault} must hold floats, got {op.name!r} ({dtype or 'no output'})"
+    return ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.run.faults.fault import Fault
-from workbench.run.faults.table import FAULTS
+from workbench.run.faults.table import FAULTS, check_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,19 +39,26 @@ def parse_fault(text: str) -> Fault:
         key, equals, value = piece.partition("=")
         if not equals:
             key, value = "strength", piece
+        key = key.strip()
         target = own if key in ("strength", "seed", "value") else attributes
-        target[key.strip()] = _literal(value.strip())
+        if key in target:
+            raise GraphError(f"{key} of fault {text!r} must be given once, got {settings!r}")
+        target[key] = _literal(value.strip())
     fault = Fault(kind, op_name, **own)
     if attributes:
+        if fault.value is not None:
+            message = f"value of fault {text!r} must be given once, got attributes, too"
+            raise GraphError(message)
         fault = replace(fault, value=attributes)
     _check_numbers(fault, text)
+    check_settings(fault)
     return fault
 
 
 def _check_numbers(fault: Fault, text: str) -> None:
     for name, kinds in (("strength", int | float), ("seed", int)):
         value = getattr(fault, name)
-        if value is not None and not isinstance(value, kinds):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
             message = f"{name} of fault {text!r} must be a number, got {value!r}"
             raise GraphError(message)
 
