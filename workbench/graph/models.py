@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from workbench.graph.nn import (
     SequentialCell,
 )
 from workbench.graph.scripts import trace_script
-from workbench.graph.tracer import trace
+from workbench.graph.tracer import trace, trace_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -311,23 +312,28 @@ MODELS: dict[str, Callable[[int], tuple[Cell, tuple[NDArray[Any], ...]]]] = {
 
 
 def load_graph(text: str, seed: int = 0) -> Graph:
-    """Return the graph that ``text`` names: a model of the table, ``file.py:Name``, ``model.onnx``.
+    """Return the graph that ``text`` names: a model or training, ``file.py:Name``, ``model.onnx``.
 
     ``Name`` is a Cell class (built without arguments), a Cell, or a function. The file says what
-    goes in: ``INPUTS``, or ``inputs()``, or ``inputs(seed)`` - one array, or a tuple of them. Sizes
-    that an ONNX model leaves open follow it, by their names or those of inputs:
-    ``model.onnx:batch=2,image=1x3x224x224``.
+    goes in: ``INPUTS``, or ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)`` - one array,
+    or a tuple of them. Sizes that an ONNX model leaves open follow it, by their names or those of
+    inputs: ``model.onnx:batch=2,image=1x3x224x224``.
     """
     if text in MODELS:
         network, inputs = MODELS[text](seed)
         return trace(network, *inputs, seed=seed)
+    from workbench.graph.trainings import TRAININGS
+
+    if text in TRAININGS:
+        make, batch = TRAININGS[text]
+        return trace_batches(make(), partial(batch, seed), text, seed)
     path, name = split_graph(text)
     if path.endswith(".onnx"):
         from workbench.graph.onnx import read_onnx
 
         return read_onnx(path, shapes=_sizes(name), seed=seed)
     if not path.endswith(".py"):
-        known = f"one of {sorted(MODELS)}, 'file.py:Name' or 'model.onnx'"
+        known = f"one of {sorted([*MODELS, *TRAININGS])}, 'file.py:Name' or 'model.onnx'"
         message = f"graph must be {known}, got {text!r}"
         raise GraphError(message)
     return trace_script(path, name, seed)

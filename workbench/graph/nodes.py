@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from workbench.core.tensors import TensorSpec
 
@@ -221,7 +221,8 @@ class Graph:
     """Operators in listing order, which is a topological order.
 
     ``subgraphs`` are graphs of the same file that this one calls (only in stage files with control
-    flow). ``unknown_lines`` counts lines that the reader did not understand.
+    flow). ``unknown_lines`` counts lines that the reader did not understand. ``batches`` returns the feeds
+    of an iteration, where they differ.
     """
 
     name: str
@@ -232,6 +233,7 @@ class Graph:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     subgraphs: tuple[Graph, ...] = ()
     dialect: str = ""
+    batches: Callable[[int], Mapping[str, Any]] | None = field(default=None, compare=False)
     unknown_lines: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.graph.cell import Cell
-from workbench.graph.tracer import trace
+from workbench.graph.tracer import trace, trace_batches
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def trace_script(file: str, name: str, seed: int = 0) -> Graph:
     """Return the graph of the Cell class, Cell or function ``name`` of a file.
 
-    The file says what goes in: ``INPUTS``, ``inputs()`` or ``inputs(seed)``.
+    The file says what goes in: ``INPUTS``, ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)``.
     """
     path = Path(file)
     if not path.is_file():
@@ -34,7 +34,19 @@ def trace_script(file: str, name: str, seed: int = 0) -> Graph:
         raise GraphError(message)
     if isinstance(network, type):
         network = network()
+    make: Any = getattr(module, "inputs", None)
+    if "INPUTS" not in vars(module) and _arguments(make) == 2:
+        return trace_batches(network, lambda number: _tuple(make(seed, number)), name, seed)
     return trace(network, *_inputs(module, path, seed), name=name, seed=seed)
+
+
+def _arguments(make: Any) -> int:
+    """How many arguments a function takes."""
+    return make.__code__.co_argcount if hasattr(make, "__code__") else 0
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def _execute(path: Path) -> ModuleType:
@@ -69,8 +81,8 @@ def _inputs(module: ModuleType, path: Path, seed: int) -> tuple[Any, ...]:
     value = getattr(module, "INPUTS", None)
     make = getattr(module, "inputs", None)
     if value is None and make is not None:
-        value = make(seed) if make.__code__.co_argcount else make()
+        value = make(seed) if _arguments(make) else make()
     if value is None:
         message = f"{path} must define INPUTS or inputs(), got neither; e.g. INPUTS = (x,)"
         raise GraphError(message)
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
+    return _tuple(value)

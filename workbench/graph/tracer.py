@@ -320,6 +320,22 @@ def trace(
     return finish(label, tracing, tuple(_outputs(outputs, label)))
 
 
+def trace_batches(
+    network: Cell | Callable[..., Any],
+    batch: Callable[[int], Sequence[Any]],
+    name: str | None = None,
+    seed: int = 0,
+) -> Graph:
+    """Return the graph of a network whose inputs are a new batch in every iteration."""
+    graph = trace(network, *batch(0), name=name, seed=seed)
+    names = [parameter.name for parameter in graph.parameters if not parameter.is_weight]
+
+    def batches(iteration: int) -> dict[str, Any]:
+        return dict(zip(names, batch(iteration), strict=True))
+
+    return replace(graph, batches=batches)
+
+
 def _run(function: Callable[..., Any], feeds: Sequence[Tensor]) -> Any:
     """Call the network; frames outside this function do not belong to it."""
     return function(*feeds)

@@ -12,10 +12,11 @@ from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.simulate import simulate, unsimulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from workbench.config import Config
     from workbench.graph.nodes import Graph
+    from workbench.run.executor import Feeds
     from workbench.run.faults import Fault
 
     Report = Callable[[int, int, str], None]
@@ -46,7 +47,7 @@ def rehearse(
     graph: Graph,
     config: Config,
     *,
-    feeds: Mapping[str, Any] | None = None,
+    feeds: Feeds = None,
     device: str = DEVICE,
     faults: Sequence[Fault | str] = (),
     precision_mode: str | None = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.show.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
@@ -39,10 +39,14 @@ class Reports:
         if self._progress is not None:
             self._progress(number, operator)
 
-    def pass_on(self, run: Run, iterations: Iterable[int]) -> Iterator[TensorRecord]:
-        """Yield the records of iterations, up to the end of an operator that fails."""
+    def pass_on(
+        self, run: Run, iterations: Iterable[int], wanted: Container[int]
+    ) -> Iterator[TensorRecord]:
+        """Run iterations and yield the records of those wanted, up to the end of an operator that fails."""
         for iteration in iterations:
             for record in run(iteration=iteration):
+                if iteration not in wanted:
+                    continue
                 record.key = record.key._replace(rank=self._rank)
                 if record.event is not None:
                     self._note(record)

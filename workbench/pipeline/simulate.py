@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.config.context import Context
 from workbench.core.errors import ConfigError, GraphError
@@ -23,6 +23,7 @@ from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.reports import Reports
+from workbench.run.executor import updates
 from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
 from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
     from workbench.graph.nodes import Graph
+    from workbench.run.executor import Feeds
     from workbench.run.precision import Precision
 
     Run = Callable[..., Iterator[TensorRecord]]
@@ -63,7 +65,7 @@ KINDS = {
 
 def simulate(
     graph: Graph,
-    feeds: Mapping[str, Any] | None,
+    feeds: Feeds,
     config: DumpPlan | Config | str | Path,
     out: str | Path,
     *,
@@ -87,7 +89,7 @@ def simulate(
     Parameters
     ----------
     graph : Graph
-    feeds : mapping of parameter name to array, or None
+    feeds : mapping of parameter name to array, a function of the iteration that returns one, or None
         Inputs and weights; what is missing comes from the traced graph.
     config : DumpPlan, Config or path
         What to dump; a path names a form of the surface.
@@ -103,7 +105,8 @@ def simulate(
     seed : int
         Seed of faults, timestamps and random file numbers.
     iterations : int
-        How many iterations run, counted from the form's ``initial_iteration``.
+        How many iterations run, counted from the form's ``initial_iteration``. A graph that updates weights
+        goes on from where the last one left them, dumped or not.
     precision_mode : str or Precision, optional
         The NPU's precision mode, or all that is asked of its compiler.
     fusion : str or path
@@ -146,7 +149,8 @@ def simulate(
     context = own_process(surface, Context(version=version, env=env or {}))
     if surface in PLATFORMS:
         (graph,) = numbered((graph,), written_by)
-    wanted = _wanted(plan, iterations, context, planted)
+    wanted = _wanted(plan, iterations, context)
+    passed = range(plan.initial_iteration, wanted[-1] + 1) if wanted else range(0)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(quantization, feeds)
     compiling = Compiling(device, precision_mode, fusion, int8, plan.before_quantisation)
@@ -155,7 +159,11 @@ def simulate(
     if plan.kind == "watch":
         run = partial(run, watch=watch_of(plan, compiled))
     reports = Reports(progress, context.rank if surface in PLATFORMS else 0)
-    records = reports.pass_on(partial(run, feeds), wanted)
+    ends = ends_run(planted)
+    run = partial(run, feeds, state={})
+    records = reports.pass_on(
+        run, passed if ends or updates(graph) else wanted, passed if ends else wanted
+    )
     if surface in PLATFORMS:
         tree = write(
             records,
@@ -195,16 +203,11 @@ def run_by(plan: DumpPlan, iterations: int) -> range:
     return range(plan.initial_iteration, plan.initial_iteration + iterations)
 
 
-def _wanted(
-    plan: DumpPlan, iterations: int, context: Context, faults: Sequence[Fault]
-) -> list[int]:
-    """Return the iterations to run: those dumped here; and all before them where a fault ends the run."""
+def _wanted(plan: DumpPlan, iterations: int, context: Context) -> list[int]:
+    """Return the iterations that are dumped here."""
     if plan.ranks is not None and context.rank not in plan.ranks:
         return []
-    wanted = dumped_iterations(plan, iterations, context.device)
-    if wanted and ends_run(faults):
-        return list(range(plan.initial_iteration, wanted[-1] + 1))
-    return wanted
+    return dumped_iterations(plan, iterations, context.device)
 
 
 def _text(form: Config | None) -> str | None:

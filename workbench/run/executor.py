@@ -222,9 +222,10 @@ def updates(graph: Graph) -> bool:
     return any(written(op) for op in graph.ops if op.op_type in OPS or op.fused is not None)
 
 
-def feeds_at(feeds: Feeds, iteration: int) -> Mapping[str, Any]:
-    """Return the feeds of an iteration."""
-    return (feeds(iteration) if callable(feeds) else feeds) or {}
+def feeds_at(graph: Graph, feeds: Feeds, iteration: int) -> Mapping[str, Any]:
+    """Return the feeds of an iteration; those that are given win over the graph's own batches."""
+    given = (feeds(iteration) if callable(feeds) else feeds) or {}
+    return given if graph.batches is None else {**graph.batches(iteration), **given}
 
 
 def _outputs(graph: Graph, names: Iterable[str]) -> Iterator[Value]:

@@ -115,7 +115,7 @@ def run_program(
     check_faults(faults, [*program.source.ops, *computed], program.source.name)
     sites = compiled_sites(computed, faults, program.formats)
     device = Device(program.model, program.graph, sites, faults)
-    given = uploaded(program.source, feeds_at(feeds, iteration), faults)
+    given = uploaded(program.source, feeds_at(program.source, feeds, iteration), faults)
     memory = _memory(program, given)
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
     records = execute(program.graph, memory, device.compute, iteration, arena, watch, state)

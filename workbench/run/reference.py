@@ -62,7 +62,7 @@ def run_reference(
     GraphError
         An input has no value or a wrong shape, or an operator has no kernel.
     """
-    given = feeds_at(feeds, iteration)
+    given = feeds_at(graph, feeds, iteration)
     return execute(graph, given, partial(compute, dtype=dtype), iteration, watch=watch, state=state)
 
 
