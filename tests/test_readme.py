@@ -32,6 +32,11 @@ TARGETS = {
         "conformance/run_mindspore_operators.py",
         "pytest tests/run/test_mindspore_operators.py",
     ],
+    "conformance-steps": [
+        "conformance/run_mindspore_steps.py",
+        "tests/data/conformance/steps_",
+        "tests/run/test_mindspore_steps.py",
+    ],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",
         "pytest tests/compare/test_msprobe_conformance.py",

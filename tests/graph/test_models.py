@@ -5,6 +5,7 @@ import pytest
 
 from workbench.core.errors import GraphError
 from workbench.graph.models import MODELS, load_graph
+from workbench.graph.trainings import TRAININGS
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -114,7 +115,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, name, extra, words):
 def test_an_unknown_form_is_refused_with_the_known_ones(text):
     with pytest.raises(GraphError) as error:
         load_graph(text)
-    known = f"graph must be one of {sorted(MODELS)}, 'file.py:Name' or 'model.onnx', got {text!r}"
+    known = f"graph must be one of {sorted([*MODELS, *TRAININGS])}, 'file.py:Name' or 'model.onnx', got {text!r}"
     assert known in str(error.value)
 
 

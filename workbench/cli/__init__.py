@@ -221,7 +221,8 @@ def simulate(
     graph: Annotated[
         str,
         typer.Option(
-            help="A model (lenet, alexnet, mlp, resnet, transformer, lstm), file.py:Name or model.onnx."
+            help="A model (lenet, alexnet, mlp, resnet, transformer, lstm), a training of one "
+            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx."
         ),
     ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],

@@ -312,9 +312,11 @@ def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
     if not isinstance(graph, str | Path):
         return (graph,)
     from workbench.graph.models import MODELS, load_graph, split_graph
+    from workbench.graph.trainings import TRAININGS
 
+    known = {*MODELS, *TRAININGS}
     text, path = str(graph), Path(graph)
-    if text in MODELS or split_graph(text)[0]:
+    if text in known or split_graph(text)[0]:
         return (load_graph(text),)
     if path.is_dir():
         return _graphs_of(path)
@@ -322,8 +324,8 @@ def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
         from workbench.ir.detect import read_graph
 
         return (read_graph(path),)
-    known = f"one of {sorted(MODELS)}, 'file.py:Name', 'model.onnx', a graph file or a dump folder"
-    message = f"graph must be {known}, got {text!r}"
+    other = "'file.py:Name', 'model.onnx', a graph file or a dump folder"
+    message = f"graph must be one of {sorted(known)}, {other}, got {text!r}"
     raise GraphError(message)
 
 

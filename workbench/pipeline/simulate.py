@@ -150,7 +150,6 @@ def simulate(
     if surface in PLATFORMS:
         (graph,) = numbered((graph,), written_by)
     wanted = _wanted(plan, iterations, context)
-    passed = range(plan.initial_iteration, wanted[-1] + 1) if wanted else range(0)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(quantization, feeds)
     compiling = Compiling(device, precision_mode, fusion, int8, plan.before_quantisation)
@@ -159,11 +158,8 @@ def simulate(
     if plan.kind == "watch":
         run = partial(run, watch=watch_of(plan, compiled))
     reports = Reports(progress, context.rank if surface in PLATFORMS else 0)
-    ends = ends_run(planted)
-    run = partial(run, feeds, state={})
-    records = reports.pass_on(
-        run, passed if ends or updates(graph) else wanted, passed if ends else wanted
-    )
+    steps = _steps(plan, wanted, graph, planted)
+    records = reports.pass_on(partial(run, feeds, state={}), *steps)
     if surface in PLATFORMS:
         tree = write(
             records,
@@ -208,6 +204,19 @@ def _wanted(plan: DumpPlan, iterations: int, context: Context) -> list[int]:
     if plan.ranks is not None and context.rank not in plan.ranks:
         return []
     return dumped_iterations(plan, iterations, context.device)
+
+
+def _steps(
+    plan: DumpPlan, wanted: Sequence[int], graph: Graph, faults: Sequence[Fault]
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the iterations that run, and those whose records count.
+
+    All up to the last one wanted run where each goes on from the one before, and count where a fault
+    ends the run in any of them.
+    """
+    every = range(plan.initial_iteration, wanted[-1] + 1) if wanted else ()
+    ends = ends_run(faults)
+    return every if ends or updates(graph) else wanted, every if ends else wanted
 
 
 def _text(form: Config | None) -> str | None:

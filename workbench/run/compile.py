@@ -15,6 +15,7 @@ from workbench.graph.nodes import Const
 from workbench.graph.ops import OPS, bind
 from workbench.run import formats
 from workbench.run.casts import lower, roundings
+from workbench.run.executor import updates
 from workbench.run.folding import fold, unread
 from workbench.run.fusion import FUSIONS, fuse
 from workbench.run.program import COMPILED, Program
@@ -161,6 +162,9 @@ def compile_graph(
     if surface not in WEIGHTS:
         message = f"surface must be one of {[*WEIGHTS]} to compile a graph, got {surface!r}"
         raise GraphError(message)
+    if WEIGHTS[surface] == "Const" and updates(graph):
+        message = f"weights of a graph must be constants for {surface}, got updates of them"
+        raise GraphError(f"{message} in {graph.name!r}; train on another surface")
     stages = {FIRST: graph}
     now = replace(graph, dialect=COMPILED)
     source = graph if network is None else network

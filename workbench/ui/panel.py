@@ -11,6 +11,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.graph.models import MODELS
 from workbench.graph.nodes import Graph
+from workbench.graph.trainings import TRAININGS
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
 from workbench.ui.alerts import Alert, alert_html, close_tree
@@ -60,7 +61,7 @@ class Panel:
         own = isinstance(bench.graph, Graph)
         name = bench.graph.name if isinstance(bench.graph, Graph) else bench.graph
         self.graph = W.Combobox(
-            description="graph", value=name, options=list(MODELS), disabled=own, **shared
+            description="graph", value=name, options=[*MODELS, *TRAININGS], disabled=own, **shared
         )
         self.graph.continuous_update = False
         self.device = W.Dropdown(

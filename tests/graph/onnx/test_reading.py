@@ -16,6 +16,7 @@ from workbench.graph.onnx import read_onnx
 from workbench.graph.onnx.files import library
 from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.ops import OPS
+from workbench.graph.trainings import TRAININGS
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 WEIGHT = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -279,4 +280,4 @@ def test_the_document_lists_every_operator_that_is_known():
     listed = set(re.findall(r"`(\w+)`", known.rpartition("are converted:")[2]))
     assert listed == CONVERTERS.keys()
     assert OPS.keys() <= set(re.findall(r"`(\w+)`", rest))
-    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == MODELS.keys()
+    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == {*MODELS, *TRAININGS}

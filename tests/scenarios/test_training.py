@@ -1,0 +1,176 @@
+"""Training: the example networks learn on the reference and on every device, and steps are dumped as any."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import workbench as wb
+from workbench.cli import app
+from workbench.config import new
+from workbench.graph.models import load_graph
+from workbench.graph.trainings import TRAININGS
+from workbench.pipeline.preview import preview
+from workbench.pipeline.rehearse import rehearse
+from workbench.pipeline.simulate import SIMULATED
+from workbench.run.npu import run_npu
+from workbench.run.profiles import PROFILES
+from workbench.run.reference import run_reference
+
+REFERENCE = "reference"
+STEPS = 20
+DEVICES = [REFERENCE, *PROFILES]
+
+
+def losses_of(name, device, steps=STEPS):
+    graph = load_graph(name)
+    (loss,) = graph.outputs
+    run, options = (run_reference, {}) if device == REFERENCE else (run_npu, {"profile": device})
+    state, found = {}, []
+    for step in range(steps):
+        found += [
+            float(record.source.array())
+            for record in run(graph, iteration=step, state=state, **options)
+            if (record.key.op_name, record.key.io) == (graph.ops[loss.op].name, "output")
+        ]
+    return found
+
+
+FAST = [("mlp_train", device) for device in DEVICES] + [("lenet_train", REFERENCE)]
+CASES = [
+    pytest.param(name, device, marks=() if (name, device) in FAST else pytest.mark.slow)
+    for name in TRAININGS
+    for device in DEVICES
+]
+
+
+@pytest.mark.parametrize(("name", "device"), CASES)
+def test_the_loss_falls(name, device):
+    losses = losses_of(name, device)
+    assert len(losses) == STEPS
+    assert np.mean(losses[-4:]) < 0.5 * np.mean(losses[:4])
+
+
+def asked(surface):
+    form = new(surface)
+    if surface == "mindspore-ge":
+        form = form.set("common_dump_settings.file_format", "bin")
+    key = {"tensorflow": "dump.dump_step", "torchair": "dump_config.dump_step"}
+    own = key.get(surface, "common_dump_settings.iteration")
+    return form.set(own, "0|2")
+
+
+TRAINED = [surface for surface in SIMULATED if surface != "acl"]
+
+
+def on_disk(root):
+    return {
+        path.relative_to(root).as_posix(): path.stat().st_size
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("surface", TRAINED)
+def test_steps_are_dumped_as_foretold_and_those_between_run(tmp_path, surface):
+    graph, form = load_graph("mlp_train"), asked(surface)
+    device = REFERENCE if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
+    foreseen = preview(form, graph, iterations=3, seed=5)
+    wb.simulate(graph, None, form, tmp_path, device=device, surface=surface, iterations=3, seed=5)
+    assert {entry.path: entry.size for entry in foreseen.forecast.files} == on_disk(tmp_path)
+    assert foreseen.exact
+    dump = wb.load(tmp_path)
+    steps = {record.key.iteration for record in dump.records} - {-1}
+    assert steps == {0, 2}
+    counts = {
+        record.key.iteration: int(record.source.array().reshape(()))
+        for record in dump.records
+        if record.key.op_type == "AssignAdd" and (record.key.io, record.key.slot) == ("output", 0)
+    }
+    assert counts == {0: 1, 2: 3}
+
+
+def test_parameters_of_a_step_are_what_it_leaves(tmp_path):
+    graph, form = load_graph("mlp_train"), asked("mindspore-cpu")
+    wb.simulate(graph, None, form, tmp_path, iterations=3)
+    state = {}
+    for step in range(3):
+        list(run_reference(graph, iteration=step, state=state))
+    found = {
+        record.key.op_name: record.source.array()
+        for record in wb.load(tmp_path).records
+        if (record.key.op_type, record.key.iteration) == ("Parameter", 2)
+    }
+    for name, value in state.items():
+        np.testing.assert_array_equal(found[name.replace(".", "_")], value, err_msg=name)
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2", "tensorflow", "torchair"])
+def test_a_device_without_a_defect_is_not_blamed(surface):
+    comparison = rehearse(load_graph("mlp_train"), asked(surface), iterations=3)
+    assert comparison.verdict in ("pass", "warn"), comparison.sentence
+    assert [one for one in comparison.findings if one.defect] == []
+
+
+GRADIENT = (
+    "Gradients/Default/network-WithLossCell/_backbone-MLP/head-Dense/Grad_BiasAdd/BiasAddGrad-op0"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("scaled-output", GRADIENT), ("wrong-sign", "Default/optimizer-SGD/SGD-op1")],
+)
+def test_a_fault_behind_the_loss_is_found_in_the_first_step(kind, name):
+    form = new("mindspore-o0o1").set("common_dump_settings.iteration", "0-1")
+    comparison = rehearse(load_graph("mlp_train"), form, faults=[f"{kind}:{name}"], iterations=2)
+    assert comparison.verdict == "fail"
+    defects = [one for one in comparison.findings if one.defect]
+    assert defects[0].op_name == name
+
+
+def test_a_training_in_a_file_gets_a_new_batch_in_every_iteration(tmp_path):
+    (tmp_path / "net.py").write_text(SCRIPT)
+    form = tmp_path / "dump.json"
+    new("mindspore-cpu").set("common_dump_settings.iteration", "all").save(form)
+    arguments = ["simulate", "--graph", f"{tmp_path}/net.py:train", "--config", str(form)]
+    arguments += ["--out", str(tmp_path / "out"), "--iterations", "3", "--seed", "4"]
+    result = CliRunner().invoke(app, arguments, standalone_mode=False)
+    assert result.exception is None, result.exception
+    losses = [
+        float(record.source.array())
+        for record in wb.load(tmp_path / "out").records
+        if (record.key.op_type, record.key.io) == ("ReduceMean", "output")
+    ]
+    # data 4, 14, 24 · weight: 1, then 1 - 0.1 · 2 · mean(x · x · w) and so on; labels are 0
+    weight, want = 1.0, []
+    for step in range(3):
+        x = 0.1 * (4 + 10 * step)
+        want.append((x * weight) ** 2)
+        weight -= 0.1 * 2 * x * x * weight
+    np.testing.assert_allclose(losses, want, rtol=1e-5)
+
+
+SCRIPT = """
+import numpy as np
+from workbench import nn
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(np.ones(1, np.float32))
+
+    def construct(self, x):
+        return x * self.weight
+
+
+net = Net()
+optimizer = nn.SGD(net.trainable_params(), 0.1)
+train = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+
+
+def inputs(seed, iteration):
+    return np.float32([0.1 * (seed + 10 * iteration)]), np.zeros(1, np.float32)
+"""
