@@ -58,7 +58,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     def construct(self, logits: Operators, labels: Operators) -> Tensor:
         if self.sparse:
             if self.reduction == "mean":
-                return record("SparseSoftmaxCrossEntropyWithLogits", logits, labels)
+                op_type = "SparseSoftmaxCrossEntropyWithLogits"
+                return record(op_type, logits, labels, sens=1.0, is_grad=False)
             labels = functional.one_hot(labels, logits.shape[-1])
         x = record_all("SoftmaxCrossEntropyWithLogits", logits, labels)[0]
         return self.get_loss(x)

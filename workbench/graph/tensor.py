@@ -206,8 +206,10 @@ class Operators:
         return record("Transpose", self, tuple(order) or tuple(range(self.ndim))[::-1])
 
     def astype(self, dtype: Any) -> Tensor:
-        """Return the values rounded to another dtype."""
+        """Return the values rounded to another dtype; a tensor that has it already as it is."""
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+        if isinstance(self, Tensor) and self.dtype == name:
+            return self
         return record("Cast", self, dst_type=name)
 
     def mean(self, axis: Any = (), keep_dims: bool = False) -> Tensor:

@@ -31,6 +31,11 @@ def matmul(b: Backward) -> Entries:
     return left, right
 
 
+_INPUT = {"input_names": ("out_backprop", "filter", "input_sizes"), "output_names": ("output",)}
+_FILTER = {"input_names": ("out_backprop", "input", "filter_sizes"), "output_names": ("output",)}
+"""Names that MindSpore's classes of these operators give their arguments, not those of the table."""
+
+
 def _settings(b: Backward) -> dict[str, Any]:
     """Attributes of a convolution as its gradients carry them."""
     attrs = dict(b.op.attrs)
@@ -47,8 +52,8 @@ def conv2d(b: Backward) -> Entries:
     x, weight = b.inputs
     attrs = _settings(b)
     return (
-        lambda: record("Conv2DBackpropInput", b.dout, weight, _sizes(x), **attrs),
-        lambda: record("Conv2DBackpropFilter", b.dout, x, _sizes(weight), **attrs),
+        lambda: record("Conv2DBackpropInput", b.dout, weight, _sizes(x), **attrs, **_INPUT),
+        lambda: record("Conv2DBackpropFilter", b.dout, x, _sizes(weight), **attrs, **_FILTER),
     )
 
 
@@ -60,7 +65,7 @@ def conv2d_transpose(b: Backward) -> Entries:
     plain.pop("data_format")
     return (
         lambda: record("Conv2D", b.dout, weight, **plain),
-        lambda: record("Conv2DBackpropFilter", x, b.dout, _sizes(weight), **attrs),
+        lambda: record("Conv2DBackpropFilter", x, b.dout, _sizes(weight), **attrs, **_FILTER),
     )
 
 
