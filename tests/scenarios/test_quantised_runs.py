@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.cli import main
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
 from workbench.graph.models import load_graph
@@ -250,3 +251,28 @@ def test_values_that_calibration_has_not_seen_are_cut(tmp_path):
     assert found.findings[0].op_name.startswith("Default/body-SequentialCell/0-Dense/")
     graph = read_graph(next(tmp_path.rglob("*_Build.txt")))
     assert Value(0) in graph.consumers
+
+
+def test_integers_have_no_sums_of_half_precision(tmp_path):
+    fault = f"half-accumulation:{FC2}/MatMul-op0"
+    with pytest.raises(GraphError, match=r"must hold floats, got .*MatMul-op0' \(int32\)"):
+        target("lenet", tmp_path / "t", faults=[fault])
+    target("lenet", tmp_path / "u", mode="w8a16", faults=[fault])
+
+
+def test_the_commands_quantize(tmp_path, capsys):
+    form = tmp_path / "acl.json"
+    form.write_text(wb.config.new("acl").to_text())
+    network = ["--graph", "mlp", "--quantization", "w8a8"]
+    asked = ["simulate", *network, "--config", str(form), "--surface", "acl", "--out"]
+    for device, status in (("a2", 0), ("reference", 2)):
+        with pytest.raises(SystemExit) as ended:
+            main([*asked, str(tmp_path / device), "--device", device])
+        assert ended.value.code == status
+    assert "to quantize" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "preview", str(form), "--surface", "acl", *network])
+    assert ended.value.code == 0
+    assert "AscendQuant" in capsys.readouterr().out
+    written = {path.name for path in (tmp_path / "a2").rglob("AscendQuant*")}
+    assert len(written) == 3

@@ -54,7 +54,7 @@ _TEN = "what is written (10 times the largest)"
 FAULTS: dict[str, Kind] = {
     # what is compiled
     "wrong-attribute": Kind("compile", wrong_attribute, value="attributes by name", alters=True),
-    "half-accumulation": Kind("compile", units.half_accumulation, types=_CUBE),
+    "half-accumulation": Kind("compile", units.half_accumulation, types=_CUBE, floats=True),
     "missing-cast": Kind(
         "compile", units.missing_cast, value="format it computes in (next coarser)", floats=True
     ),
