@@ -23,10 +23,9 @@ from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.reports import Reports
-from workbench.run.executor import updates
+from workbench.run.executor import feeds_at, updates
 from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
 from workbench.run.npu import run_program
-from workbench.run.numeric import numeric_model
 from workbench.run.profiles import PROFILES
 from workbench.run.program import Program, as_it_is
 from workbench.run.quantise import Quantization, asked_for
@@ -151,7 +150,7 @@ def simulate(
         (graph,) = numbered((graph,), written_by)
     wanted = _wanted(plan, iterations, context)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    int8 = asked_for(quantization, feeds)
+    int8 = asked_for(quantization, feeds_at(graph, feeds, plan.initial_iteration))
     compiling = Compiling(device, precision_mode, fusion, int8, plan.before_quantisation)
     run, program = prepared(graph, compiling, surface, seeded)
     compiled = graph if program is None else program.graph  # what the device shows of its faults
@@ -187,11 +186,18 @@ def simulate(
             clock=Clock(seed),
         )
     if say is not None:
-        looks = plan.kind == "overflow"
-        unseen = looks and surface in PLATFORMS and numeric_model(device, precision_mode).saturates
-        for sentence in reports.sentences(about_overflow=looks, unseen=unseen):
+        for sentence in _sentences(reports, plan, surface, compiling):
             say(sentence)
     return tree
+
+
+def _sentences(
+    reports: Reports, plan: DumpPlan, surface: str, compiling: Compiling
+) -> Iterator[str]:
+    """Say what the device reported."""
+    looks = plan.kind == "overflow"
+    unseen = looks and surface in PLATFORMS and compiling.model(surface).saturates
+    return reports.sentences(about_overflow=looks, unseen=unseen)
 
 
 def run_by(plan: DumpPlan, iterations: int) -> range:
