@@ -493,17 +493,18 @@ CASES = {
         [
             (
                 [numbers(2, 2)],
-                {"shapex": (4, 5), "begin": (0, 3), "end": (4, 0), "strides": (2, -2)},
+                {"shapex": (4, 5), "begin": (0, 1), "end": (4, 4), "strides": (2, 2)},
             ),
             (
-                [numbers(1, 2, 5)],
+                [numbers(5)],
                 {
                     "shapex": (3, 5),
-                    "begin": (0, 1, 0),
-                    "end": (1, 3, 0),
-                    "strides": (1, 1, 1),
-                    "new_axis_mask": 1,
-                    "end_mask": 4,
+                    "begin": (1, 0),
+                    "end": (2, 0),
+                    "strides": (1, 1),
+                    "begin_mask": 2,
+                    "end_mask": 2,
+                    "shrink_axis_mask": 1,
                 },
             ),
         ],
@@ -515,9 +516,9 @@ CASES = {
     "PadV3Grad": (
         moved(_padded, _before),
         [
-            ([numbers(3, 7)], {"paddings": (2, 1, 1, 0), "mode": "reflect"}),
-            ([numbers(3, 7)], {"paddings": (5, 1, 0, 2), "mode": "edge"}),
-            ([numbers(3, 7)], {"paddings": (2, 1), "mode": "circular"}),
+            ([numbers(2, 1, 3, 7)], {"paddings": (2, 1, 1, 0), "mode": "reflect"}),
+            ([numbers(1, 2, 3, 7)], {"paddings": (5, 1, 0, 2), "mode": "edge"}),
+            ([numbers(2, 3, 7)], {"paddings": (2, 1), "mode": "circular"}),
         ],
     ),
     "GatherDGradV2": (

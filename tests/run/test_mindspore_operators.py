@@ -38,7 +38,9 @@ WORDS = {"none": 0, "add": 1}
 SPELLED_ONCE = {
     "BiasAdd": "an enumeration on Ascend, text in a network that passes text",
     "MaxPool": "attributes of the older kind, which `functional` writes",
+    "MaxPoolGrad": "attributes of the older kind, which `gradients` writes",
     "AvgPool": "its case spells the shape of a window as GE does",
+    "AvgPoolGrad": "as that of `AvgPool`",
 }
 """Operators whose operands a case cannot show."""
 
@@ -111,7 +113,8 @@ def operands_of(line):
     """Operands of a line of IR, with every tensor as ``%``."""
     depths = itertools.accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in line)
     end = next(k for k, depth in enumerate(depths) if depth == 0 and line[k] == ")")
-    return re.sub(r"%\w+(\.\w+)*", "%", line[line.index("(") + 1 : end])
+    operands = line[line.index("(") + 1 : end].removesuffix(", UMonad[U]")
+    return re.sub(r"%\w+(\.\w+)*", "%", operands)
 
 
 def spelled():
