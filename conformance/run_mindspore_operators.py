@@ -60,10 +60,7 @@ def settings_of(case: dict[str, Any], inputs: list[np.ndarray]) -> dict[str, Any
     if "output_type" in found:
         found["output_type"] = NUMBERS[found["output_type"]]
     if name.startswith("Conv2D"):
-        weight = found.get("filter_size", inputs[1].shape)
-        found |= {"out_channel": weight[0], "kernel_size": weight[2:]}
-        if isinstance(found["pad"], tuple):
-            found["pad_list"] = found["pad"]
+        found |= convolution(found, inputs[1].shape)
     for key in HALVES:
         if isinstance(found.get(key), tuple) and name.startswith(("Conv2D", "MaxPool", "AvgPool")):
             found[key] = found[key][-2:]
@@ -82,6 +79,15 @@ def settings_of(case: dict[str, Any], inputs: list[np.ndarray]) -> dict[str, Any
         value = found.pop("constant_value")
         if found["mode"] == "constant":
             found["constant_value"] = mindspore.Tensor(np.array(value or 0, inputs[0].dtype))
+    return found
+
+
+def convolution(settings: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    """What the constructors of convolutions want to know of the weight, and padding twice."""
+    weight = settings.get("filter_size", shape)
+    found = {"out_channel": weight[0], "kernel_size": weight[2:]}
+    if isinstance(settings["pad"], tuple):
+        found["pad_list"] = settings["pad"]
     return found
 
 

@@ -10,8 +10,13 @@ from run.oracles_backward import X, Y
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import OPS, infer_outputs
+from workbench.graph.tensor import record_all
+from workbench.graph.tracer import trace
+from workbench.run.compile import compile_graph
 from workbench.run.cube import CUBE
 from workbench.run.kernels import KERNELS
+from workbench.run.npu import run_npu
+from workbench.run.numeric import numeric_model
 from workbench.run.rounding import ROUND
 
 EDGES = [
@@ -116,6 +121,46 @@ def test_the_cube_sums_the_gradient_of_a_weight_by_sixteen_pixels():
 
 def spec(*shape, dtype="float32"):
     return TensorSpec(dtype, shape)
+
+
+def weight_gradient(dout, x):
+    (dw,) = record_all("Conv2DBackpropFilter", dout, x, (3, 4, 3, 3), pad_mode="same", stride=1)
+    return dw
+
+
+def test_a_device_reads_halves_and_writes_the_gradient_of_a_weight_as_float32():
+    """What float16 would flush to zero stays: 2^-30 here."""
+    graph = trace(weight_gradient, spec(1, 3, 4, 4), spec(1, 4, 4, 4))
+    feeds = dict.fromkeys((p.name for p in graph.parameters), np.float32(2**-15))
+    feeds = {p.name: np.full(p.spec.shape, feeds[p.name]) for p in graph.parameters}
+    (op,) = graph.ops
+    found = {
+        (record.key.io, record.key.slot): record.source.data
+        for record in run_npu(graph, feeds, profile="910a")
+        if record.key.op_name == op.name
+    }
+    assert found["output", 0].dtype == np.float32
+    assert found["output", 0][0, 0, 1, 1] == 16 * 2.0**-30
+
+
+def test_a_compiled_gradient_of_a_weight_lies_as_the_weight_does():
+    graph = trace(weight_gradient, spec(1, 3, 4, 4), spec(1, 4, 4, 4))
+    program = compile_graph(graph, "mindspore-ge", numeric_model("910a"))
+    (op,) = [op for op in program.graph.ops if op.op_type == "Conv2DBackpropFilter"]
+    assert [one.format for one in op.device_inputs[:2]] == ["NC1HWC0", "NC1HWC0"]
+    assert [one.dtype for one in op.device_inputs[:2]] == ["float16", "float16"]
+    assert (op.device_outputs[0].format, op.device_outputs[0].dtype) == ("FRACTAL_Z", "float32")
+
+
+def test_moments_stay_float32_when_batch_normalization_is_lowered():
+    def network(dout, x, *moments):
+        return record_all("BatchNormGrad", dout, x, *moments, True, 1e-5, 0)
+
+    graph = trace(network, spec(2, 4, 3, 3), spec(2, 4, 3, 3), *[spec(4)] * 4)
+    program = compile_graph(graph, "mindspore-ge", numeric_model("910a", "force_fp16"))
+    (op,) = [op for op in program.graph.ops if op.op_type == "BatchNormGrad"]
+    assert [one.dtype for one in op.device_inputs[:6]] == ["float16"] * 2 + ["float32"] * 4
+    assert [one.dtype for one in op.device_outputs] == ["float16", "float32", "float32"]
 
 
 IMAGE, SMALL = spec(2, 4, 8, 8), spec(2, 4, 4, 4)

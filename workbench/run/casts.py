@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 """Formats of the precision modes that tensors can have."""
 
-KEPT: dict[str, frozenset[int]] = {
-    "BatchNorm": frozenset((1, 2, 3, 4)),
+KEPT: dict[str, tuple[frozenset[int], frozenset[int]]] = {
+    "BatchNorm": (frozenset((1, 2, 3, 4)), frozenset((1, 2, 3, 4))),
+    "BatchNormGrad": (frozenset((2, 3, 4, 5)), frozenset((1, 2))),
 }
-"""Operator type → tensors, of inputs as of outputs, whose kernel has no other dtype than the graph."""
+"""Operator type → inputs, and outputs, whose kernel has no other dtype than the graph."""
 
 EITHER: dict[str, frozenset[str]] = {"AscendQuant": frozenset(("float16", "float32"))}
 """Operator type → dtypes that it reads as they come, whatever the mode."""
@@ -97,10 +98,11 @@ class _Lowering(Inserting):
         writes = formats.output if formats.output in STORED else ""
         lowered = bool(reads or writes) and _is_float(op)
         count = 2 if OPS.get(op.op_type) and OPS[op.op_type].engine == "cube" else len(op.inputs)
+        kept_inputs, kept_outputs = KEPT.get(op.op_type, (frozenset(), frozenset()))
         inputs = []
         for slot, operand in enumerate(op.inputs):
             wanted = reads if slot < count else writes  # the bias is added to the sums
-            kept = slot in KEPT.get(op.op_type, ()) or not lowered
+            kept = slot in kept_inputs or not lowered
             spec = self._spec(self.operand(operand))
             if spec is not None and spec.dtype in EITHER.get(op.op_type, ()):
                 inputs.append(self.operand(operand))
@@ -108,7 +110,7 @@ class _Lowering(Inserting):
                 inputs.append(self._input(operand, "" if kept else wanted))
         outputs = tuple(
             spec._replace(dtype=writes)
-            if lowered and writes and spec.dtype in _FLOATS and slot not in KEPT.get(op.op_type, ())
+            if lowered and writes and spec.dtype in _FLOATS and slot not in kept_outputs
             else spec
             for slot, spec in enumerate(op.outputs)
         )

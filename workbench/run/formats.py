@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 SPREAD = frozenset(
     ("Cast", "ReLU", "ReLU6", "LeakyReLU", "Elu", "Sigmoid", "Tanh", "GeLU", "Add", "Sub", "Mul", "RealDiv", "Div",
      "Maximum", "Minimum", "BiasAdd", "AscendDequant", "Abs", "Neg", "Sqrt", "Square", "Exp", "HSwish", "HSigmoid",
-     "SiLU")
+     "SiLU", "ReluGrad", "ReLU6Grad", "EluGrad", "SigmoidGrad", "TanhGrad", "GeLUGrad", "HSwishGrad", "HSigmoidGrad",
+     "SiLUGrad", "SqrtGrad", "RsqrtGrad", "SoftplusGrad", "DropoutGrad")
 )  # fmt: skip
 """Operators that work on any layout, as long as all tensors of the output's shape have it."""
 

@@ -41,6 +41,10 @@ UNTOUCHED = Formats()
 """The graph's own dtypes and nothing else."""
 
 
+WIDE = frozenset(("Conv2DBackpropFilter",))
+"""Operators whose kernel writes its float32 sums as they are (``res_dtype`` of CANN's), whatever it reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class NumericModel:
     """How a device computes what was compiled with a `Precision`."""
@@ -66,7 +70,8 @@ class NumericModel:
         lowered = dtype in rule.lowers and (not rule.mixed or self._allowed(op, before))
         if cube:
             own = self._cube_input(op) if dtype == "float32" else ""
-            return Formats(rule.cube_in or own, rule.cube_out) if lowered else Formats(own)
+            written = "" if op.op_type in WIDE else rule.cube_out
+            return Formats(rule.cube_in or own, written) if lowered else Formats(own)
         return Formats(rule.vector, rule.vector) if lowered else Formats()
 
     def _cube_input(self, op: Op) -> str:
