@@ -25,7 +25,7 @@ from workbench.graph.tracer import trace
 from workbench.run import reference
 from workbench.run.reference import run_reference
 
-BATCHES = 16
+BATCHES = 32
 """How many of a model's example batches make the batch."""
 GOAL = 3
 NETWORKS = ("mlp", "lenet", "alexnet", "resnet", "transformer", "lstm")

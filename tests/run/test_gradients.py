@@ -12,6 +12,7 @@ from workbench.graph.autodiff import gradients
 from workbench.graph.gradients import RULES, UNDEFINED
 from workbench.graph.ops import OPS
 from workbench.graph.table.backward import BACKWARD
+from workbench.graph.tensor import record
 from workbench.graph.tracer import trace
 from workbench.run.reference import run_reference
 
@@ -108,6 +109,14 @@ def test_a_stretched_input_gets_the_sum_over_its_copies(shapes):
                 index
             ]
         np.testing.assert_allclose(gradient, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_overflown_gradient_spreads_no_further_than_it_belongs(dtype):
+    dout = np.array([np.inf, -np.inf, np.nan, np.inf, np.nan], dtype)
+    x = np.array([1, 1, 1, -1, -1], dtype)
+    graph = trace(lambda dout, x: record("ReluGrad", dout, x), dout, x)
+    np.testing.assert_array_equal(values(graph, (dout, x))[0], [np.inf, -np.inf, np.nan, 0, 0])
 
 
 def test_every_case_is_about_its_operator():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.run.kernels.elementwise import kept
 from workbench.run.kernels.elementwise import sigmoid as forward_sigmoid
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def bias_add(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Arra
 
 def relu(dout: Array, x: Array) -> Array:
     """Return the gradient where x (or the output) is above 0."""
-    return np.where(x > 0, dout, dout.dtype.type(0))
+    return kept(dout, x > 0)
 
 
 def sigmoid(y: Array, dout: Array) -> Array:
@@ -41,7 +42,7 @@ def tanh(y: Array, dout: Array) -> Array:
 
 def relu6(dout: Array, x: Array) -> Array:
     """Return the gradient where x is above 0 and at most 6."""
-    return np.where((x > 0) & (x <= 6), dout, dout.dtype.type(0))
+    return kept(dout, (x > 0) & (x <= 6))
 
 
 def elu(dout: Array, out: Array) -> Array:

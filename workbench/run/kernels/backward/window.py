@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.graph.windows import Window, window
 from workbench.run.kernels.backward.movement import collected
+from workbench.run.kernels.elementwise import kept
 from workbench.run.kernels.matrix import pad, taps
 from workbench.run.kernels.window import between, nearest, slide
 
@@ -52,7 +53,7 @@ def _largest(x: Array, dout: Array, view: Window) -> Array:
             hit |= lost & np.isnan(piece)
         hit &= free
         free ^= hit
-        total[where] += np.where(hit, dout, dout.dtype.type(0))
+        total[where] += kept(dout, hit)
     return _inside(total, view, x.shape)
 
 
