@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.core.errors import GraphError
+from workbench.core.plan import DumpPlan
+from workbench.dump.read.reader import load
 from workbench.graph import functional as F
 from workbench.graph import nn
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.tensor import record
 from workbench.graph.tracer import trace
+from workbench.ir.detect import read_graph
+from workbench.pipeline.simulate import simulate
 from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model
 from workbench.run.program import as_it_is
@@ -244,3 +249,33 @@ def test_a_weight_that_two_layers_share_stays_one():
         "w.weight_quant_1",
     ]  # scaled along its rows, and along its columns
     assert Param(0) not in {one for op in graph.ops[1:] for one in op.inputs}
+
+
+def test_a_weight_that_the_network_updates_has_no_scale():
+    class Step(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(nn.Initial((20, 5), "uniform", 0.3))
+            self.v = nn.Parameter(nn.Initial((5, 5), "uniform", 0.3))
+
+        def construct(self, x):
+            y = F.matmul(F.matmul(x, self.w), self.v)
+            return y, record("AssignSub", self.v, F.matmul(y, y, True))
+
+    graph = quantised(trace(Step(), ROWS)).graph
+    assert [p.name for p in graph.parameters if p.is_weight] == ["v", "w.weight_quant"]
+
+
+def test_a_run_that_is_fed_anew_is_calibrated_with_its_first_iteration(tmp_path):
+    graph = trace(nn.Dense(20, 5), ROWS)
+    tree = simulate(
+        graph, lambda number: {"x": ROWS * (number + 1)}, DumpPlan("/d", initial_iteration=3), tmp_path / "t",
+        surface="acl", device="a2", quantization="w8a8",
+    )  # fmt: skip
+    (record,) = (
+        r for r in load(tree).records if r.key.op_type == "AscendQuant" and r.key.io == "output"
+    )
+    assert np.abs(record.source.array()).max() == 127
+    build = read_graph(next(tmp_path.rglob("*_Build.txt")))
+    (scale,) = (op.attrs["scale"] for op in build.ops if op.op_type == "AscendQuant")
+    assert scale == pytest.approx(127 / (4 * np.abs(ROWS).max()), rel=1e-6)

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import bind
+from workbench.graph.traits import IN_PLACE
 from workbench.run.executor import parameter_values
 from workbench.run.patterns import Finder
 from workbench.run.reference import run_reference
@@ -50,10 +51,20 @@ class Layer:
 
 
 def find_layers(graph: Graph) -> list[Layer]:
-    """Return what can be quantized: Conv2D and products with a weight of rank 2, in order."""
-    finder = Finder(graph)
+    """Return what can be quantized: Conv2D, and products with a weight of rank 2 that stays as it is."""
+    finder, updated = Finder(graph), _updated(graph)
     found = (_layer(finder, number, op) for number, op in enumerate(graph.ops))
-    return [layer for layer in found if layer is not None]
+    return [one for one in found if one is not None and not {one.weight, one.bias} & updated]
+
+
+def _updated(graph: Graph) -> set[Operand | None]:
+    """Weights that the graph itself changes: they have no scale that holds."""
+    return {
+        operand
+        for op in graph.ops
+        for slot, operand in enumerate(op.flat_inputs())
+        if isinstance(operand, Param) and slot in IN_PLACE.get(op.op_type, ())
+    }
 
 
 def _layer(finder: Finder, number: int, op: Op) -> Layer | None:

@@ -24,7 +24,7 @@ from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param, Parameter, Value
 from workbench.graph.ops import OPS
 from workbench.run.calibration import find_layers, input_scales, weight_scales
-from workbench.run.executor import constant_spec
+from workbench.run.executor import constant_spec, feeds_at
 from workbench.run.folding import Folded, unread
 from workbench.run.kernels import KERNELS
 from workbench.run.originals import INSERTED, IS_PART, origin_of, originals
@@ -81,7 +81,7 @@ def quantise(graph: Graph, asked: Quantization) -> tuple[Graph, dict[str, Folded
     if not layers:
         kinds = "a Conv2D or MatMul with a weight"
         raise GraphError(f"graph {graph.name!r} must have {kinds} to be quantized, got none")
-    feeds = asked.calibration or {}
+    feeds = feeds_at(graph, asked.calibration, 0)
     scales = weight_scales(graph, layers, feeds, channels=asked.mode == "w8a8")
     if asked.mode == "w8a16":
         work: _Quantizing = _Weights(graph, layers, scales)
