@@ -32,6 +32,7 @@ from run.oracles_basic import (
 from run.oracles_forward import (
     batch_norm,
     bias_add,
+    channel_sums,
     concat,
     conv2d,
     conv2d_transpose,
@@ -48,6 +49,7 @@ from run.oracles_forward import (
     reshape,
     softmax,
     transpose,
+    update_by_sums,
 )
 from run.oracles_layers import reduction
 
@@ -171,6 +173,11 @@ CASES = {
                 {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 0.1},
             ),
         ],
+    ),
+    "BNTrainingReduce": (channel_sums, [([IMAGE], {}), ([X], {})]),
+    "BNTrainingUpdate": (
+        update_by_sums,
+        [([IMAGE, *channel_sums([IMAGE], {}), *MOMENTS], {"factor": 0.3, "epsilon": 1e-3})],
     ),
     "ConvBnFilterHost": (
         folded_filter,

@@ -183,6 +183,20 @@ def batch_norm(inputs, settings):
     return [out, *moving, mean, variance, *left]
 
 
+def channel_sums(inputs, settings):
+    (x,) = inputs
+    columns = [[float(v) for v in x[:, c].ravel()] for c in range(x.shape[1])]
+    return [np.array([math.fsum(column) for column in columns]),
+            np.array([math.fsum(v * v for v in column) for column in columns])]  # fmt: skip
+
+
+def update_by_sums(inputs, settings):
+    """What `batch_norm` gives in training; the sums follow from the input."""
+    x, _, _, scale, offset, *moving = inputs
+    told = {"is_training": True, "momentum": settings["factor"], "epsilon": settings["epsilon"]}
+    return batch_norm([x, scale, offset, *moving], told)
+
+
 def _factors(scale, variance, epsilon):
     return [float(s) / math.sqrt(float(v) + epsilon) for s, v in zip(scale, variance, strict=True)]
 

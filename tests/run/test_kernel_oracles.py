@@ -139,6 +139,8 @@ ORACLES = {
     "RmsNorm": "loops RMSNormalization",
     "GroupNorm": "loops GroupNormalization InstanceNormalization",
     "BatchNorm": "loops BatchNormalization",
+    "BNTrainingReduce": "loops",
+    "BNTrainingUpdate": "loops",
     "ConvBnFilterHost": "loops",
     "ConvBnBiasHost": "loops",
     "LRN": "loops LRN",

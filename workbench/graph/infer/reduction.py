@@ -123,6 +123,27 @@ def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
     return (*like(call, shape), moments, moments, moments, moments)
 
 
+def channel_sums(call: Call) -> tuple[TensorSpec, ...]:
+    """Sum of every channel and of its squares; the input has at least 2 dimensions."""
+    shape = call.shape()
+    if len(shape) < 2:
+        refuse("rank of the input", "at least 2", shape)
+    dtype = "float64" if call.tensors[0].dtype == "float64" else "float32"
+    return (TensorSpec(dtype, (shape[1],)),) * 2
+
+
+def update_by_sums(call: Call) -> tuple[TensorSpec, ...]:
+    """Return the normalized input, moving mean and variance, and those of the batch."""
+    shape = call.shape()
+    if len(shape) < 2:
+        refuse("rank of the input", "at least 2", shape)
+    names = ("sum", "square_sum", "scale", "offset", "mean", "variance")
+    for index, name in enumerate(names, 1):
+        if call.shape(index) != (shape[1],):
+            refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
+    return (*like(call, shape), *(TensorSpec(call.tensors[5].dtype, (shape[1],)),) * 4)
+
+
 def lrn(call: Call) -> tuple[TensorSpec, ...]:
     """Input (N, C, H, W)."""
     shape, radius = call.shape(), call.settings["depth_radius"]

@@ -69,6 +69,14 @@ REDUCTION: dict[str, OpDef] = {
         writes=(3, 4),
         writes_if="is_training",
     ),
+    "BNTrainingReduce": OpDef("x", reduction.channel_sums),
+    "BNTrainingUpdate": OpDef(
+        "x sum square_sum scale offset mean variance factor epsilon",
+        reduction.update_by_sums,
+        tensors=7,
+        defaults={"factor": 0.1, "epsilon": 1e-5},
+        writes=(5, 6),
+    ),
     "ConvBnFilterHost": OpDef(
         "filter scale offset mean variance epsilon", infer.same, tensors=5, defaults=_MOMENTS
     ),

@@ -152,6 +152,8 @@ KERNELS: dict[str, Kernel] = {
     "RmsNorm": normalization.rms_norm,
     "GroupNorm": normalization.group_norm,
     "BatchNorm": normalization.batch_norm,
+    "BNTrainingReduce": normalization.channel_sums,
+    "BNTrainingUpdate": normalization.update_by_sums,
     "ConvBnFilterHost": normalization.folded_filter,
     "ConvBnBiasHost": normalization.folded_bias,
     "LRN": normalization.lrn,

@@ -59,16 +59,38 @@ def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
 
 def _training(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     x, scale, bias, *moving = inputs
-    axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
+    axes = (0, *range(2, x.ndim))
     mean, variance = np.mean(x, axis=axes), np.var(x, axis=axes)
-    kind = x.dtype.type
-    share = kind(settings["momentum"])
-    unbiased = variance * kind(count / max(count - 1, 1))
-    left = [
-        old * (kind(1) - share) + new * share
-        for old, new in zip(moving, (mean, unbiased), strict=True)
-    ]
+    left = _moved(moving, (mean, variance), x, settings["momentum"])
     out = _normalized(x, scale, bias, mean, variance, settings)[0]
+    return [out, *left, mean, variance, *left]
+
+
+def _moved(
+    moving: Sequence[Array], batch: tuple[Array, Array], x: Array, momentum: float
+) -> list[Array]:
+    """Moving mean and variance as they follow those of a batch, the variance without its bias."""
+    count, kind = x.size // x.shape[1], x.dtype.type
+    share, unbiased = kind(momentum), batch[1] * kind(count / max(count - 1, 1))
+    pairs = zip(moving, (batch[0], unbiased), strict=True)
+    return [old * (kind(1) - share) + new * share for old, new in pairs]
+
+
+def channel_sums(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Return the sum of every channel, and that of its squares."""
+    (x,) = inputs
+    axes = (0, *range(2, x.ndim))
+    return [np.sum(x, axis=axes), np.sum(x * x, axis=axes)]
+
+
+def update_by_sums(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
+    """Normalize by moments of the batch that its sums give, as `batch_norm` does in training."""
+    x, total, squares, scale, offset, *moving = inputs
+    count = x.dtype.type(max(x.size // x.shape[1], 1))
+    mean = total / count
+    variance = squares / count - mean * mean
+    left = _moved(moving, (mean, variance), x, settings["factor"])
+    out = _normalized(x, scale, offset, mean, variance, settings)[0]
     return [out, *left, mean, variance, *left]
 
 
