@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.fusions import ends_of
 from workbench.compare.originals import origin_of, original_names, original_types
+from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Graph, Op, Value
 from workbench.graph.ops import OPS
 
 if TYPE_CHECKING:
-    from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Operand
+
+_MOST = 1 << 10
+"""Outputs of an operator; a file may claim any slot."""
 
 
 def network_of(graph: Graph) -> Graph:
@@ -103,15 +106,16 @@ def _arity(kind: str) -> int:
 
 
 def _specs(graph: Graph) -> dict[str, tuple[TensorSpec, ...]]:
-    """Outputs of the network's operators, as far as a kernel has them."""
+    """Outputs of the network's operators, as far as kernels have them."""
     found: dict[str, dict[int, TensorSpec]] = {}
     for op in graph.ops:
         for slot, spec in enumerate(op.outputs):
             origin = origin_of(op, slot)
             if origin is not None:
                 found.setdefault(origin[0], {})[origin[1]] = spec
+    open_ = TensorSpec("", None)  # a result that no kernel gives
     return {
-        name: tuple(specs[slot] for slot in range(len(specs)))
+        name: tuple(specs.get(slot, open_) for slot in range(max(specs) + 1))
         for name, specs in found.items()
-        if specs.keys() == set(range(len(specs)))
+        if max(specs) < _MOST
     }

@@ -5,7 +5,7 @@ one side has, because the other one hands it on inside a kernel, is skipped with
 
 ``fused``      it lies between operators that are one kernel on the other side
 ``inserted``   the compiler inserted the operator
-``part``       it is handed on between kernels that are one operator on the other side
+``part``       it is handed on between kernels that are one operator on the other side, or read once more
 ``attribute``  the other side's graph states it as a setting of the operator
 ``no-task``    the other side's operator runs nothing on the device
 ``quantised``  it is an integer of another scale (`workbench.compare.quantised`)
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.fusions import LEAVES
 from workbench.compare.graph_view import Origin
-from workbench.compare.originals import is_inserted, original_types
+from workbench.compare.originals import is_inserted, is_part, original_types
 from workbench.compare.pairs import Pair
 from workbench.dump.tree import WATCHED, Skipped
 from workbench.graph.nodes import Const, Value
@@ -82,16 +82,25 @@ def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, b
 def _pair_inputs(
     pairing: Pairing, found: Alignment, fusion: Fusion, run: OpRun, theirs: Runs, base: int
 ) -> None:
-    """Pair the inputs of one kernel with those golden inputs that read the same value."""
+    """Pair the inputs of one kernel with those golden inputs that read the same value.
+
+    A value that several kernels read, but fewer golden operators, is compared as often as these do.
+    """
     readers = _readers(found.golden, fusion)
     for slot, origin in enumerate(found.target.origins(run.op)):
-        value = found.mapped(origin)
-        for number, other in readers.get(value, ()) if value is not None else ():
-            there = theirs.get(number)
-            if there is not None and pair_places(
-                pairing, run, there, ("input", slot), ("input", other), base
-            ):
+        value, place = found.mapped(origin), ("input", slot)
+        same = readers.get(value, ()) if value is not None else ()
+        partners = [
+            (theirs[number], other)
+            for number, other in same
+            if number in theirs and ("input", other) in theirs[number].tensors
+        ]
+        for there, other in partners:
+            if pair_places(pairing, run, there, place, ("input", other), base):
                 break
+        else:
+            if partners and place in run.tensors and len(fusion.target) > 1:
+                skip_records(pairing, "target", run.op_name, [run.tensors[place]], PART)
 
 
 def _take_folded(
@@ -106,7 +115,7 @@ def _take_folded(
     graph, skipped = found.target.graph, False
     for run in (ours[number] for number in fusion.target if number in ours):
         op = graph.ops[run.op]
-        normal = _NORMALIZATIONS.isdisjoint(original_types(op))
+        normal = is_part(op) or _NORMALIZATIONS.isdisjoint(original_types(op))
         for slot in _folded(graph, op):
             place = "input", slot
             spec = op.input_specs[slot] if slot < len(op.input_specs) else None
