@@ -11,7 +11,12 @@ import pytest
 import workbench as wb
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
+from workbench.graph import functional as F
+from workbench.graph import nn
 from workbench.graph.models import MODELS, load_graph
+from workbench.graph.tensor import record as call
+from workbench.graph.tensor import record_all
+from workbench.graph.tracer import trace
 from workbench.pipeline.compiling import fusions_off
 from workbench.pipeline.simulate import simulate
 from workbench.run.compile import WEIGHTS
@@ -151,6 +156,90 @@ def test_golden_files_without_a_graph_are_those_of_the_original_operators(tmp_pa
         fault = f"scaled-output:{FC1}/BiasAdd-op0:1.2"
         faulty = target(graph, tmp_path / "f", "tensorflow", faults=[fault])
         assert wb.compare(faulty, golden).findings[0].op_name == FUSED
+
+
+class Norm(nn.BatchNorm2d):
+    """Normalization by the moments of the batch; the stored ones follow."""
+
+    def construct(self, x):
+        moments = (self.gamma, self.beta, self.moving_mean, self.moving_variance)
+        return record_all("BatchNorm", x, *moments, True, 1e-3, 0.2, 0)[0]
+
+
+class Block(nn.Cell):
+    """What becomes two of one (BatchNorm), two of three (with its neighbors), four of one (AddN)."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(3, 8, 3), Norm(8)
+        self.conv2, self.norm2 = nn.Conv2d(8, 8, 3), Norm(8)
+
+    def construct(self, x):
+        y = F.relu(self.norm1(self.conv1(x)))
+        z = F.relu(self.norm2(self.conv2(y)) + y)
+        return call("AddN", (z,) * 130)
+
+
+IMAGE = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
+BLOCK = trace(Block(), IMAGE)
+NORM1, NORM2 = "Default/norm1-Norm/BatchNorm-op0", "Default/norm2-Norm/BatchNorm-op0"
+
+
+@pytest.fixture(scope="module")
+def golden_blocks(tmp_path_factory):
+    """A tree of a CPU, and the files of another framework without a graph."""
+    root = tmp_path_factory.mktemp("blocks")
+    tree = simulate(BLOCK, None, PLAN, root / "cpu", surface="mindspore-cpu")
+    return {"tree": tree, "files": standard_files(BLOCK, root / "files")}
+
+
+@pytest.mark.parametrize("kind", ["tree", "files"])
+@pytest.mark.parametrize("surface", ["mindspore-o2", "mindspore-ge", "tensorflow", "torchair"])
+@pytest.mark.parametrize(
+    "precision", ["must_keep_origin_dtype", "force_fp16", "allow_fp32_to_bf16"]
+)
+def test_what_was_made_several_agrees(tmp_path, golden_blocks, kind, surface, precision):
+    tree = target(BLOCK, tmp_path / "t", surface, precision_mode=precision)
+    found = wb.compare(tree, golden_blocks[kind])
+    assert found.verdict == "warn"  # weights, or inputs, that the golden tree has no file of
+    assert [f.kind for f in found.findings if f.defect] == []
+    reasons = {key.partition(":")[2] for key in found.coverage.skipped} - {"other-model"}
+    assert reasons == {"fused", "part", "inserted"}
+    if kind == "tree":
+        assert found.coverage.unmatched_target == 0
+        assert found.coverage.unmatched_golden == len(BLOCK.parameters)
+    else:
+        assert found.coverage.unmatched_golden == 0
+    moments = [row for row in found.rows if row.golden_op_name == NORM1 and row.io == "output"]
+    assert len(moments) == 4
+    owners = {row.golden_op_name for row in found.rows if row.match_rule == "fusion"}
+    assert {NORM1, NORM2, "Default/ReLU-op0", "Default/ReLU-op1", "Default/AddN-op0"} <= owners
+
+
+@pytest.mark.parametrize("kind", ["tree", "files"])
+@pytest.mark.parametrize(
+    ("fault", "guilty", "originals"),
+    [
+        (f"scaled-output:{NORM1}:1.3", "Default/norm1-Norm/BatchNorm-op0_UpdateDefault/ReLU-op0",
+         [NORM1, "Default/ReLU-op0"]),
+        ("nan-output:Default/Add-op0",
+         "Default/norm2-Norm/BatchNorm-op0_UpdateDefault/Add-op0Default/ReLU-op1",
+         [NORM2, "Default/Add-op0", "Default/ReLU-op1"]),
+        ("wrong-sign:Default/conv2-Conv2d/Conv2D-op0",
+         "Default/conv2-Conv2d/Conv2D-op0Default/norm2-Norm/BatchNorm-op0_Reduce",
+         ["Default/conv2-Conv2d/Conv2D-op0", NORM2]),
+        ("scaled-output:Default/AddN-op0:1.3", "Default/AddN-op0/AddNBase_node", ["Default/AddN-op0"]),
+    ],
+)  # fmt: skip
+def test_a_fault_in_what_was_made_several_is_named(
+    tmp_path, golden_blocks, kind, fault, guilty, originals
+):
+    tree = target(BLOCK, tmp_path / "t", precision_mode="force_fp16", faults=[fault])
+    found = wb.compare(tree, golden_blocks[kind])
+    assert found.verdict == "fail"
+    first = found.findings[0]
+    assert first.op_name == guilty
+    assert f"it stands for {', '.join(originals)}" in first.evidence
 
 
 def test_a_run_with_fusions_agrees_with_one_without(tmp_path):

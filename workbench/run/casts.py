@@ -29,6 +29,8 @@ STORED = frozenset(("float16", "bfloat16", "float32", "hifloat8"))
 
 KEPT: dict[str, tuple[frozenset[int], frozenset[int]]] = {
     "BatchNorm": (frozenset((1, 2, 3, 4)), frozenset((1, 2, 3, 4))),
+    "BNTrainingReduce": (frozenset(), frozenset((0, 1))),
+    "BNTrainingUpdate": (frozenset((1, 2, 3, 4, 5, 6)), frozenset((1, 2, 3, 4))),
     "BatchNormGrad": (frozenset((2, 3, 4, 5)), frozenset((1, 2))),
 }
 """Operator type → inputs, and outputs, whose kernel has no other dtype than the graph."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Fused, Op, Param, Value
 from workbench.graph.ops import bind
-from workbench.run import batch_norm
-from workbench.run.joining import Joined
+from workbench.run import batch_norm, splitting
+from workbench.run.joining import Joined, join_shown
 from workbench.run.originals import IS_PART, origin_of, originals
 from workbench.run.patterns import Finder, Node, Number, scalar
 from workbench.run.rewrite import Rewrite
@@ -152,6 +152,7 @@ _ERF = tuple(
 _PRODUCT, _CONVOLUTION = Node("MatMul BatchMatMul", role="main"), Node("Conv2D", role="main")
 _DEQUANTIZED = Node("AscendDequant", (_CONVOLUTION,))
 _ACTIVATIONS = "ReLU ReLU6 LeakyRelu Sigmoid Tanh"
+_UPDATE = Node("BNTrainingUpdate", role="main", shown=True)
 
 FUSIONS: dict[str, Fusion] = {
     "AABiasaddConvFusion": Fusion(
@@ -162,6 +163,15 @@ FUSIONS: dict[str, Fusion] = {
         "graph",
         (Node("BatchNorm", (_CONVOLUTION, "scale", "offset", "mean", "variance")),),
         batch_norm.settings, constants=True, build=batch_norm.build,
+    ),
+    "FusedBatchnormFusionPass": Fusion(
+        "graph", (Node("BatchNorm", role="main"),), splitting.in_training, build=splitting.moments,
+    ),
+    "AddNFusionPass": Fusion(
+        "graph", (Node("AddN", role="main"),), splitting.wide, build=splitting.sums,
+    ),
+    "ZConcatDFusionPass": Fusion(
+        "graph", (Node("ConcatD", role="main"),), splitting.wide, build=splitting.joints,
     ),
     "MatMulBiasAddFusionPass": Fusion(
         "graph",
@@ -213,6 +223,18 @@ FUSIONS: dict[str, Fusion] = {
     "TbeEltwiseQuantFusionPass": Fusion(
         "buffer",
         (Node("AscendQuant", (Node(f"{_ACTIVATIONS} GeLU Add Mul", role="main"),)),), _main,
+    ),
+    "TbeConvBnreduceFusionPass": Fusion(
+        "buffer",
+        (Node("BNTrainingReduce", (Node("Conv2D", role="main", shown=True),)),),
+        splitting.half, build=join_shown,
+    ),
+    "TbeBnupdateEltwiseEltwiseFusionPass": Fusion(
+        "buffer",
+        (Node("ReLU", (Node("Add", (_UPDATE, "shortcut")),)),), splitting.undisturbed, build=join_shown,
+    ),
+    "TbeBnupdateEltwiseFusionPass": Fusion(
+        "buffer", (Node("ReLU", (_UPDATE,)),), splitting.undisturbed, build=join_shown,
     ),
     "TbeConv2DActivationFusionPass": Fusion(
         "buffer", (Node(_ACTIVATIONS, (_CONVOLUTION,)),), _main,

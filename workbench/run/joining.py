@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.graph.nodes import Bundle, Const, Param, Value
+from workbench.graph.nodes import Bundle, Const, Fused, Op, Param, Value
+from workbench.run.originals import IS_PART, origin_of, originals
 from workbench.run.patterns import Finder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.graph.nodes import Graph, Operand
+    from workbench.run.patterns import Part
+    from workbench.run.rewrite import Rewrite
 
 
 class Joined:
@@ -67,6 +70,42 @@ class Joined:
         if operand not in self.inputs:
             self.inputs.append(operand)
         return Param(self.inputs.index(operand))
+
+
+def join_shown(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
+    """Write a kernel that gives all results of its operators which others may read."""
+    graph = finder.graph
+    members = sorted(part.members)
+    joined = Joined(graph, members)
+    results = [
+        value
+        for number in members
+        for slot in range(len(graph.ops[number].outputs))
+        if not _is_inner(graph, value := Value(number, slot), part)
+    ]
+    ops = [graph.ops[number] for number in members]
+    main, last = graph.ops[part.roles["main"]], graph.ops[root]
+    part_of = {IS_PART: True} if any(op.attrs.get(IS_PART) for op in ops) else {}
+    there = [graph.ops[value.op].device_outputs for value in results]
+    kernel = Op(
+        "".join(op.name for op in ops), main.op_type, tuple(joined.inputs),
+        {**main.attrs, **originals(ops), **part_of},
+        tuple(graph.ops[value.op].outputs[value.slot] for value in results), tuple(joined.specs),
+        joined.device_inputs,
+        tuple(specs[value.slot] for specs, value in zip(there, results, strict=True) if specs),
+        frames=last.frames,
+        fused=Fused(tuple(joined.ops), tuple(joined.inner(value) for value in results)),
+        origins=tuple(origin_of(graph.ops[value.op], value.slot) for value in results),
+    )  # fmt: skip
+    number = rewrite.add(replace(kernel, inputs=rewrite.inputs(kernel)))
+    for slot, value in enumerate(results):
+        rewrite.put(value, Value(number, slot))
+
+
+def _is_inner(graph: Graph, value: Value, part: Part) -> bool:
+    """Whether a result is for other operators of the part alone."""
+    readers = {number for number, _ in graph.consumers.get(value, ())}
+    return bool(readers) and readers <= part.members and value not in graph.outputs
 
 
 def _is_array(operand: Operand) -> bool:

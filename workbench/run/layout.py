@@ -32,6 +32,8 @@ FORMATS_OF: dict[str, tuple[str, ...]] = {
     "MaxPool": (_MAP, _MAP),
     "AvgPool": (_MAP, _MAP),
     "BatchNorm": (_MAP, _MAP),
+    "BNTrainingReduce": (_MAP, ""),
+    "BNTrainingUpdate": (_MAP, "", "", "", "", "", "", _MAP),
     "BiasAdd": (_MAP, "", _MAP),
     "AscendQuant": (_MAP, _MAP),
     "ReLU": (_MAP, _MAP),

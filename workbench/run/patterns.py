@@ -25,12 +25,13 @@ class Node:
     """An operator of one of some types, given blank-separated, and patterns of its first tensors.
 
     ``role`` is what it is called in the `Part` that is found. A fused operator fits a pattern that
-    says nothing of its tensors.
+    says nothing of its tensors. Of one that is ``shown`` later operators may read the results, too.
     """
 
     types: str
     args: tuple[Any, ...] = ()
     role: str = ""
+    shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Part:
     names: Mapping[str, Operand] = field(default_factory=dict)
     roles: Mapping[str, int] = field(default_factory=dict)
     members: frozenset[int] = frozenset()
+    shown: frozenset[int] = frozenset()
 
 
 class Finder:
@@ -89,9 +91,14 @@ class Finder:
         """Return the part that ends in an operator and that nothing else reads the inside of."""
         for part in self._unify(pattern, Value(root), Part()):
             inside = part.members - {root}
-            if all(self.readers(number) <= part.members for number in inside):
+            if all(self._is_hidden(number, root, part) for number in inside):
                 return part
         return None
+
+    def _is_hidden(self, number: int, root: int, part: Part) -> bool:
+        """Whether nothing outside reads an operator of a part, or only later where it is shown."""
+        outside = self.readers(number) - part.members
+        return not outside or (number in part.shown and all(not 0 <= n < root for n in outside))
 
     def _unify(self, pattern: Any, operand: Operand, part: Part) -> Iterator[Part]:
         if isinstance(pattern, str):
@@ -120,7 +127,8 @@ class Finder:
             if part.roles.get(pattern.role, number) != number:
                 return
             part = replace(part, roles={**part.roles, pattern.role: number})
-        part = replace(part, members=part.members | {number})
+        shown = part.shown | {number} if pattern.shown else part.shown
+        part = replace(part, members=part.members | {number}, shown=shown)
         orders = permutations(tensors) if op.op_type in COMMUTATIVE else (tensors,)
         for order in orders:
             yield from self._arguments(pattern.args, order, part)

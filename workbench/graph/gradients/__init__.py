@@ -162,6 +162,8 @@ UNDEFINED: dict[str, str] = {
     "MaxPoolV3": _COMPILED,
     "AvgPoolV2": _COMPILED,
     "TransData": _COMPILED,
+    "BNTrainingReduce": _COMPILED,
+    "BNTrainingUpdate": _COMPILED,
     "ConvBnFilterHost": _COMPILED,
     "ConvBnBiasHost": _COMPILED,
     "AscendQuant": _ROUNDED,

@@ -11,11 +11,14 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.run.numeric import UNTOUCHED
+from workbench.run.originals import IS_PART, original_types
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Op
+    from workbench.graph.nodes import Op, Original
     from workbench.run.numeric import Formats
 
     Array = NDArray[Any]
@@ -48,8 +51,16 @@ class Fault:
         return "*" in self.op_name
 
     def meets(self, op: Op) -> bool:
-        """Whether the fault is in this operator."""
-        return self.op_name in (op.name, op.op_type) or fnmatchcase(op.name, self.op_name)
+        """Whether the fault is in this operator.
+
+        Of an operator that the compiler has made several of, it is in the one that gives its result.
+        """
+        return self._fits(op.name, op.op_type) or any(
+            self._fits(one.op_name, kind) for one, kind in _whole(op)
+        )
+
+    def _fits(self, name: str, kind: str) -> bool:
+        return self.op_name in (name, kind) or fnmatchcase(name, self.op_name)
 
     def count(self, default: int, most: int) -> int:
         """Return the strength as a number of things, at most ``most``."""
@@ -114,6 +125,13 @@ class Site:
     gap: int = -1
     past: bytes = b""
     writes: bool = True
+
+
+def _whole(op: Op) -> Iterator[tuple[Original, str]]:
+    """The operator, and its type, whose result a part gives that is called after it."""
+    first = op.origins[0] if op.origins and op.fused is None and op.attrs.get(IS_PART) else None
+    if first is not None and op.name.startswith(first.op_name):
+        yield first, original_types(op)[-1]
 
 
 def outstanding(array: Array) -> float:
