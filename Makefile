@@ -11,7 +11,7 @@ OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-.PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-msprobe mutations clean
+.PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -69,6 +69,10 @@ conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 # ten thousand damaged files for every reader, fifty kills for every writer; about an hour
 mutations: $(VENV)/developed
 	MUTATIONS=10000 KILLS=50 $(BIN)/python -m pytest -rP tests/scenarios/test_damaged_files.py tests/scenarios/test_killed_runs.py
+
+# every network on every surface and device, clean in thirty variants and with every fault; about an hour
+grid: $(VENV)/developed
+	GRID=all SEEDS=30 $(BIN)/python -m pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py
 
 clean:
 	rm -rf $(VENV) .venv-mindspore .venv-msprobe demo_out

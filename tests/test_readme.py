@@ -45,6 +45,10 @@ TARGETS = {
         "MUTATIONS=10000 KILLS=50",
         "pytest -rP tests/scenarios/test_damaged_files.py tests/scenarios/test_killed_runs.py",
     ],
+    "grid": [
+        "GRID=all SEEDS=30",
+        "pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py",
+    ],
 }
 
 # (document, first line of a block) → why it is neither run nor looked up

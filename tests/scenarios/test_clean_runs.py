@@ -104,3 +104,18 @@ def test_a_clean_run_of_a_16_bit_network_is_not_blamed(dtype, device, golden, tm
     verdict, kinds = judged(tree, graph, data, tmp_path, device=device)
     assert verdict in ("pass", "warn")
     assert kinds <= {"precision", "unmatched", "info"}
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o0o1", "tensorflow"])
+@pytest.mark.parametrize("kind", ["wrong-sign", "stale-output", "wrong-layout-lanes", "nan-output"])
+def test_what_is_wrong_in_a_run_of_eight_bits_is_found_all_the_same(
+    kind, surface, golden, tmp_path
+):
+    name = "Default/conv2-Conv2d/Conv2D-op0"
+    settings = {"device": "950", "precision_mode": "cube_hif8", "surface": surface}
+    faulty = wb.simulate(
+        GRAPHS["lenet"], None, DumpPlan("/x"), tmp_path / "t", faults=[f"{kind}:{name}"], **settings
+    )
+    found = wb.compare(faulty, golden("lenet", GRAPHS["lenet"]))
+    assert found.verdict == "fail"
+    assert found.findings[0].op_name.startswith(name)
