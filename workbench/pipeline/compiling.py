@@ -11,6 +11,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
 from workbench.run.compile import WEIGHTS, compile_graph
 from workbench.run.faults import altered_graph
+from workbench.run.float_status import by_register
 from workbench.run.fusion import FUSIONS, LEVELS
 from workbench.run.numeric import numeric_model
 from workbench.run.precision import Precision
@@ -72,6 +73,12 @@ class Compiling:
             folded=folded,
             quant_dumpable=self.quant_dumpable,
         )
+
+    def handed(self, graph: Graph, surface: str) -> Graph:
+        """Return a graph as the framework makes it for the device."""
+        if self.device not in PROFILES or graph.dialect == "ge":
+            return graph
+        return by_register(graph, self.model(surface))
 
     def model(self, surface: str) -> NumericModel:
         """Return how the device computes; raises GraphError for a mode that it does not have."""

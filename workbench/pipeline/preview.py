@@ -156,6 +156,7 @@ def preview_plan(
         numbers = []
     closed = _no_forecast(plan, surface)
     compiling = replace(compiling or Compiling(), quant_dumpable=plan.before_quantisation)
+    graphs = (compiling.handed(graphs[0], surface), *graphs[1:])
     program = compiling.program(graphs[0], surface)
     if program is not None:
         graphs = (program.graph, *graphs[1:])

@@ -238,6 +238,7 @@ def prepared(
     """Return how an iteration runs with given feeds, and what runs on an NPU."""
     if compiling.device == REFERENCE and not compiling.quantization:
         return partial(run_reference, graph), None
+    graph = compiling.handed(graph, surface)
     program = compiling.program(graph, surface, faults)
     if program is None:
         program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))

@@ -186,10 +186,13 @@ def _doubts(counter: Counter, graphs: Sequence[Graph]) -> Iterator[str]:
     yield from shapeless(counter.files)
 
 
-def branches(graphs: Iterable[Graph]) -> Iterator[str]:
-    """Doubt about graphs with control flow."""
+def branches(graphs: Sequence[Graph]) -> Iterator[str]:
+    """Doubt about graphs with control flow, and about operators that a flag leaves out."""
     if any(graph.subgraphs for graph in graphs):
         yield "which branches run, and how often loops turn, is decided by the run: each counts once"
+    flags = sorted({op.unless for graph in graphs for op in graph.ops if op.unless})
+    if flags:
+        yield f"operators are left out where {', '.join(flags)} is true: shown are steps in which all run"
 
 
 def shapeless(files: Iterable[FileEntry]) -> Iterator[str]:

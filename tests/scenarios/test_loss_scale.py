@@ -1,0 +1,167 @@
+"""Scaled losses: small gradients of float16 survive, overflow skips the step, and both show in the dumps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench import nn
+from workbench.config import new
+from workbench.core.errors import GraphError
+from workbench.graph.models import MLP
+from workbench.graph.tracer import trace, trace_batches
+from workbench.graph.trainings import TRAININGS
+from workbench.pipeline.compiling import Compiling
+from workbench.pipeline.preview import preview
+
+CAST = "Gradients/Default/network-WithLossCell/_loss_fn-Loss/Grad_Cast/Cast-op0"
+FLAG = "Default/AllFinite-op0"
+
+
+class Loss(nn.Cell):
+    """Cross entropy in float32, times a factor."""
+
+    def __init__(self, factor):
+        self.factor = factor
+        self.entropy = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+
+    def construct(self, x, labels):
+        return self.entropy(x.astype("float32"), labels) * self.factor
+
+
+def training(manager, dtype="float16", factor=1.0):
+    network = MLP().to_float(dtype)
+    optimizer = nn.Momentum(network.trainable_params(), 0.05 / factor, 0.9)
+    cell = nn.WithLossCell(network, Loss(factor))
+    step = nn.TrainOneStepWithLossScaleCell(cell, optimizer, manager).set_train()
+    batch = TRAININGS["mlp_train"][1]
+    return trace_batches(step, lambda iteration: batch(0, iteration))
+
+
+def dumped(tmp_path, graph, device="reference", surface="mindspore-cpu", iterations=1):
+    out = tmp_path / f"{device}{iterations}{len(list(tmp_path.iterdir()))}"
+    form = new(surface).set("common_dump_settings.iteration", "all")
+    wb.simulate(graph, None, form, out, device=device, surface=surface, iterations=iterations)
+    return out
+
+
+def scales(tree):
+    """Scale that every step leaves."""
+    return {
+        record.key.iteration: float(record.source.array())
+        for record in wb.load(tree).records
+        if (record.key.op_type, record.key.io, record.key.slot) == ("Assign", "output", 0)
+        and record.source.array().dtype == np.float32
+    }
+
+
+def steps_of(tree, op_type):
+    return {r.key.iteration for r in wb.load(tree).records if r.key.op_type == op_type}
+
+
+@pytest.mark.parametrize(
+    ("device", "surface"),
+    [
+        ("reference", "mindspore-cpu"),
+        ("a2", "mindspore-o0o1"),
+        ("910a", "mindspore-o0o1"),
+        ("310p", "mindspore-o2"),
+        ("950", "mindspore-o2"),
+    ],
+)
+def test_a_scale_that_is_too_large_is_halved_and_its_steps_are_skipped(tmp_path, device, surface):
+    manager = nn.DynamicLossScaleUpdateCell(2.0**20, 2, 2)
+    tree = dumped(tmp_path, training(manager), device, surface, iterations=8)
+    left, updated = scales(tree), steps_of(tree, "ApplyMomentum")
+    assert 0 not in updated
+    assert len(updated) >= 3
+    scale, good = 2.0**20, 0
+    for step in range(8):  # the rule: half after an overflow, twice after two steps without
+        good = good + 1 if step in updated else 0
+        scale = scale / 2 if not good else scale
+        if good == 2:
+            scale, good = scale * 2, 0
+        assert left[step] == scale, step
+    assert steps_of(tree, "AssignAdd") == updated
+    saturates = device in ("910a", "310p")
+    assert bool(steps_of(tree, "NPUGetFloatStatusV2")) is saturates
+    assert bool(steps_of(tree, "AllFinite")) is not saturates
+
+
+def test_a_skipped_step_leaves_weights_and_step_as_they_were(tmp_path):
+    tree = dumped(tmp_path, training(nn.FixedLossScaleUpdateCell(2.0**24)), iterations=1)
+    graph = training(nn.FixedLossScaleUpdateCell(2.0**24))
+    before = {one.name.replace(".", "_"): one.default for one in graph.parameters if one.is_weight}
+    left = {
+        record.key.op_name: record.source.array()
+        for record in wb.load(tree).records
+        if record.key.op_type == "Parameter"
+    }
+    for name, value in before.items():
+        np.testing.assert_array_equal(left[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("device", ["a2", "910a"])
+def test_small_gradients_vanish_in_float16_and_a_scale_saves_them(tmp_path, device):
+    factor = 1e-7
+    gradients = {}
+    for scale in (1.0, 2.0**20):
+        graph = training(nn.FixedLossScaleUpdateCell(scale), factor=factor)
+        tree = dumped(tmp_path, graph, device, "mindspore-o0o1")
+        gradients[scale] = [
+            record.source.array()
+            for record in wb.load(tree).records
+            if (record.key.op_type, record.key.io) == ("BiasAddGrad", "output")
+        ]
+        if scale == 1.0:
+            golden = training(nn.FixedLossScaleUpdateCell(1.0), "float32", factor)
+            found = wb.compare(tree, dumped(tmp_path, golden))
+            assert found.verdict == "fail"
+            assert [one.op_name for one in found.findings if one.defect] == [CAST]
+    assert not any(np.any(array) for array in gradients[1.0])
+    assert all(np.mean(array != 0) > 0.9 for array in gradients[2.0**20])
+
+
+@pytest.mark.parametrize("device", ["a2", "910a"])
+def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
+    def graph(dtype):
+        return training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2), dtype)
+
+    tree = dumped(tmp_path, graph("float16"), device, "mindspore-o0o1")
+    found = wb.compare(tree, dumped(tmp_path, graph("float32")))
+    assert found.verdict == "fail"
+    assert CAST in [one.op_name for one in found.findings if one.defect]
+
+
+def test_a_preview_says_that_the_optimizer_may_be_left_out():
+    graph = training(nn.FixedLossScaleUpdateCell(1.0))
+    form = new("mindspore-o0o1")
+    foreseen = preview(form, graph)
+    assert not foreseen.exact
+    assert any(f"left out where {FLAG} is true" in doubt for doubt in foreseen.doubts)
+    own = preview(form, graph, compiling=Compiling("910a"))
+    assert any("NPUGetFloatStatusV2" in name for name in own.names)
+    assert not any("AllFinite" in name for name in own.names)
+
+
+def test_a_scale_must_be_a_number_or_one_of_the_cells():
+    with pytest.raises(GraphError, match="scale_sense must be one number or a cell"):
+        training(np.ones(3, np.float32))
+    with pytest.raises(GraphError, match="scale_sense must be one number or a cell"):
+        training(MLP())
+
+
+def test_a_loss_of_every_sample_is_scaled_one_by_one():
+    class Every(nn.Cell):
+        def __init__(self):
+            self.weight = nn.Parameter(np.ones(2, np.float32))
+
+        def construct(self, x, labels):
+            return (x * self.weight - labels) * 1.0
+
+    network = Every()
+    optimizer = nn.SGD(network.trainable_params(), 0.1)
+    step = nn.TrainOneStepWithLossScaleCell(network, optimizer, 8.0)
+    graph = trace(step, np.float32([1, 2]), np.float32([0, 0]))
+    assert {"OnesLike", "AllFinite"} <= {op.op_type for op in graph.ops}
