@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+_CHUNK = 32768  # elements; what is made on the way stays in the second-level cache
+
 
 def bias_add(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Sum over every axis but axis 1."""
@@ -72,13 +74,32 @@ def hsigmoid(dout: Array, x: Array) -> Array:
 
 def gelu(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Gradient of the formula with the hyperbolic tangent; the output is not read."""
-    dout, x, _ = inputs
+    dout, x = (np.ascontiguousarray(array).reshape(-1) for array in inputs[:2])
+    out = np.empty_like(dout)
+    for start in range(0, out.size, _CHUNK):
+        piece = slice(start, start + _CHUNK)
+        np.multiply(dout[piece], _gelu_slope(x[piece]), out=out[piece])
+    return [out.reshape(inputs[0].shape)]
+
+
+def _gelu_slope(x: Array) -> Array:
+    """(1 + t + x · (1 - t²) · u') / 2, t = tanh(u), u = √(2/π) · (x + 0.044715 x³)."""
     kind = x.dtype.type
-    square, scale = x * x, kind(math.sqrt(2 / math.pi))
-    bent = np.tanh(scale * x * (kind(1) + kind(0.044715) * square))
-    inner = scale * (kind(1) + kind(3 * 0.044715) * square)
-    slope = kind(0.5) * (kind(1) + bent + x * (kind(1) - bent * bent) * inner)
-    return [np.asarray(dout * slope)]
+    scale = kind(math.sqrt(2 / math.pi))
+    slope = x * x
+    bent = kind(0.044715) * slope
+    bent += kind(1)
+    bent *= x
+    bent *= scale
+    np.tanh(bent, out=bent)
+    slope *= scale * kind(3 * 0.044715)
+    slope += scale
+    slope *= x
+    slope *= kind(1) - bent * bent
+    slope += bent
+    slope += kind(1)
+    slope *= kind(0.5)
+    return slope
 
 
 def softplus(dout: Array, x: Array) -> Array:
