@@ -59,6 +59,7 @@ def gradients(
     flow.add(loss.value, _start(loss, sens), ROOT)
     for number in range(len(trace.ops) - 1, -1, -1):
         flow.through(number)
+    flow.check()
     totals = [flow.total(operand) for operand in wanted]
     return tuple(
         record("ZerosLike", weight) if total is None else total
@@ -87,6 +88,8 @@ class _Flow:
         self._trace = trace
         self._parts: dict[Operand, list[tuple[Tensor, str]]] = {}
         self._active: set[Operand] = set(wanted)
+        passed = (n for n, parameter in enumerate(trace.parameters) if parameter.passed)
+        self._active |= set(map(Param, passed))  # weights may have had a part in them
         for number, op in enumerate(trace.ops):
             if any(operand in self._active for operand in op.flat_inputs()):
                 self._active |= {
@@ -94,6 +97,16 @@ class _Flow:
                     for slot, spec in enumerate(op.outputs)
                     if _is_float(spec.dtype)
                 }
+
+    def check(self) -> None:
+        """Raise GraphError if gradients have met what a loop or a choice results in."""
+        for operand in self._parts:
+            if isinstance(operand, Param) and self._trace.parameters[operand.index].passed:
+                name = self._trace.parameters[operand.index].name.partition(":")[0]
+                message = (
+                    f"loss must not depend on a loop or a choice to be differentiated, got {name}"
+                )
+                raise GraphError(message)
 
     def add(self, operand: Operand, gradient: Tensor, scope: str) -> None:
         """Take note of a gradient that one reader, an operator of ``scope``, gives to a value."""

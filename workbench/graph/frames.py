@@ -22,7 +22,8 @@ _INSTALLED = f"{Path(__file__).parents[2]}{os.sep}"
 """Folder that the package lies in; its own files are named from there, alike on every machine."""
 
 _MACHINERY = frozenset(
-    f"workbench.graph.{name}" for name in ("frames", "tensor", "cell", "tracer", "autodiff")
+    f"workbench.graph.{name}"
+    for name in ("frames", "tensor", "cell", "tracer", "autodiff", "control")
 )
 
 _COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))

@@ -31,6 +31,7 @@ from workbench.graph.array_functions import (
     tile,
     topk,
 )
+from workbench.graph.control import cond, while_loop
 from workbench.graph.math_functions import (
     ascend_anti_quant,
     ascend_dequant,
@@ -78,6 +79,7 @@ __all__ = [
     "ceil",
     "clamp",
     "concat",
+    "cond",
     "conv2d",
     "conv2d_transpose",
     "cos",
@@ -148,6 +150,7 @@ __all__ = [
     "tile",
     "topk",
     "transpose",
+    "while_loop",
 ]
 
 _PAD_NUMBERS = {word: number for number, word in PAD_MODES.items()}

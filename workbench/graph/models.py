@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.flow import Network
     from workbench.graph.tensor import Operators, Tensor
 
 
@@ -311,7 +311,7 @@ MODELS: dict[str, Callable[[int], tuple[Cell, tuple[NDArray[Any], ...]]]] = {
 """Network and example inputs by name; both are the same for the same seed."""
 
 
-def load_graph(text: str, seed: int = 0) -> Graph:
+def load_graph(text: str, seed: int = 0) -> Network:
     """Return the graph that ``text`` names: a model or training, ``file.py:Name``, ``model.onnx``.
 
     ``Name`` is a Cell class (built without arguments), a Cell, or a function. The file says what

@@ -205,7 +205,8 @@ class Parameter:
     """An input of a graph: a weight (``is_weight``) or a feed.
 
     ``default`` is the initial value of a weight where the graph was traced; an IR file has none.
-    ``made`` says that a compiler computed it: the network has no such weight.
+    ``made`` says that a compiler computed it: the network has no such weight. ``passed`` says that another
+    graph leaves it (`workbench.graph.flow`): MindSpore's files have no name for it.
     """
 
     name: str
@@ -214,6 +215,7 @@ class Parameter:
     ref_key: str = ""
     default: Any = field(default=None, compare=False, repr=False)
     made: bool = False
+    passed: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -221,7 +223,8 @@ class Graph:
     """Operators in listing order, which is a topological order.
 
     ``subgraphs`` are graphs of the same file that this one calls (only in stage files with control
-    flow). ``unknown_lines`` counts lines that the reader did not understand. ``batches`` returns the feeds
+    flow). ``inner`` says that other graphs decide when it runs (`workbench.graph.flow`): what goes into it lies
+    elsewhere. ``unknown_lines`` counts lines that the reader did not understand. ``batches`` returns the feeds
     of an iteration, where they differ.
     """
 
@@ -234,6 +237,7 @@ class Graph:
     subgraphs: tuple[Graph, ...] = ()
     dialect: str = ""
     batches: Callable[[int], Mapping[str, Any]] | None = field(default=None, compare=False)
+    inner: bool = False
     unknown_lines: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
 

@@ -14,10 +14,10 @@ from workbench.graph.tracer import trace, trace_batches
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from workbench.graph.nodes import Graph
+    from workbench.graph.flow import Network
 
 
-def trace_script(file: str, name: str, seed: int = 0) -> Graph:
+def trace_script(file: str, name: str, seed: int = 0) -> Network:
     """Return the graph of the Cell class, Cell or function ``name`` of a file.
 
     The file says what goes in: ``INPUTS``, ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)``.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.graph import nodes
+    from workbench.graph.layout import Layout, Part
     from workbench.graph.nodes import Op, Operand
 
 
@@ -31,6 +32,7 @@ class Recorder(Protocol):
 
     ops: list[Op]
     parameters: list[nodes.Parameter]
+    layout: Layout
 
     def record(
         self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
@@ -40,6 +42,26 @@ class Recorder(Protocol):
 
     def within(self, cell: object) -> AbstractContextManager[None]:
         """Put the operators of the block into the scope of ``cell``."""
+        ...
+
+    def symbol(self, item: Any) -> Tensor:
+        """Return the tensor that a tensor, a weight, an array or a number stands for."""
+        ...
+
+    def passed(self, name: str, spec: TensorSpec) -> Tensor:
+        """Return a value that control flow hands over under a name."""
+        ...
+
+    def control_name(self, kind: str) -> str:
+        """Return a name for a loop or a choice."""
+        ...
+
+    def where(self, name: str) -> str:
+        """Return a name and the line of the user's code that is being run."""
+        ...
+
+    def part(self) -> AbstractContextManager[list[Part]]:
+        """Gather what the block records apart from what is around it, which may not run with it."""
         ...
 
     def unless(self, flag: Tensor) -> AbstractContextManager[None]:
@@ -221,7 +243,7 @@ class Operators:
         return record("ReduceSum", self, _axes(axis), keep_dims, False)
 
     def __bool__(self) -> bool:
-        _cannot("a condition", "use fixed Python values for control flow")
+        _cannot("a condition", "use fixed Python values, or functional.cond and while_loop")
 
     def __iter__(self) -> NoReturn:
         _cannot("iteration", "loop over a Python list of cells or over range(n)")

@@ -14,16 +14,21 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import nodes
 from workbench.graph.cell import Cell
+from workbench.graph.finish import finish
 from workbench.graph.frames import FrameReader
 from workbench.graph.infer import Call
-from workbench.graph.nodes import Bundle, Const, Graph, Op, Param, Value
-from workbench.graph.ops import OPS, infer_outputs, op_def, written
+from workbench.graph.layout import Layout
+from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.ops import OPS, infer_outputs, op_def
+from workbench.graph.splitting import split
 from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from workbench.graph.flow import Network
+    from workbench.graph.layout import Part
     from workbench.graph.nodes import Operand, SourceFrame
 
 ROOT = "Default"
@@ -48,6 +53,7 @@ class Trace:
         self._floats = [root.float_dtype if isinstance(root, Cell) else ""]
         self._cast: dict[tuple[int, str], Tensor] = {}  # weights in the dtype of a cell
         self._forward: Op | None = None  # whose gradient is being recorded
+        self.layout = Layout(self.ops)
         self._flag = ""  # operator whose result leaves out what is being recorded
         self._ids: Counter[tuple[str, str]] = Counter()
         self._strays: Counter[str] = Counter()
@@ -111,6 +117,36 @@ class Trace:
         finally:
             self._scopes.pop()
             self._floats.pop()
+
+    def symbol(self, item: Any) -> Tensor:
+        """Return the tensor that a tensor, a weight, an array or a number stands for."""
+        operand, spec = self._tensor(item, ())
+        return Tensor(spec, operand)
+
+    def passed(self, name: str, spec: TensorSpec) -> Tensor:
+        """Return a value that control flow hands over under a name."""
+        return Tensor(spec, self._add_parameter(nodes.Parameter(name, spec, passed=True)))
+
+    def control_name(self, kind: str) -> str:
+        """Return a name for a loop or a choice."""
+        name = f"{kind}{self._strays[kind]}"
+        self._strays[kind] += 1
+        return name
+
+    def where(self, name: str) -> str:
+        """Return a name and the line of the user's code that is being run."""
+        line = Op(name, "", frames=self._source()).frame
+        return f"{name} ({line})" if line else name
+
+    @contextmanager
+    def part(self) -> Iterator[list[Part]]:
+        """Gather what the block records apart from what is around it, which may not run with it."""
+        cast = dict(self._cast)
+        try:
+            with self.layout.inside() as parts:
+                yield parts
+        finally:
+            self._cast = cast
 
     @contextmanager
     def unless(self, flag: Tensor) -> Iterator[None]:
@@ -288,13 +324,13 @@ def _constant_spec(constant: Const) -> TensorSpec | None:
 
 def trace(
     network: Cell | Callable[..., Any], *inputs: Any, name: str | None = None, seed: int = 0
-) -> Graph:
-    """Return the graph of a network.
+) -> Network:
+    """Return the graph of a network; its flow if `while_loop` or `cond` choose what runs.
 
     Parameters
     ----------
     network : Cell or function
-        Its code runs once; control flow must not depend on values of tensors.
+        Its code runs once; Python's own control flow must not depend on values of tensors.
     inputs : ndarray or TensorSpec
         One for each argument. Arrays become the feeds' example values.
     name : str, optional
@@ -317,7 +353,10 @@ def trace(
         outputs = _run(function, network.taken(feeds) if isinstance(network, Cell) else feeds)
     finally:
         ACTIVE.reset(token)
-    return finish(label, tracing, tuple(_outputs(outputs, label)))
+    results = tuple(_outputs(outputs, label))
+    if not tracing.layout.parts:
+        return finish(label, tracing, results)
+    return split(label, tracing.parameters, tracing.ops, results, tracing.layout.whole())
 
 
 def trace_batches(
@@ -325,7 +364,7 @@ def trace_batches(
     batch: Callable[[int], Sequence[Any]],
     name: str | None = None,
     seed: int = 0,
-) -> Graph:
+) -> Network:
     """Return the graph of a network whose inputs are a new batch in every iteration."""
     graph = trace(network, *batch(0), name=name, seed=seed)
     names = [parameter.name for parameter in graph.parameters if not parameter.is_weight]
@@ -368,56 +407,3 @@ def _outputs(value: Any, label: str) -> Iterator[Operand]:
     else:
         message = f"result of {label} must be a tensor or a tuple of tensors, got {value!r}"
         raise GraphError(message)
-
-
-def finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
-    """Drop operators that no output needs and weights that nothing reads; number the rest anew."""
-    alive = _needed(tracing.ops, outputs)
-    ops = [op for number, op in enumerate(tracing.ops) if number in alive]
-    used = (operand for op in ops for operand in op.flat_inputs())
-    read = {operand for operand in (*used, *outputs) if isinstance(operand, Param)}
-    kept = [
-        index
-        for index, parameter in enumerate(tracing.parameters)
-        if not parameter.is_weight or Param(index) in read
-    ]
-    kept.sort(key=lambda index: not tracing.parameters[index].is_weight)  # feeds last, as the IR
-    params = {old: new for new, old in enumerate(kept)}
-    numbers = {old: new for new, old in enumerate(sorted(alive))}
-    return Graph(
-        name=label,
-        parameters=tuple(tracing.parameters[index] for index in kept),
-        ops=tuple(
-            replace(op, inputs=tuple(_renumber(o, params, numbers) for o in op.inputs))
-            for op in ops
-        ),
-        outputs=tuple(_renumber(operand, params, numbers) for operand in outputs),
-    )
-
-
-def _needed(ops: Sequence[Op], outputs: tuple[Operand, ...]) -> set[int]:
-    """Numbers of the operators that outputs depend on, or that update weights."""
-    alive: set[int] = set()
-    numbers = {op.name: number for number, op in enumerate(ops)}
-    waiting = [operand.op for operand in outputs if isinstance(operand, Value)]
-    waiting += [number for number, op in enumerate(ops) if written(op)]
-    while waiting:
-        number = waiting.pop()
-        if number not in alive:
-            alive.add(number)
-            inputs = ops[number].flat_inputs()
-            waiting += [operand.op for operand in inputs if isinstance(operand, Value)]
-            if ops[number].unless:
-                waiting.append(numbers[ops[number].unless])
-    return alive
-
-
-def _renumber(operand: Operand, params: dict[int, int], numbers: dict[int, int]) -> Operand:
-    if isinstance(operand, Param):
-        return Param(params[operand.index])
-    if isinstance(operand, Value):
-        return replace(operand, op=numbers[operand.op])
-    if isinstance(operand, Bundle):
-        items = tuple(_renumber(item, params, numbers) for item in operand.items)
-        return replace(operand, items=items)
-    return operand

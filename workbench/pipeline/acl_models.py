@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
+from workbench.graph.flow import one_graph
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Graph
 from workbench.graph.ops import op_def
@@ -123,7 +124,7 @@ def _graph(source: Graph | str | os.PathLike[str]) -> tuple[Graph, str]:
 
 def _read(text: str) -> Graph:
     if text in MODELS:
-        return load_graph(text)
+        return one_graph(load_graph(text), "a model")
     file = Path(text.rpartition(":")[0] if ".py:" in text else text)
     try:
         found = file.is_file()
@@ -133,7 +134,7 @@ def _read(text: str) -> Graph:
         message = f"model must be one of {sorted(MODELS)}, 'file.py:Name' or a file, got {text!r}"
         raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, message)
     if ".py:" in text or file.suffix == ".onnx":
-        return load_graph(text)
+        return one_graph(load_graph(text), "a model")
     return read_graph(file)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError, WorkbenchError
+from workbench.graph.flow import one_graph
 from workbench.graph.ops import OPS, op_def
 from workbench.graph.tensor import record_all
 from workbench.graph.tracer import trace
@@ -39,7 +40,7 @@ def operator_graph(op_type: str, inputs: Sequence[Any], attr: Mapping[str, Any])
         return record_all(op_type, *operands, **others)
 
     try:
-        graph = trace(network, *inputs, name=op_type)
+        graph = one_graph(trace(network, *inputs, name=op_type), "an operator")
         parameter_values(graph, {})
     except (WorkbenchError, ValueError, TypeError) as error:
         code = AclError.ACL_ERROR_OP_INPUT_NOT_MATCH

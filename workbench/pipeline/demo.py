@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
+from workbench.graph.flow import one_graph
 from workbench.graph.models import load_graph
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.simulate import simulate
@@ -37,7 +38,7 @@ def demo(
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         message = f"demo folder must be new or empty, got {str(root)!r}; name another with --out"
         raise FormatError(message)
-    graph = load_graph(MODEL)
+    graph = one_graph(load_graph(MODEL), "the demonstration")
     say(f"{MODEL}: {len(graph.ops)} operators traced; the golden run is the NumPy reference")
     golden = simulate(graph, None, plan(str(root / "golden")), root / "golden")
     say(f"the target run is the simulated {DEVICE} with a planted defect: {FAULT}")

@@ -25,6 +25,7 @@ from workbench.dump.write.preview import Forecast, predict_tree
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import VERSION, Target
 from workbench.dump.write.writer import check_net_name
+from workbench.graph.flow import Flow
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from workbench.config.config import Config
     from workbench.core.plan import DumpPlan
+    from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
 
 WITHOUT_FORECAST = {
@@ -70,7 +72,7 @@ class Preview(Foretold):
 
 def preview(
     config: Config,
-    graph: Graph | str | Path,
+    graph: Network | str | Path,
     *,
     context: Context | None = None,
     iterations: int = 1,
@@ -84,7 +86,7 @@ def preview(
     ----------
     config : Config
         A form that its vendor accepts.
-    graph : Graph, text or path
+    graph : Graph, Flow, text or path
         A traced graph; or a model's name, ``file.py:Name``, a graph file (``.ir``, ``.pb``,
         ``ge_proto_*.txt``) or a dump folder, whose graphs are taken.
     context : Context, optional
@@ -308,17 +310,17 @@ def _disk(path: str, forecast: Forecast) -> Disk | None:
     return None
 
 
-def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
+def load_graphs(graph: Network | str | Path) -> tuple[Graph, ...]:
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
-        return (graph,)
+        return _all_graphs(graph)
     from workbench.graph.models import MODELS, load_graph, split_graph
     from workbench.graph.trainings import TRAININGS
 
     known = {*MODELS, *TRAININGS}
     text, path = str(graph), Path(graph)
     if text in known or split_graph(text)[0]:
-        return (load_graph(text),)
+        return _all_graphs(load_graph(text))
     if path.is_dir():
         return _graphs_of(path)
     if path.is_file():
@@ -328,6 +330,10 @@ def load_graphs(graph: Graph | str | Path) -> tuple[Graph, ...]:
     other = "'file.py:Name', 'model.onnx', a graph file or a dump folder"
     message = f"graph must be one of {sorted(known)}, {other}, got {text!r}"
     raise GraphError(message)
+
+
+def _all_graphs(network: Network) -> tuple[Graph, ...]:
+    return network.graphs if isinstance(network, Flow) else (network,)
 
 
 def _graphs_of(folder: Path) -> tuple[Graph, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workbench.config import Config
-    from workbench.graph.nodes import Graph
+    from workbench.graph.flow import Network
     from workbench.run.executor import Feeds
     from workbench.run.faults import Fault
 
@@ -44,7 +44,7 @@ def why_not(config: Config) -> str:
 
 
 def rehearse(
-    graph: Graph,
+    graph: Network,
     config: Config,
     *,
     feeds: Feeds = None,
@@ -61,7 +61,7 @@ def rehearse(
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph or Flow
     config : Config
         A form of which `why_not` says nothing; both runs dump what it asks for.
     feeds, device, faults, precision_mode, seed, iterations

@@ -19,6 +19,7 @@ from workbench.dump.write.ge_tree import TREES
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import GeTarget
 from workbench.dump.write.writer import write, write_ge
+from workbench.graph.flow import one_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
+    from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
     from workbench.run.executor import Feeds
     from workbench.run.precision import Precision
@@ -63,7 +65,7 @@ KINDS = {
 
 
 def simulate(
-    graph: Graph,
+    network: Network,
     feeds: Feeds,
     config: DumpPlan | Config | str | Path,
     out: str | Path,
@@ -87,7 +89,7 @@ def simulate(
 
     Parameters
     ----------
-    graph : Graph
+    network : Graph or Flow
     feeds : mapping of parameter name to array, a function of the iteration that returns one, or None
         Inputs and weights; what is missing comes from the traced graph.
     config : DumpPlan, Config or path
@@ -141,7 +143,7 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    _check(device, planted, precision_mode, iterations)
+    graph = _check(network, device, planted, precision_mode, iterations)
     surface = surface or _surface_of(config, device)
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
@@ -246,12 +248,17 @@ def prepared(
 
 
 def _check(
-    device: str, faults: Sequence[Fault], precision_mode: str | Precision | None, iterations: int
-) -> None:
+    network: Network,
+    device: str,
+    faults: Sequence[Fault],
+    precision_mode: str | Precision | None,
+    iterations: int,
+) -> Graph:
     check_device(device, faults, precision_mode)
     if iterations < 1:
         message = f"iterations must be 1 or more, got {iterations}"
         raise GraphError(message)
+    return one_graph(network, "a dump")
 
 
 def check_device(

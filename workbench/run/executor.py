@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
+    from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph, Op, Operand, Parameter
 
     Array = NDArray[Any]
@@ -222,7 +223,7 @@ def updates(graph: Graph) -> bool:
     return any(written(op) for op in graph.ops if op.op_type in OPS or op.fused is not None)
 
 
-def feeds_at(graph: Graph, feeds: Feeds, iteration: int) -> Mapping[str, Any]:
+def feeds_at(graph: Network, feeds: Feeds, iteration: int) -> Mapping[str, Any]:
     """Return the feeds of an iteration; those that are given win over the graph's own batches."""
     given = (feeds(iteration) if callable(feeds) else feeds) or {}
     return given if graph.batches is None else {**graph.batches(iteration), **given}
@@ -271,12 +272,15 @@ def parameter_values(
             message = f"feed must be one of {known}, got {name!r}"
             raise GraphError(message)
     return [
-        _value(parameter, state.get(parameter.name, feeds.get(parameter.name, parameter.default)))
+        parameter_value(
+            parameter, state.get(parameter.name, feeds.get(parameter.name, parameter.default))
+        )
         for parameter in graph.parameters
     ]
 
 
-def _value(parameter: Parameter, given: Any) -> Array:
+def parameter_value(parameter: Parameter, given: Any) -> Array:
+    """Return the value of a parameter as stored; raises GraphError for none or a wrong shape."""
     if given is None:
         message = f"parameter {parameter.name!r} must have a value, got none; pass it in feeds"
         raise GraphError(message)

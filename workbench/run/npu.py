@@ -33,30 +33,43 @@ Without a mode a device uses its own for training (`workbench.run.profiles`): 91
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workbench.graph.flow import Flow
 from workbench.run.arena import Arena
 from workbench.run.device import Device
 from workbench.run.executor import NOTHING, execute, feeds_at
-from workbench.run.faults import check_faults, compiled_sites, faulty_graph, in_memory, uploaded
+from workbench.run.faults import (
+    check_faults,
+    compiled_sites,
+    faults_in,
+    faulty_graph,
+    in_memory,
+    uploaded,
+)
+from workbench.run.flow import run_flow
 from workbench.run.folding import computed_weights
 from workbench.run.numeric import numeric_model
 from workbench.run.program import as_it_is
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.core.events import DeviceEvent
     from workbench.core.tensors import TensorRecord
+    from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
     from workbench.run.executor import Feeds, State, Watch
     from workbench.run.faults import Fault
+    from workbench.run.flow import RunGraph
+    from workbench.run.numeric import NumericModel
     from workbench.run.precision import Precision
     from workbench.run.program import Program
 
 
 def run_npu(
-    graph: Graph,
+    graph: Network,
     feeds: Feeds = None,
     *,
     profile: str = "a2",
@@ -91,8 +104,38 @@ def run_npu(
         Unknown profile, mode or fault, or an input that does not fit.
     """
     seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
+    if isinstance(graph, Flow):
+        model = numeric_model(profile, precision_mode)
+        runs = flow_runs(graph, flow_programs(graph, model, seeded), seeded)
+        return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     program = as_it_is(faulty_graph(graph, seeded), numeric_model(profile, precision_mode))
     return run_program(program, feeds, faults=seeded, iteration=iteration, state=state)
+
+
+def flow_programs(
+    flow: Flow, model: NumericModel, faults: Sequence[Fault] = ()
+) -> dict[int, Program]:
+    """Return the programs of a flow's graphs by their ids, whose operators run one by one.
+
+    Raises GraphError as `workbench.run.faults.check_faults` does for the operators of all graphs.
+    """
+    check_faults(faults, [op for graph in flow.graphs for op in graph.ops], flow.name)
+    return {
+        graph.graph_id: as_it_is(faulty_graph(graph, faults_in(graph, faults)), model)
+        for graph in flow.graphs
+    }
+
+
+def flow_runs(
+    flow: Flow, programs: Mapping[int, Program], faults: Sequence[Fault] = ()
+) -> Callable[[Graph], RunGraph]:
+    """Return how the graphs of a flow run on the device."""
+    own = {graph.graph_id: faults_in(graph, faults) for graph in flow.graphs}
+
+    def run(graph: Graph) -> RunGraph:
+        return partial(run_program, programs[graph.graph_id], faults=own[graph.graph_id])
+
+    return run
 
 
 def run_program(

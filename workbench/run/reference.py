@@ -15,8 +15,10 @@ import numpy as np
 
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
+from workbench.graph.flow import Flow
 from workbench.graph.ops import written
 from workbench.run.executor import NOTHING, execute, feeds_at
+from workbench.run.flow import run_flow
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.flow import Network
+    from workbench.graph.nodes import Op
     from workbench.run.executor import Feeds, State, Watch
 
     Array = NDArray[Any]
@@ -34,7 +37,7 @@ Precision = Literal["float64", "float32"]
 
 
 def run_reference(
-    graph: Graph,
+    graph: Network,
     feeds: Feeds = None,
     *,
     dtype: Precision = "float64",
@@ -46,6 +49,8 @@ def run_reference(
 
     Parameters
     ----------
+    graph : Graph or Flow
+        A flow's loops may turn `workbench.run.flow.MAX_TURNS` times; nothing is watched in it.
     feeds : mapping of parameter name to array, or a function of the iteration that returns one
         Inputs, and weights to replace; what is missing comes from the traced graph.
     dtype : {"float64", "float32"}
@@ -62,6 +67,9 @@ def run_reference(
     GraphError
         An input has no value or a wrong shape, or an operator has no kernel.
     """
+    if isinstance(graph, Flow):
+        runs = partial(partial, run_reference, dtype=dtype)
+        return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     given = feeds_at(graph, feeds, iteration)
     return execute(graph, given, partial(compute, dtype=dtype), iteration, watch=watch, state=state)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config import new
 from workbench.core.faces import make_face
+from workbench.graph.flow import Flow
 from workbench.graph.models import load_graph
 from workbench.graph.nodes import Graph
 from workbench.pipeline.rehearse import rehearse, why_not
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.config import Config
+    from workbench.graph.flow import Network
     from workbench.pipeline.compare import Comparison
 
     Report = Callable[[int, int, str], None]
@@ -29,7 +31,7 @@ class Workbench:
     Parameters
     ----------
     config : Config or name of a surface
-    graph : Graph, or text that `workbench.graph.models.load_graph` reads
+    graph : Graph or Flow, or text that `workbench.graph.models.load_graph` reads
     device : str
         Profile of the simulated NPU.
     faults : sequence of str
@@ -44,7 +46,7 @@ class Workbench:
     def __init__(
         self,
         config: Config | str = "mindspore-o0o1",
-        graph: Graph | str = "lenet",
+        graph: Network | str = "lenet",
         *,
         device: str = "a2",
         faults: Sequence[str] = (),
@@ -58,9 +60,9 @@ class Workbench:
         self.precision_mode, self.seed, self.iterations = precision_mode, seed, iterations
         self.comparison: Comparison | None = None
 
-    def load_graph(self) -> Graph:
+    def load_graph(self) -> Network:
         """Return the graph itself; raises GraphError if there is none of that name."""
-        if isinstance(self.graph, Graph):
+        if isinstance(self.graph, Graph | Flow):
             return self.graph
         return load_graph(self.graph, self.seed)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.config import Config, Context
     from workbench.core.problems import Problem
-    from workbench.graph.nodes import Graph
+    from workbench.graph.flow import Network
     from workbench.ui.fields import Field
 
 _PRE = (
@@ -43,7 +43,7 @@ class ConfigForm:
         config: Config,
         context: Context | None = None,
         *,
-        graph: Graph | None = None,
+        graph: Network | None = None,
         changed: Callable[[ConfigForm], None] | None = None,
     ) -> None:
         self._lock = threading.RLock()
@@ -72,12 +72,12 @@ class ConfigForm:
             self.refresh()
 
     @property
-    def graph(self) -> Graph | None:
+    def graph(self) -> Network | None:
         """The graph that the preview looks at."""
         return self._graph
 
     @graph.setter
-    def graph(self, graph: Graph | None) -> None:
+    def graph(self, graph: Network | None) -> None:
         self._graph = graph
         self.refresh()
 

@@ -14,6 +14,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import nodes
+from workbench.graph.finish import finish
 from workbench.graph.onnx.files import Weights, library, read_model, refuse_bytes
 from workbench.graph.onnx.folding import FOLDED, Folder
 from workbench.graph.onnx.functions import STANDARD, expanded
@@ -21,7 +22,7 @@ from workbench.graph.onnx.sources import safe_name
 from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.onnx.trace import Lacking, Node, OnnxTrace, values_of
 from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
-from workbench.graph.tracer import LARGEST_CONSTANT, finish
+from workbench.graph.tracer import LARGEST_CONSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

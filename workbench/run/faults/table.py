@@ -177,6 +177,18 @@ def _upload(fault: Fault, op: Op, weight: Parameter, feeds: dict[str, Any]) -> N
         feeds[weight.name] = FAULTS[fault.kind].apply(fault, Site(op, inputs=(array,))).inputs[0]
 
 
+def faults_in(graph: Graph, faults: Iterable[Fault]) -> list[Fault]:
+    """Return the faults that are in operators of one graph of several."""
+    return [fault for fault in faults if any(_is_in(fault, op, graph) for op in graph.ops)]
+
+
+def _is_in(fault: Fault, op: Op, graph: Graph) -> bool:
+    if not _strikes(fault, op):
+        return False
+    uploads = FAULTS[fault.kind].step == "upload" and fault.is_pattern
+    return not uploads or _weight(op, graph) is not None
+
+
 def check_faults(faults: Iterable[Fault], ops: Sequence[Op], name: str) -> None:
     """Raise GraphError for a fault of unknown kind, one that meets no operator, or not of its kind."""
     for fault in faults:
