@@ -508,3 +508,10 @@ def test_a_fault_shows_in_a_container(tmp_path):
         _, _, (_, _, message, data) = dump_wire.container(path.read_bytes())[1]
         trees[name] = by_hand(data, message).tolist()
     assert trees == {"good": [[3, 0, 0]], "bad": [[6, 0, 0]]}
+
+
+@pytest.mark.parametrize("device", ["reference", "a2"])
+def test_a_fusion_switch_is_read_even_where_nothing_is_fused(tmp_path, device):
+    form = new("mindspore-o0o1")
+    with pytest.raises(FormatError, match="fusion must be on, off or a fusion_switch_file"):
+        simulate(GRAPH, None, form, tmp_path / "out", device=device, fusion="maybe")

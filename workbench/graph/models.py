@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.core.seeds import check_seed
 from workbench.graph import functional as ops
 from workbench.graph.nn import (
     GELU,
@@ -319,6 +320,7 @@ def load_graph(text: str, seed: int = 0) -> Network:
     or a tuple of them. Sizes that an ONNX model leaves open follow it, by their names or those of
     inputs: ``model.onnx:batch=2,image=1x3x224x224``.
     """
+    check_seed(seed)
     if text in MODELS:
         network, inputs = MODELS[text](seed)
         return trace(network, *inputs, seed=seed)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.core.seeds import check_seed
 from workbench.core.tensors import TensorSpec
 from workbench.graph import nodes
 from workbench.graph.cell import Cell
@@ -343,6 +344,7 @@ def trace(
     GraphError
         An operator is unknown or its inputs do not fit; the message names operator and line.
     """
+    check_seed(seed)
     function = network.construct if isinstance(network, Cell) else network
     label = name or getattr(network, "__name__", None) or type(network).__name__
     arguments = _arguments(function, inputs, label)

@@ -25,6 +25,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context, version_numbers
+from workbench.core.seeds import check_seed
 from workbench.dump.write.sink import Clock
 from workbench.pipeline.acl_dump import DumpState
 from workbench.pipeline.acl_errors import AclError, AclRefusal
@@ -83,6 +84,7 @@ class AscendCL:
         env: Mapping[str, str] | None = None,
     ) -> None:
         check_device(device)
+        check_seed(seed)
         version_numbers(version)
         clock = Clock(seed)
         self._dump = DumpState(device, Context(version, env or {}, here=True), clock)

@@ -15,6 +15,7 @@ from workbench.config.context import Context
 from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.core.problems import require
+from workbench.core.seeds import check_seed
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.names.numbering import numbered
 from workbench.dump.versions import by_msprobe
@@ -108,6 +109,7 @@ def preview(
     GraphError, FormatError
         The graph cannot be had, or a number or name does not fit.
     """
+    check_seed(seed)
     if version:
         context = replace(context or Context(), version=version)
     known = tree_version(config.surface.name, context.version if context is not None else "")

@@ -11,6 +11,7 @@ from workbench.config.context import Context
 from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
+from workbench.core.seeds import check_seed
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.names.numbering import numbered
 from workbench.dump.watched import watch_of
@@ -20,7 +21,7 @@ from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import GeTarget
 from workbench.dump.write.writer import write, write_ge
 from workbench.graph.flow import one_graph
-from workbench.pipeline.compiling import Compiling
+from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.graph_files import graph_files
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.reports import Reports
@@ -143,17 +144,17 @@ def simulate(
         The form or the folder cannot be read or written, or the version is none whose dumps can be.
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
-    graph = _check(network, device, planted, precision_mode, iterations)
+    compiling = Compiling(device, precision_mode, fusion)
+    graph = _check(network, compiling, planted, iterations, seed)
     surface = surface or _surface_of(config, device)
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
     context = own_process(surface, Context(version=version, env=env or {}))
-    if surface in PLATFORMS:
-        (graph,) = numbered((graph,), written_by)
+    graph = numbered((graph,), written_by)[0] if surface in PLATFORMS else graph
     wanted = _wanted(plan, iterations, context)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(quantization, feeds_at(graph, feeds, plan.initial_iteration))
-    compiling = Compiling(device, precision_mode, fusion, int8, plan.before_quantisation)
+    compiling = replace(compiling, quantization=int8, quant_dumpable=plan.before_quantisation)
     run, program = prepared(graph, compiling, surface, seeded)
     compiled = graph if program is None else program.graph  # what the device shows of its faults
     if plan.kind == "watch":
@@ -248,13 +249,11 @@ def prepared(
 
 
 def _check(
-    network: Network,
-    device: str,
-    faults: Sequence[Fault],
-    precision_mode: str | Precision | None,
-    iterations: int,
+    network: Network, compiling: Compiling, faults: Sequence[Fault], iterations: int, seed: int
 ) -> Graph:
-    check_device(device, faults, precision_mode)
+    check_device(compiling.device, faults, compiling.precision_mode)
+    fusions_off(compiling.fusion)
+    check_seed(seed)
     if iterations < 1:
         message = f"iterations must be 1 or more, got {iterations}"
         raise GraphError(message)

@@ -36,6 +36,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.seeds import check_seed
 from workbench.graph.flow import Flow
 from workbench.run.arena import Arena
 from workbench.run.device import Device
@@ -103,6 +104,7 @@ def run_npu(
     GraphError
         Unknown profile, mode or fault, or an input that does not fit.
     """
+    check_seed(seed)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in faults]
     if isinstance(graph, Flow):
         model = numeric_model(profile, precision_mode)

@@ -12,6 +12,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
+from workbench.core.seeds import check_seed
 from workbench.graph.nodes import Param
 from workbench.graph.ops import op_def
 from workbench.run.approximations import APPROXIMATIONS
@@ -214,6 +215,7 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
 def check_settings(fault: Fault) -> None:
     """Raise GraphError for a setting that faults of this kind do not have, or a strength that is none."""
     kind = FAULTS[fault.kind]
+    check_seed(fault.seed, f"seed of {fault}")
     known = {"strength": kind.strength, "value": kind.value, "seed": "chooses places"}
     by_name = kind.alters
     if isinstance(fault.value, dict) and not by_name:
