@@ -78,6 +78,11 @@ def decayed(inputs, settings):
     return arrays(inputs[0], *zip(*found, strict=True)) * 2
 
 
+def scaled_total(inputs, settings):
+    x1, x2, x3 = (x.ravel().tolist() for x in inputs)
+    return arrays(inputs[0], [a * x3[0] + b for a, b in zip(x1, x2, strict=True)])
+
+
 def overflowed(inputs, settings):
     return [np.array(not all(math.isfinite(v) for x in inputs for v in x.ravel().tolist()))]
 
@@ -129,6 +134,7 @@ CASES = {
         ],
     ),
     "AdamWeightDecay": (decayed, [([X, Y, POSITIVE, *DECAY, GRADIENT], {"clip": False})]),
+    "FusedMulAddN": (scaled_total, [([X, Y, RATE], {}), ([X, Y, RATE.reshape(1)], {})]),
     "AllFinite": (
         overflowed,
         [

@@ -323,7 +323,11 @@ SPLITS = (
 """Fusions that are about operators in several parts: `test_splitting`."""
 
 
-@pytest.mark.parametrize("name", sorted(FUSIONS.keys() - OF_INT8 - {*SPLITS}))
+OF_TRAINING = ("MomentumLossscaleFusionPass", "MulAddNPass")
+"""Fusions of optimizers: `test_training_fusions`."""
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS.keys() - OF_INT8 - {*SPLITS, *OF_TRAINING}))
 def test_every_fusion_can_be_switched_off(name):
     networks = [Norm(), softmax, gelu, nn.Dense(8, 4, activation="relu")]
     graphs = [*(trace(one, X) for one in networks), load_graph("alexnet"), load_graph("resnet")]

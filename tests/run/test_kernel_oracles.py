@@ -223,6 +223,7 @@ ORACLES = {
     "SGD": "loops",
     "Adam": "loops",
     "AdamWeightDecay": "loops",
+    "FusedMulAddN": "loops",
     "AllFinite": "loops",
     "NPUGetFloatStatusV2": "loops",
     "NPUClearFloatStatusV2": "loops",

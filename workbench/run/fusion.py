@@ -128,6 +128,22 @@ def _nothing(finder: Finder, part: Part) -> Mapping[str, Any]:
     return {}
 
 
+def _scaled(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """A gradient times one number, on its way to the weight."""
+    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x2"])
+    return settings_of(main) if factor is not None and factor.size == 1 else None
+
+
+def _scaled_sum(finder: Finder, part: Part) -> Mapping[str, Any] | None:
+    """The first of two summands times one number."""
+    main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x3"])
+    first = next(main.flat_inputs())
+    if first != Value(part.roles["product"]) or factor is None or factor.size != 1:
+        return None
+    sides = [finder.spec(part.names[name]) for name in ("x1", "x2")]
+    return {} if sides[0] == sides[1] == main.outputs[0] else None
+
+
 _CENTRED = Node("Sub", ("x", Node("ReduceMean", ("x",), "mean")), "centred")
 _SPREAD = tuple(
     Node("Add", (Node("ReduceMean", (square,), "variance"), "epsilon"))
@@ -178,6 +194,16 @@ FUSIONS: dict[str, Fusion] = {
         tuple(Node(kind, (Node("MatMul BatchMatMul", ("x", "w"), "main"), "bias"))
               for kind in ("BiasAdd", "Add")),
         _biased, inputs="x w bias", name="main",
+    ),
+    "MulAddNPass": Fusion(
+        "graph",
+        (Node("AddN", (Node("Mul", ("x1", "x3"), "product"), "x2"), "main"),),
+        _scaled_sum, inputs="x1 x2 x3", name="main", type="FusedMulAddN",
+    ),
+    "MomentumLossscaleFusionPass": Fusion(
+        "graph",
+        (Node("ApplyMomentum", ("var", "accum", "lr", Node("Mul", ("x1", "x2")), "momentum"), "main"),),
+        _scaled, inputs="var accum lr x1 momentum x2", name="main", type="FusedMulApplyMomentum",
     ),
     "LayerNormFusionPass": Fusion(
         "graph",

@@ -166,6 +166,7 @@ UNDEFINED: dict[str, str] = {
     "BNTrainingUpdate": _COMPILED,
     "ConvBnFilterHost": _COMPILED,
     "ConvBnBiasHost": _COMPILED,
+    "FusedMulAddN": _COMPILED,
     "AscendQuant": _ROUNDED,
     "AscendDequant": _ROUNDED,
     "AscendAntiQuant": _ROUNDED,

@@ -47,6 +47,7 @@ UPDATE: dict[str, OpDef] = {
         defaults={"clip": False},
         writes=(0, 1, 2),
     ),
+    "FusedMulAddN": OpDef("x1 x2 x3", update.optimizer((1,), (2,)), tensors=3),
     "AllFinite": OpDef("gradients", update.flag, tensors=-1),
     "NPUGetFloatStatusV2": OpDef("addr", update.float_status),
     "NPUClearFloatStatusV2": OpDef("addr", update.float_status),

@@ -88,6 +88,12 @@ def adam_weight_decay(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> 
     return [variable, first, second] * 2
 
 
+def scaled_sum(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
+    """x1 · x3 + x2, x3 one number."""
+    x1, x2, x3 = inputs
+    return [x1 * x3.reshape(-1)[0] + x2]
+
+
 def all_finite(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Return whether an element of any input is Inf or NaN: true says that they are not all finite."""
     return [np.asarray(not all(bool(np.all(np.isfinite(one))) for one in inputs))]
@@ -107,6 +113,7 @@ UPDATE: dict[str, Kernel] = {
     "SGD": sgd,
     "Adam": adam,
     "AdamWeightDecay": adam_weight_decay,
+    "FusedMulAddN": scaled_sum,
     "AllFinite": all_finite,
     "NPUGetFloatStatusV2": quiet_status,
     "NPUClearFloatStatusV2": quiet_status,
