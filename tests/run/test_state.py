@@ -5,15 +5,17 @@ import pytest
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
+from workbench.graph.models import load_graph
 from workbench.graph.nodes import Fused, Graph, Op, Param, Parameter, Value
 from workbench.graph.tensor import record
 from workbench.graph.tracer import trace
 from workbench.run.executor import updates
 from workbench.run.faults import Fault
+from workbench.run.memory import plan_memory
 from workbench.run.npu import run_npu, run_program
 from workbench.run.numeric import numeric_model
 from workbench.run.profiles import PROFILES
-from workbench.run.program import Program
+from workbench.run.program import Program, as_it_is
 from workbench.run.reference import run_reference
 
 START = np.array([1.0, -2.0, 4.0], np.float32)
@@ -182,3 +184,27 @@ def test_what_always_runs_may_not_read_what_may_be_left_out():
     wrong = Graph("net", graph.parameters, tuple(ops), graph.outputs)
     with pytest.raises(GraphError, match="operator r must be left out with Default/Mul-op0"):
         list(run_reference(wrong))
+
+
+@pytest.mark.parametrize("name", ["mlp_train", "lenet_train"])
+def test_steps_in_a_memory_of_bytes_are_the_same(name):
+    graph = load_graph(name)
+    program = as_it_is(graph, numeric_model("a2"))
+    watch = {graph.ops[-1].name: (graph.ops[0].name,)}
+    plain, bytewise = {}, {}
+    for step in range(2):
+        one = list(run_program(program, iteration=step, state=plain))
+        other = run_program(program, iteration=step, state=bytewise, watch=watch)
+        for left, right in zip(one, (r for r in other if not r.after), strict=True):
+            assert left.key == right.key
+            np.testing.assert_array_equal(left.source.array(), right.source.array())
+    assert plain.keys() == bytewise.keys()
+    for key, value in plain.items():
+        np.testing.assert_array_equal(value, bytewise[key])
+
+
+def test_an_output_that_is_a_weight_lies_where_the_weight_does():
+    graph = momentum_graph()
+    memory = plan_memory(graph)
+    number = graph.by_name[APPLY]
+    assert memory.place(number, "output", 0).address == memory.place(number, "input", 0).address
