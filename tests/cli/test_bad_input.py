@@ -229,3 +229,16 @@ def test_a_real_interrupt_is_caught_while_measuring(pair):
     comparison = wb.compare(*pair, progress=interrupt)
     assert comparison.result.partial
     assert sum(row.reason != "cancelled" for row in comparison.rows) == 10
+
+
+def test_too_little_memory_is_one_line_and_status_two(capsys, pair, monkeypatch):
+    def compare(*_args, **_options):
+        raise MemoryError("Unable to allocate 4.00 TiB")
+
+    monkeypatch.setattr("workbench.pipeline.compare.compare", compare)
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", str(pair[0]), str(pair[1])])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: memory must suffice for what was asked, got none: Unable to allocate 4.00 TiB"
+    ]

@@ -16,6 +16,7 @@ from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Const, FreeRef, Graph, Op, Param, Parameter, Value
 from workbench.graph.ops import bind
 from workbench.graph.tracer import trace
+from workbench.run.npu import run_npu
 from workbench.run.reference import compute, run_reference
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -227,3 +228,12 @@ def test_records_come_while_the_graph_runs():
     assert next(records).key.op_name == "Default/ReLU-op0"
     with pytest.raises(ValueError, match="matmul"):
         list(records)
+
+
+@pytest.mark.parametrize("run", [run_reference, run_npu])
+def test_an_output_that_no_machine_can_hold_is_refused_before_anything_runs(run):
+    graph = trace(lambda x: F.tile(x, (1 << 45,)), np.float32([1, 2]))
+    with pytest.raises(
+        GraphError, match=r"outputs of Default/Tile-op0 \(Tile\) must fit into \d+ MiB"
+    ):
+        next(iter(run(graph)))

@@ -322,6 +322,9 @@ def main(arguments: list[str] | None = None) -> None:
         status = TROUBLE
     except typer.Exit as error:
         status = error.exit_code
+    except MemoryError as error:
+        typer.echo(f"error: memory must suffice for what was asked, got none: {error}", err=True)
+        status = TROUBLE
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("error: interrupted before there was anything to keep", err=True)
         status = TROUBLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     """Weights by name as the steps so far have left them; empty before the first one."""
     Feeds = Mapping[str, Any] | Callable[[int], Mapping[str, Any]] | None
     """Inputs and weights by name, or a function that returns those of an iteration."""
+
+_WIDEST = 8
+"""Bytes of an element while it is computed: in float64, or as integer."""
 
 NOTHING: Watch = MappingProxyType({})
 """No operator is watched."""
@@ -102,6 +106,16 @@ def empty(spec: TensorSpec) -> Array:
     return np.zeros(spec.shape or (), dtype(spec.dtype).storage)
 
 
+def _check_sizes(graph: Graph) -> None:
+    """Raise GraphError for an output that no memory of this machine can hold while it is computed."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for op in graph.ops:
+        for spec in op.outputs:
+            if spec.size is not None and spec.size * _WIDEST > memory:
+                message = f"outputs of {op.name} ({op.op_type}) must fit into {memory >> 20} MiB"
+                raise GraphError(f"{message}, got {spec.dtype} of shape {spec.shape}")
+
+
 def execute(
     graph: Graph,
     feeds: Mapping[str, Any],
@@ -125,6 +139,7 @@ def execute(
     if graph.subgraphs:
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
         raise GraphError(message)
+    _check_sizes(graph)
     weights = parameter_values(graph, feeds, state or {})
     watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
     values = storage or Held(graph, chain.from_iterable(watched.values()))

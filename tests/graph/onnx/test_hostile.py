@@ -139,3 +139,17 @@ def _wild(made, rng):
         made.graph.input[0].type.tensor_type.elem_type = int(
             rng.choice([TensorProto.INT32, TensorProto.BOOL, TensorProto.DOUBLE, 0, 99])
         )
+
+
+def test_a_value_has_one_producer():
+    """Names of values are given once; the second of two nodes would hide the first."""
+    first, second = node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])
+    with pytest.raises(
+        WorkbenchError, match=r"Neg\) of .* must have a name of its own, got 'y' again"
+    ):
+        read_onnx(model([first, second], {"x": np.float32([2])}, ["y"]))
+
+
+def test_a_model_without_outputs_computes_nothing():
+    with pytest.raises(WorkbenchError, match="must be at least one, got none"):
+        read_onnx(model([node("Relu", ["x"], ["y"])], {"x": np.float32([2])}, []))

@@ -135,6 +135,8 @@ class _Reader:
         self._lacking: list[str] = []
 
     def graph(self, shapes: dict[str, int | Sequence[int]], values: dict[str, Any]) -> Graph:
+        if not self._proto.output:
+            raise GraphError(f"outputs of {self._where} must be at least one, got none")
         with self._active():
             self._initial()
             self._feeds(shapes, values)
@@ -266,6 +268,9 @@ class _Reader:
             got = f"{type(error).__name__}: {error}"
             raise GraphError(f"{message} defines it, got {got}") from error
         for name, item in zip(node.output, outputs, strict=False):
+            if name in self._items:
+                message = f"output of node {_title(node, number)} ({node.op_type}) of {self._where}"
+                raise GraphError(f"{message} must have a name of its own, got {name!r} again")
             if name:
                 self._items[name] = item
 
