@@ -14,7 +14,7 @@ from workbench.graph import functional as F
 from workbench.graph import nn
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
-from workbench.graph.tensor import record
+from workbench.graph.tensor import record as call
 from workbench.graph.tracer import trace
 from workbench.ir.ge_stages import STAGES
 from workbench.run.compile import FIRST, PASSES, WEIGHTS, compile_graph
@@ -131,7 +131,7 @@ def test_casts_are_numbered_shared_and_of_no_operator():
 
 def test_a_cast_of_the_network_and_what_is_no_float_stay_as_they_are():
     def network(x, n):
-        return record("Cast", F.tanh(x), 43), n + 1  # to float32, which it is
+        return call("Cast", F.tanh(x), 43), n + 1  # to float32, which it is
 
     graph = trace(network, X, np.arange(3, dtype=np.int32))
     found = program(graph, precision="force_fp16")
