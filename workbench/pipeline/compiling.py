@@ -12,7 +12,7 @@ from workbench.core.files import file_content
 from workbench.run.compile import WEIGHTS, compile_graph
 from workbench.run.faults import altered_graph
 from workbench.run.float_status import by_register
-from workbench.run.fusion import FUSIONS, LEVELS
+from workbench.run.fusion import LEVELS, SWITCHES
 from workbench.run.numeric import numeric_model
 from workbench.run.precision import Precision
 from workbench.run.profiles import PROFILES
@@ -93,7 +93,7 @@ def fusions_off(fusion: str | Path) -> frozenset[str]:
     Raises FormatError if it is a file that cannot be read or is no ``fusion_switch_file``.
     """
     if fusion in ("on", "off"):
-        return frozenset(FUSIONS) if fusion == "off" else frozenset()
+        return frozenset(SWITCHES) if fusion == "off" else frozenset()
     if not Path(fusion).exists():
         message = f"fusion must be on, off or a fusion_switch_file, got {str(fusion)!r}"
         raise FormatError(message)
@@ -117,9 +117,9 @@ def read_switch(text: str, path: str) -> frozenset[str]:
         for name, state in switches.items():
             if state not in ("on", "off"):
                 raise FormatError(f"{path}: {name} must be on or off, got {state!r}")
-        for name, fusion in FUSIONS.items():
+        for name, belongs in SWITCHES.items():
             state = switches.get(name, switches.get("ALL", "on"))
-            if fusion.level == level and state == "off":
+            if belongs == level and state == "off":
                 off.add(name)
     return frozenset(off)
 

@@ -16,11 +16,11 @@ from workbench.core.errors import GraphError
 from workbench.core.relayout import to_host
 from workbench.core.tensors import ArraySource
 from workbench.graph.nodes import Value
-from workbench.graph.ops import op_def
 from workbench.run.executor import empty
 from workbench.run.faults import FAULTS, Site
 from workbench.run.faults.memory import reach
 from workbench.run.memory import BASE, WEIGHTS, plan_memory
+from workbench.run.no_task import runs_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ class Arena:
         if place is None or (output.dtype, output.shape) != stated:
             self._apart[value] = output
             return
-        if place.first < value.op and op_def(self._graph.ops[value.op].op_type).engine == "none":
+        if place.first < value.op and runs_nothing(self._graph.ops[value.op]):
             return  # the same bytes under another name
         laid = place.lie.laid(output) if place.lie.is_cut else output
         start = place.address - BASE
@@ -154,7 +154,7 @@ class Arena:
             message = f"strength of an overrun of {fault.op_name!r} must be above {min(near)} to reach the next tensor"
             raise GraphError(f"{message}, got {fault.strength!r}")
         able = [self._graph.ops[number] for number, gap in gaps.items() if gap >= 0]
-        names = [op.name for op in able if op_def(op.op_type).engine != "none"]
+        names = [op.name for op in able if not runs_nothing(op)]
         message = "output of an overrun must lie below a tensor that is still needed"
         those = f"others do: {names[:3]}" if names else "in this graph none does"
         raise GraphError(f"{message}, got {fault.op_name!r}; {those}")

@@ -17,7 +17,8 @@ from workbench.run import formats
 from workbench.run.casts import lower, roundings
 from workbench.run.executor import updates
 from workbench.run.folding import fold, unread
-from workbench.run.fusion import FUSIONS, fuse
+from workbench.run.fusion import SWITCHES, VIRTUAL, fuse
+from workbench.run.no_task import leave_out
 from workbench.run.program import COMPILED, Program
 
 if TYPE_CHECKING:
@@ -91,6 +92,11 @@ def _fuse_buffers(work: Work) -> None:
     work.graph = fuse(work.graph, "buffer", work.off, quant_dumpable=work.quant_dumpable)
 
 
+def _leave_out(work: Work) -> None:
+    if VIRTUAL not in work.off:
+        work.graph = leave_out(work.graph)
+
+
 PASSES: dict[str, Callable[[Work], None]] = {
     "OptimizeOriginalGraph_FeGraphFusionAfter": _fuse_graph,
     "PreRunAfterOptimizeOriginalGraph": _fold,
@@ -100,6 +106,7 @@ PASSES: dict[str, Callable[[Work], None]] = {
     "OptimizeOriginalGraph_FeInsertTransNodeAfter": _insert,
     "OptimizeStage1_1": _fold,
     "PreRunAfterOptimizeSubgraph": _fuse_buffers,
+    "PreRunAfterOptimize2": _leave_out,
 }
 """Stage of compiling → what has been done by then, in order."""
 
@@ -147,7 +154,7 @@ def compile_graph(
         A key of `WEIGHTS`; it decides which values the compiler knows.
     model : NumericModel
     off : iterable of str
-        Fusions that are switched off, keys of `workbench.run.fusion.FUSIONS`, or ``ALL``.
+        Fusions that are switched off, keys of `workbench.run.fusion.SWITCHES`, or ``ALL``.
     network : Graph, optional
         What the graph was made from, if its weights are not those that a run is given: ``folded`` says
         how they are computed (`workbench.run.quantise.quantise`).
@@ -185,6 +192,6 @@ def compile_graph(
 def switched_off(names: Iterable[str]) -> frozenset[str]:
     """Return the fusions that a list switches off; raises GraphError for one that is unknown."""
     found = frozenset(names)
-    for name in sorted(found - FUSIONS.keys() - {"ALL"}):
-        raise GraphError(f"fusion must be ALL or one of {[*FUSIONS]}, got {name!r}")
-    return frozenset(FUSIONS) if "ALL" in found else found
+    for name in sorted(found - SWITCHES.keys() - {"ALL"}):
+        raise GraphError(f"fusion must be ALL or one of {[*SWITCHES]}, got {name!r}")
+    return frozenset(SWITCHES) if "ALL" in found else found

@@ -271,6 +271,15 @@ FUSIONS: dict[str, Fusion] = {
 }  # fmt: skip
 """Fusions by the names that a switch of GE knows them by; the earlier one comes first."""
 
+VIRTUAL = "FusionVirtualOpSetSwitch"
+"""Switch of what runs nothing (`workbench.run.no_task`)."""
+
+SWITCHES: dict[str, Level] = {
+    **{name: one.level for name, one in FUSIONS.items()},
+    VIRTUAL: "buffer",
+}
+"""Names that a switch knows, and the level that they belong to."""
+
 
 def fuse(
     graph: Graph,

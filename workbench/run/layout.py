@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.arrangement import device_shape
+from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.relayout import to_device
@@ -133,6 +134,12 @@ def stated_lie(there: TensorSpec, shape: tuple[int, ...] | None) -> Lie:
         return Lie(word.name, shape, host_format=word.name)
     host = "ND" if row.axes == "RC" else "NCDHW" if len(shape or ()) == 5 else "NCHW"
     return Lie(row.name, there.shape, word.groups, host)
+
+
+def bytes_of(spec: TensorSpec, lie: Lie) -> int:
+    """Bytes of a tensor that lies so, elements below eight bits a byte each; 0 if they are unknown."""
+    row, count = DTYPES.get(spec.dtype), TensorSpec(spec.dtype, lie.shape).size
+    return row.storage.itemsize * count if row is not None and count is not None else 0
 
 
 def _format(op: Op | None, io: Io, slot: int) -> str:

@@ -17,20 +17,19 @@ from __future__ import annotations
 from bisect import bisect, insort
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.core.dtypes import DTYPES
-from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Param, Value
-from workbench.graph.table import OPS
 from workbench.graph.traits import IN_PLACE
 from workbench.run.executor import constant_spec
-from workbench.run.layout import device_lie, host_lie
+from workbench.run.layout import bytes_of, device_lie, host_lie
+from workbench.run.no_task import pieces_of, runs_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.core.tensors import Io
+    from workbench.core.tensors import Io, TensorSpec
     from workbench.graph.nodes import Graph, Op, Operand
     from workbench.run.layout import Lie
 
@@ -116,8 +115,12 @@ class _Tensor:
     def room(self) -> int:
         return room_of(self.size)
 
-    def place(self, lie: Lie) -> Place:
-        return Place(self.address, self.size, self.room, self.first, self.last, lie)
+    def place(self, lie: Lie, piece: tuple[int, int] | None = None) -> Place:
+        """Place of the tensor, or of a piece of it: how far behind its beginning, and how large."""
+        if piece is None:
+            return Place(self.address, self.size, self.room, self.first, self.last, lie)
+        start, size = piece
+        return Place(self.address + start, size, size, self.first, self.last, lie)
 
 
 def room_of(size: int) -> int:
@@ -145,8 +148,12 @@ class _Plan:
     lies: dict[Value, Lie] = field(default_factory=dict)
     reads: dict[Read, tuple[Key, Lie]] = field(default_factory=dict)
     laid: set[Param] = field(default_factory=set)
+    pieces: dict[Value, tuple[Operand, int, int]] = field(default_factory=dict)
 
     def memory(self) -> Memory:
+        for value, whole, start in pieces_of(self.graph):
+            spec = self.graph.ops[value.op].outputs[value.slot]
+            self.pieces[value] = whole, start, bytes_of(spec, host_lie(spec.shape))
         for index, parameter in enumerate(self.graph.parameters):
             self.fixed[Param(index)] = self._apart(parameter.spec, None)
         for number, op in enumerate(self.graph.ops):
@@ -161,10 +168,24 @@ class _Plan:
         size = _give(self.tensors.values())
         found = {**self.tensors, **self.fixed}
         return Memory(
-            {value: found[key].place(self.lies[value]) for value, key in self.owner.items()},
-            {read: found[key].place(lie) for read, (key, lie) in self.reads.items()},
+            {
+                value: found[key].place(self.lies[value], self._piece(value, key))
+                for value, key in self.owner.items()
+            },
+            {
+                read: found[key].place(lie, self._piece(self._operand(read), key))
+                for read, (key, lie) in self.reads.items()
+            },
             size,
         )
+
+    def _operand(self, read: Read) -> Operand:
+        return next(islice(self.graph.ops[read.op].flat_inputs(), read.slot, None))
+
+    def _piece(self, operand: Operand, key: Key) -> tuple[int, int] | None:
+        """Where a tensor lies in another one; ``None`` if it is a whole, or a copy."""
+        found = self.pieces.get(operand) if isinstance(operand, Value) else None
+        return None if found is None or isinstance(key, Read) else found[1:]
 
     def _apart(self, spec: TensorSpec, lie: Lie | None) -> _Tensor:
         """A tensor that is kept through the whole run."""
@@ -212,7 +233,7 @@ class _Plan:
     def _write(self, number: int, op: Op, slot: int) -> None:
         spec, value = op.outputs[slot], Value(number, slot)
         lie = device_lie(op, "output", slot, spec)
-        key = self._shared(number, op, slot, lie)
+        key = self._shared(number, op, slot, lie) or self._around(value, lie, number)
         if key is None and op.op_type in HOLDERS:
             key = value
             self.fixed[key] = self._apart(spec, lie)
@@ -222,10 +243,21 @@ class _Plan:
         self._until(key, number)
         self.owner[value], self.lies[value] = key, lie
 
+    def _around(self, value: Value, lie: Lie, number: int) -> Key | None:
+        """Whose memory a tensor lies in that is a piece of another one, or is made of pieces."""
+        whole = self.pieces[value][0] if value in self.pieces else value
+        if not isinstance(whole, Value) or (whole == value and whole not in self.tensors):
+            return None
+        if whole not in self.tensors and whole not in self.owner:
+            spec = self.graph.ops[whole.op].outputs[whole.slot]
+            size = bytes_of(spec, host_lie(spec.shape))
+            self.tensors[whole] = _Tensor(host_lie(spec.shape), size, number, number)
+        return self.owner.get(whole, whole)
+
     def _shared(self, number: int, op: Op, slot: int, lie: Lie) -> Key | None:
         """Whose memory an operator hands on: that of an input which it renames, or overwrites."""
-        row, places = OPS.get(op.op_type), IN_PLACE.get(op.op_type, ())
-        renames = row is not None and row.engine == "none" and slot == 0
+        places = IN_PLACE.get(op.op_type, ())
+        renames = runs_nothing(op) and slot == 0 and Value(number, 0) not in self.pieces
         if not renames and (places[:1] != (0,) or slot >= len(places)):
             return None
         read = self.reads.get(Read(number, 0 if renames else places[slot]))
@@ -235,12 +267,6 @@ class _Plan:
         size = bytes_of(op.outputs[slot], lie)
         kept = self.tensors.get(key) or self.fixed[key]
         return key if _is_same(there, lie) and kept.size == size else None
-
-
-def bytes_of(spec: TensorSpec, lie: Lie) -> int:
-    """Bytes of a tensor that lies so, elements below eight bits a byte each; 0 if they are unknown."""
-    row, count = DTYPES.get(spec.dtype), TensorSpec(spec.dtype, lie.shape).size
-    return row.storage.itemsize * count if row is not None and count is not None else 0
 
 
 def _is_same(one: Lie, other: Lie) -> bool:

@@ -1,0 +1,145 @@
+"""Concatenations and splits whose tensors lie in one piece already: what is marked, and where it lies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.config import new
+from workbench.core.plan import DumpPlan
+from workbench.graph import functional as F
+from workbench.graph.nodes import Value
+from workbench.graph.tracer import trace
+from workbench.ir.ge_ops import never_dumps
+from workbench.pipeline.preview import preview
+from workbench.pipeline.simulate import simulate
+from workbench.run.compile import compile_graph
+from workbench.run.memory import plan_memory
+from workbench.run.npu import run_program
+from workbench.run.numeric import numeric_model
+from workbench.run.reference import run_reference
+
+X = np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32)
+ROW = np.random.default_rng(1).standard_normal((1, 16)).astype(np.float32)
+
+
+def between(x):
+    """A split, something for each half, and both together again."""
+    first, second = F.split(F.tanh(x), 2, 0)
+    return F.relu(F.concat((F.exp(first), F.sigmoid(second)), 0))
+
+
+GRAPH = trace(between, X)
+
+
+def compiled(graph, off=()):
+    return compile_graph(graph, "mindspore-ge", numeric_model("a2"), off=off)
+
+
+def marked(program):
+    return [op.op_type for op in program.graph.ops if op.attrs.get("_no_task")]
+
+
+def test_pieces_lie_one_behind_the_other_in_the_whole():
+    program = compiled(GRAPH)
+    assert marked(program) == ["SplitD", "ConcatD"]
+    split, concat = (op for op in program.graph.ops if op.attrs.get("_no_task"))
+    assert split.attrs["_nopadding_continuous_output"] is True
+    assert concat.attrs["_nopadding_continuous_input"] is True
+    assert split.attrs["_output_reuse_input"] is concat.attrs["_output_reuse_input"] is True
+    assert all(never_dumps(op) for op in (split, concat))
+    memory = plan_memory(program.graph)
+    tanh, half, other = (memory.outputs[Value(*one)] for one in ((0, 0), (1, 0), (1, 1)))
+    assert (half.address, other.address) == (tanh.address, tanh.address + 64)
+    exp, sigmoid, whole = (memory.outputs[Value(number)] for number in (2, 3, 4))
+    assert (exp.address, sigmoid.address) == (whole.address, whole.address + 64)
+    assert (exp.size, sigmoid.size, whole.size) == (64, 64, 128)
+    assert whole.first <= 2  # the whole is kept from its first piece to its last reader
+    assert whole.last >= 5
+    assert memory.inputs[3, 0].address == other.address
+
+
+def test_what_runs_nothing_gives_the_same_numbers_in_memory_too():
+    program = compiled(GRAPH)
+    golden = {
+        (r.key.op_name, r.key.slot): r.source.array()
+        for r in run_reference(GRAPH)
+        if r.key.io == "output"
+    }
+    watch = {"Default/ReLU-op0": ["Default/Concat-op0"]}
+    for more in ({}, {"watch": watch}):
+        for record in run_program(program, **more):
+            key = record.key.op_name, record.key.slot
+            if record.key.io == "output" and key in golden:
+                np.testing.assert_allclose(record.source.array(), golden[key], atol=1e-6)
+
+
+def wide(x):
+    return F.relu(F.concat((F.exp(x), F.tanh(x)), 1))
+
+
+@pytest.mark.parametrize(
+    ("network", "x"),
+    [
+        (wide, X),  # rows of both take turns
+        (lambda x: F.relu(F.concat((F.exp(x), F.tanh(x)), 0)), X[:, :5]),  # 40 bytes
+        (lambda x: F.relu(F.concat((x, F.tanh(x)), 0)), X),  # a feed lies elsewhere
+        (lambda x: F.relu(F.concat((y := F.exp(x), y), 0)), X),  # twice the same
+        (lambda x: (y := F.exp(x), F.relu(F.concat((y, F.tanh(x)), 0))), X),  # a result
+        (lambda x: F.relu(F.concat((F.exp(x), F.reshape(F.tanh(x), (2, 16))), 0)), X),  # renamed
+        (lambda x: [F.relu(one) for one in F.split(x, 2, 0)], X),  # of a feed
+        (lambda x: F.split(F.exp(x), 2, 0), X),  # results
+        (lambda x: [F.relu(one) for one in F.split(F.exp(x), 2, 1)], X),
+    ],
+)
+def test_what_does_not_lie_so_has_a_task(network, x):
+    assert marked(compiled(trace(network, x))) == []
+
+
+def test_a_row_may_be_split_along_its_columns():
+    graph = trace(lambda x: [F.relu(one) for one in F.split(F.exp(x), 2, 1)], ROW)
+    assert marked(compiled(graph)) == ["SplitD"]
+
+
+def test_a_tensor_lies_in_one_other_tensor_at_most():
+    def network(x):
+        a, b = F.exp(x), F.tanh(x)
+        return F.relu(F.concat((a, b), 0)), F.relu(F.concat((b, a), 0))
+
+    assert marked(compiled(trace(network, X))) == ["ConcatD"]
+
+
+@pytest.mark.parametrize("name", ["FusionVirtualOpSetSwitch", "ALL"])
+def test_it_can_be_switched_off(name):
+    assert marked(compiled(GRAPH, [name])) == []
+
+
+@pytest.mark.parametrize("surface", ["mindspore-ge", "tensorflow", "acl"])
+def test_no_file_is_missed(tmp_path, surface):
+    plan = DumpPlan("/d", files="bin")
+    tree = simulate(GRAPH, None, plan, tmp_path / "t", surface=surface, device="a2",
+                    precision_mode="must_keep_origin_dtype")  # fmt: skip
+    golden = simulate(GRAPH, None, plan, tmp_path / "g", surface="mindspore-cpu")
+    kinds = {record.key.op_type for record in wb.load(tree).records}
+    assert {"Exp", "Sigmoid", "ReLU", "Tanh"} <= kinds
+    assert not kinds & {"ConcatD", "SplitD"}
+    (build,) = (
+        path for path in tree.rglob("*_Build.txt") if "Default/Concat-op0" in path.read_text()
+    )
+    assert build.read_text().count('key: "_no_task"') == 2
+    found = wb.compare(tree, golden)
+    assert [one.kind for one in found.findings if one.defect] == []
+    assert found.coverage.unmatched_target == 0
+    assert found.coverage.skipped["golden:no-task"] > 0
+
+
+@pytest.mark.parametrize("surface", ["mindspore-ge", "tensorflow", "acl"])
+def test_what_is_missing_is_foretold(tmp_path, surface):
+    told = preview(new(surface), GRAPH, seed=4)
+    assert told.exact
+    assert "Default/Concat-op0" in dict(told.silent)
+    tree = simulate(GRAPH, None, new(surface), tmp_path, surface=surface, device="a2", seed=4)
+    written = {path.relative_to(tree).as_posix(): path.stat().st_size
+               for path in tree.rglob("*") if path.is_file()}  # fmt: skip
+    assert {entry.path: entry.size for entry in told.forecast.files} == written
