@@ -101,10 +101,10 @@ def test_tensors_have_the_dtypes_of_the_precision_mode(mode, product, soft):
 def test_what_runs_has_the_dtypes_that_were_compiled(mode):
     found = program(load_graph("lenet"), device="950", precision=mode)
     seen = {}
-    for record in run_program(found):
-        if record.key.op_type != "Parameter":
-            spec, array = record.source.spec(), record.source.array()
-            seen[record.key.op_name, record.key.io, record.key.slot] = spec.dtype, array.shape
+    for one in run_program(found):
+        if one.key.op_type != "Parameter":
+            spec, array = one.source.spec(), one.source.array()
+            seen[one.key.op_name, one.key.io, one.key.slot] = spec.dtype, array.shape
             assert array.dtype == dtype(spec.dtype).storage
     told = {
         (r.key.op_name, r.key.io, r.key.slot): (r.label.dtype, r.label.shape)

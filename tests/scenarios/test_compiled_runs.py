@@ -293,3 +293,14 @@ def test_a_switch_that_is_none_is_refused(tmp_path):
         target(load_graph("mlp"), tmp_path / "t", fusion="maybe")
     with pytest.raises(GraphError, match="operator of a fault must be one of"):
         target(load_graph("mlp"), tmp_path / "u", faults=["wrong-sign:nobody"])
+
+
+def test_inputs_behind_one_that_is_not_there_are_compared_with_their_own(tmp_path, golden):
+    """A container counts the inputs that an operator has; its graph says which of them are there."""
+    found = wb.compare(target(load_graph("lstm"), tmp_path / "t", "acl"), golden["lstm"])
+    slots = [
+        (row.slot, row.match_rule != "")
+        for row in found.rows
+        if row.op_type == "DynamicRNN" and row.io == "input" and row.op_name.endswith("op0")
+    ]
+    assert sorted(slots) == [(slot, True) for slot in (0, 1, 2, 4, 5)]

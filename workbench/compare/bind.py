@@ -18,6 +18,7 @@ from workbench.dump.files.slices import manual_slice
 from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.tree import Note, Skipped
 from workbench.graph.nodes import Value
+from workbench.ir.ge_graph import UNCONNECTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -273,4 +274,13 @@ def _add(record: TensorRecord, block: Block, number: int, binding: Binding) -> N
         graph = binding.graph(block)
         name = graph.ops[number].name if graph is not None and number >= 0 else record.key.op_name
         run = runs[number] = OpRun(block, number, record.key.op_type, name)
-    run.tensors[record.key.io, record.key.slot] = record
+    run.tensors[record.key.io, _slot(record, binding.operator(run))] = record
+
+
+def _slot(record: TensorRecord, op: Op | None) -> int:
+    """Place of a tensor among an operator's own; containers count those inputs alone that are connected."""
+    key = record.key
+    if op is None or key.io == "output" or record.path.endswith((".npy", ".csv")):
+        return key.slot
+    connected = [slot for slot, one in enumerate(op.flat_inputs()) if one != UNCONNECTED]
+    return connected[key.slot] if key.slot < len(connected) else key.slot

@@ -20,7 +20,8 @@ from workbench.ir.ge_canonical import Block, excerpt
 from workbench.ir.ge_scan import Scanner
 
 _EDGE = re.compile(r"(.+):(-1|[0-9]{1,9})", re.DOTALL)
-_UNCONNECTED = Const(None, "None")
+UNCONNECTED = Const(None, "None")
+"""An optional input that is not there."""
 _RESERVED = ("FORMAT_RESERVED", "RESERVED")
 _NO_DTYPE = ("", "UNDEFINED", "RESERVED")
 _ORIGIN = ("origin_data_type", "origin_dtype", "origin_format", "origin_shape")
@@ -133,7 +134,7 @@ def _operands(edges: tuple[str, ...], numbers: dict[str, int]) -> tuple[Operand,
         if found and found[2] == "-1":
             continue
         if not edge:
-            operands.append(_UNCONNECTED)
+            operands.append(UNCONNECTED)
         elif found and found[1] in numbers:
             operands.append(Value(numbers[found[1]], int(found[2])))
         else:
