@@ -91,6 +91,24 @@ def test_steps_are_dumped_as_foretold_and_those_between_run(tmp_path, surface):
     assert counts == {0: 1, 2: 3}
 
 
+def test_the_first_iteration_is_where_the_form_begins_to_count(tmp_path):
+    form = asked("mindspore-cpu").set("common_dump_settings.iteration", "5")
+    form = form.set("common_dump_settings.initial_iteration", 4)
+    wb.simulate(load_graph("mlp_train"), None, form, tmp_path, iterations=3)
+    state = {}
+    for step in (4, 5):
+        list(run_reference(load_graph("mlp_train"), iteration=step, state=state))
+    found = {
+        record.key.op_name: record.source.array()
+        for record in wb.load(tmp_path).records
+        if record.key.op_type == "Parameter"
+    }
+    assert {record.key.iteration for record in wb.load(tmp_path).records} == {5}
+    assert int(found["global_step"].item()) == 2
+    for name, value in state.items():
+        np.testing.assert_array_equal(found[name.replace(".", "_")], value, err_msg=name)
+
+
 def test_parameters_of_a_step_are_what_it_leaves(tmp_path):
     graph, form = load_graph("mlp_train"), asked("mindspore-cpu")
     wb.simulate(graph, None, form, tmp_path, iterations=3)

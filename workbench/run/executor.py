@@ -175,18 +175,26 @@ class _Step:
         """Run an operator and yield its inputs and outputs."""
         op = self.graph.ops[number]
         operands = list(op.flat_inputs())
-        arrays = self._arrays(op, operands)
+        arrays = [_array(operand, self.values, self.weights, op) for operand in operands]
         results = _compute(op, operands, arrays, self.compute)
         outputs = self._write(number, operands, arrays, results)
         if op.name in self.flags:
             self.flags[op.name] = bool(np.any(outputs[0].data))
-        yield from _records(self.graph, op, self._arrays(op, operands), self.iteration)
+        if written(op) or not isinstance(self.values, Held):
+            arrays = self._afterwards(op, operands, arrays)
+        yield from _records(self.graph, op, arrays, self.iteration)
         for slot, source in enumerate(outputs):
             key = operator_key(self.graph, op, "output", slot, self.iteration)
             yield _record(key, source, _dtype(self.graph, Value(number, slot)))
 
-    def _arrays(self, op: Op, operands: Sequence[Operand]) -> list[Array | None]:
-        return [_array(operand, self.values, self.weights, op) for operand in operands]
+    def _afterwards(
+        self, op: Op, operands: Sequence[Operand], before: Sequence[Array | None]
+    ) -> list[Array | None]:
+        """Inputs of an operator as they are when it is done."""
+        return [
+            array if isinstance(operand, Const) else _array(operand, self.values, self.weights, op)
+            for operand, array in zip(operands, before, strict=True)
+        ]
 
     def _write(
         self,
@@ -197,8 +205,10 @@ class _Step:
     ) -> list[ArraySource]:
         """Store what an operator has computed; what it leaves in a weight is there from now on."""
         op = self.graph.ops[number]
-        places, shared = written(op), left_in(op)
-        count = len(results) - len(places)
+        places = written(op)
+        if not places:
+            return self.values.write(number, results, {})
+        shared, count = left_in(op), len(results) - len(places)
         before = {
             slot: array for slot, place in shared.items() if (array := arrays[place]) is not None
         }
