@@ -245,3 +245,31 @@ def test_a_pattern_means_those_operators_that_can_have_the_fault(kind, pattern, 
 def test_a_misspelt_operator_gets_close_names():
     with pytest.raises(GraphError, match=r"close: \['Default/conv3-Conv2d/Conv2D-op0'"):
         faulty_graph(ALEXNET, [Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1")])
+
+
+@pytest.mark.parametrize(
+    "kind", ["half-accumulation", "dropped-k-tail", "wrong-sign", "stale-output"]
+)
+def test_a_fault_of_one_iteration_strikes_in_that_one_alone(kind):
+    fault = parse_fault(f"{kind}:Default/fc1-Dense/MatMul-op0:iteration=3")
+    always = parse_fault(f"{kind}:Default/fc1-Dense/MatMul-op0")
+    clean, faulty = outputs(LENET), outputs(LENET, always)
+    assert any(not np.array_equal(clean[name], faulty[name]) for name in clean)
+    for iteration, wanted in ((2, clean), (3, faulty), (4, clean)):
+        found = outputs(LENET, fault, iteration=iteration)
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=f"{name} in {iteration}")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"wrong-attribute:{CONV3}:pad_mode=pad,pad=1,iteration=3", "it is there before the first"),
+        (f"wrong-weight-element:{CONV3}:iteration=0", "it is there before the first"),
+        (f"wrong-sign:{CONV3}:iteration=-1", "must be 0 or more, got -1"),
+        (f"wrong-sign:{CONV3}:iteration=1.5", "iteration of fault .* must be a number, got 1.5"),
+    ],
+)
+def test_an_iteration_in_which_a_fault_cannot_strike_is_refused(text, words):
+    with pytest.raises(GraphError, match=words):
+        parse_fault(text)

@@ -158,6 +158,7 @@ def run_program(
     """
     computed = list(program.computed)
     check_faults(faults, [*program.source.ops, *computed], program.source.name)
+    faults = [fault for fault in faults if fault.is_in(iteration)]
     sites = compiled_sites(computed, faults, program.formats)
     device = Device(program.model, program.graph, sites, faults)
     given = uploaded(program.source, feeds_at(program.source, feeds, iteration), faults)

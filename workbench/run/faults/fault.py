@@ -33,7 +33,8 @@ class Fault:
     """A defect of the device.
 
     ``op_name`` is a full operator name, a pattern with ``*``, or an operator type. What ``strength``
-    and ``value`` mean for each kind says `workbench.run.faults.FAULTS`.
+    and ``value`` mean for each kind says `workbench.run.faults.FAULTS`. ``iteration`` is the only one in
+    which it strikes; without it, it strikes in every one.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Fault:
     strength: float | None = None
     seed: int = 0
     value: Any = None
+    iteration: int | None = None
 
     def __str__(self) -> str:
         return f"a{'n' if self.kind[:1] in 'aeiou' else ''} {self.kind} fault"
@@ -49,6 +51,10 @@ class Fault:
     def is_pattern(self) -> bool:
         """Whether it names operators by a pattern, so that those which cannot have it are left out."""
         return "*" in self.op_name
+
+    def is_in(self, iteration: int) -> bool:
+        """Whether the fault strikes in an iteration."""
+        return self.iteration in (None, iteration)
 
     def meets(self, op: Op) -> bool:
         """Whether the fault is in this operator.

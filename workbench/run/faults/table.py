@@ -227,8 +227,20 @@ def check_settings(fault: Fault) -> None:
             names = [name for name, meaning in known.items() if meaning]
             names = ["an attribute", "seed"] if by_name else names
             raise GraphError(f"setting of {fault} must be one of {names}, got {name!r}")
+    if fault.iteration is not None:
+        _check_iteration(fault, kind)
     if fault.strength is not None and not isfinite(fault.strength):
         message = f"strength of {fault} must be a finite number, got {fault.strength!r}"
+        raise GraphError(message)
+
+
+def _check_iteration(fault: Fault, kind: Kind) -> None:
+    """What is compiled into the graph or copied to the device before it runs is there in every iteration."""
+    if kind.alters or kind.step == "upload":
+        message = f"iteration of {fault} must be left out, got {fault.iteration!r}"
+        raise GraphError(f"{message}; it is there before the first one")
+    if fault.iteration is not None and fault.iteration < 0:
+        message = f"iteration of {fault} must be 0 or more, got {fault.iteration!r}"
         raise GraphError(message)
 
 

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_OWN = ("strength", "seed", "value", "iteration")
+
+
 def parse_fault(text: str) -> Fault:
     """Read ``kind:operator[:settings]``, settings being ``key=value`` joined by commas.
 
-    ``strength``, ``seed`` and ``value`` are the fault's own, every other key is an attribute. A
-    single number is the strength.
+    ``strength``, ``seed``, ``value`` and ``iteration`` are the fault's own, every other key is an
+    attribute. A single number is the strength.
 
     >>> parse_fault("scaled-output:Default/fc1-Dense/MatMul-op0:1.5").strength
     1.5
@@ -40,7 +43,7 @@ def parse_fault(text: str) -> Fault:
         if not equals:
             key, value = "strength", piece
         key = key.strip()
-        target = own if key in ("strength", "seed", "value") else attributes
+        target = own if key in _OWN else attributes
         if key in target:
             raise GraphError(f"{key} of fault {text!r} must be given once, got {settings!r}")
         target[key] = _literal(value.strip())
@@ -56,7 +59,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def _check_numbers(fault: Fault, text: str) -> None:
-    for name, kinds in (("strength", int | float), ("seed", int)):
+    for name, kinds in (("strength", int | float), ("seed", int), ("iteration", int)):
         value = getattr(fault, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
             message = f"{name} of fault {text!r} must be a number, got {value!r}"
