@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from workbench.core.errors import GraphError
 from workbench.graph import nn
 from workbench.graph.models import MLP
 from workbench.graph.tensor import Parameter, record
@@ -78,3 +79,8 @@ def test_a_product_of_tensors_or_behind_the_sum_is_left_alone():
 
     graph = trace(step, np.ones(3, np.float32), np.ones(3, np.float32))
     assert kinds(compiled(graph)).count("AddN") == 2
+
+
+def test_an_offline_model_is_not_trained():
+    with pytest.raises(GraphError, match="weights of a graph must be constants for acl"):
+        compile_graph(training(), "acl", numeric_model("a2"))
