@@ -304,3 +304,21 @@ def test_inputs_behind_one_that_is_not_there_are_compared_with_their_own(tmp_pat
         if row.op_type == "DynamicRNN" and row.io == "input" and row.op_name.endswith("op0")
     ]
     assert sorted(slots) == [(slot, True) for slot in (0, 1, 2, 4, 5)]
+
+
+@pytest.mark.parametrize("surface", ["acl", "mindspore-ge", "mindspore-o2", "tensorflow"])
+@pytest.mark.parametrize("reference", ["its own", "mindspore-cpu"])
+def test_a_wrong_weight_is_called_a_parameter(tmp_path, golden, surface, reference):
+    """Constants that were folded, variables and arguments that stay are all weights of the network."""
+    graph = load_graph("lenet")
+    faults = ["wrong-weight-element:Default/conv2-Conv2d/Conv2D-op0"]
+    tree = target(graph, tmp_path / "t", surface, faults=faults)
+    other = golden["lenet"]
+    if reference == "its own":
+        other = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
+    found = wb.compare(tree, other)
+    (defect,) = [f for f in found.findings if f.defect]
+    assert (defect.kind, defect.op_name) == (
+        "parameter",
+        "Default/conv2-Conv2d/Conv2D-op0Default/relu-ReLU/ReLU-op1",
+    )

@@ -27,6 +27,10 @@ _TYPE = re.compile(r"(b?)(f(?:loat)?|i(?:nt)?|u(?:int)?)(\d*)")
 """Number formats as graphs spell them: ``Float16``, ``F16``, and ``Float`` where the bits are not known."""
 
 
+_VARIABLES = frozenset(("Variable", "RefData"))
+"""Data operators of GE that hold what lives on from step to step; ``Data`` is what comes in anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One difference between two operators: a kind of FINDING_KINDS, its subject, one sentence."""
@@ -187,6 +191,6 @@ def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[s
     if found is not None and known is not None and known.kind == "param":
         weight = found.golden.graph.parameters[known.number].is_weight
         return ("parameter" if weight else "input"), name
-    if is_inserted(leaf):
+    if is_inserted(leaf) or leaf.op_type in _VARIABLES:
         return "parameter", name
     return ("constant" if leaf.op_type.startswith("Const") else "input"), name

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.compare.fusions import Fusion
     from workbench.compare.graph_view import GraphView
     from workbench.compare.pairs import Pairing
-    from workbench.core.tensors import TensorRecord
+    from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import Graph, Op
 
     Runs = Mapping[int, OpRun]
@@ -137,6 +137,10 @@ _NORMALIZATIONS = frozenset(
 )
 
 
+_HOLDERS = frozenset(("Const", "Constant", "Variable", "RefData"))
+"""Data operators of GE that hold weights."""
+
+
 def _folded(graph: Graph, op: Op) -> Iterator[int]:
     """Slots in which an operator of GE reads what its compiler has computed."""
     for slot, operand in enumerate(op.flat_inputs()):
@@ -153,11 +157,21 @@ def _weights(
         run = runs.get(number)
         for slot, origin in enumerate(view.origins(number)) if run is not None else ():
             record = run.tensors.get(("input", slot)) if run is not None else None
-            if record is None or origin.kind != "param":
+            spec = _weight(view.graph, origin)
+            if record is None or spec is None or id(record) in pairing.claimed["golden"]:
                 continue
-            parameter = view.graph.parameters[origin.number]
-            if parameter.is_weight and id(record) not in pairing.claimed["golden"]:
-                yield number, ("input", slot), parameter.spec.shape
+            yield number, ("input", slot), spec.shape
+
+
+def _weight(graph: Graph, origin: Origin) -> TensorSpec | None:
+    """What a weight looks like: a parameter, or a data operator of GE that holds no input."""
+    if origin.kind == "param":
+        parameter = graph.parameters[origin.number]
+        return parameter.spec if parameter.is_weight else None
+    if origin.kind != "op" or graph.ops[origin.number].op_type not in _HOLDERS:
+        return None
+    outputs = graph.ops[origin.number].outputs
+    return outputs[origin.slot] if origin.slot < len(outputs) else None
 
 
 def _readers(golden: GraphView, fusion: Fusion) -> dict[Origin, list[tuple[int, int]]]:
