@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 STEADY_FACTOR = 3.0
 """Noise stays below this multiple of the explained error where the conditioning is known."""
 
-LARGEST = 1e4
-"""Estimates are cut here: beyond it nothing could be blamed any more."""
+LARGEST = 2.0**24
+"""Estimates are cut here: what cancels so far is rounding in float32, too."""
 
 _SUMS = frozenset(("Add", "Sub", "AddN", "BiasAdd", "AddExt", "SubExt", "InplaceAddExt"))
 _REDUCTIONS = frozenset(("ReduceSum", "SumExt", "BiasAddGrad"))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.compare.carried import updated_names, updates
 from workbench.compare.noise import contexts
-from workbench.compare.oddities import rewritten_slots
 from workbench.dump.names.mindspore import sanitize
-from workbench.graph.nodes import Param
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Block
     from workbench.compare.measuring import Measured
     from workbench.compare.pairs import Pairing
     from workbench.compare.states import Event, State
-    from workbench.graph.nodes import Graph, Value
+    from workbench.graph.nodes import Graph, Op, Value
 
 
 class Flow:
@@ -48,11 +47,7 @@ class Flow:
         self.last_update: dict[tuple[int, str], float] = {}
         self.walked: list[Block] = []
         self.updated = {
-            graph.parameters[operand.index].name
-            for graph in pairing.target.graphs.values()
-            for op in graph.ops
-            for slot, operand in enumerate(op.flat_inputs())
-            if slot in rewritten_slots(op) and isinstance(operand, Param)
+            name for graph in pairing.target.graphs.values() for name in updated_names(graph)
         }
         self.input_states: dict[tuple[Block, int], dict[int, State]] = {}
         self.values: dict[Block, dict[Value, State]] = {}
@@ -68,6 +63,16 @@ class Flow:
     def is_updated(self, file_name: str) -> bool:
         """Whether any operator updates a parameter, by the name its file carries."""
         return any(file_name in (name, sanitize(name)) for name in self.updated)
+
+    def remember_updates(
+        self, block: Block, graph: Graph, op: Op, measured: Mapping[tuple[str, int], Measured]
+    ) -> None:
+        """Note how far apart the two sides left the parameters that an operator updates."""
+        for slot, name in updates(graph, op):
+            item = measured.get(("input", slot))
+            self.last_update.pop((block.rank, name), None)
+            if item is not None and item.usable:
+                self.last_update[block.rank, name] = item.error
 
     def context(self, block: Block, graph: Graph, found: Alignment | None) -> list[float]:
         """Coarsest roundoff behind every operator of the target, both sides taken together."""

@@ -83,10 +83,10 @@ def contexts(graph: Graph, *, npu: bool) -> list[float]:
     for number in quantised.quant | quantised.dequant:
         own[number] = max(own[number], INT8)
     updated = {
-        operand.index
+        operand
         for op in graph.ops
         for slot, operand in enumerate(op.flat_inputs())
-        if slot in rewritten_slots(op) and isinstance(operand, Param)
+        if slot in rewritten_slots(op) and isinstance(operand, Param | Value)
     }
     whole = max(own, default=0.0)
     result: list[float] = []
@@ -95,7 +95,7 @@ def contexts(graph: Graph, *, npu: bool) -> list[float]:
         for operand in op.flat_inputs():
             if isinstance(operand, Value) and operand.op < number:
                 worst = max(worst, result[operand.op])
-            elif isinstance(operand, Param) and operand.index in updated:
+            if isinstance(operand, Param | Value) and operand in updated:
                 worst = max(worst, whole)
         result.append(worst)
     return result

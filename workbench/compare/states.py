@@ -23,7 +23,7 @@ class State:
 
     ``causes`` are differences in something that no operator produced, on their way to the first
     operator that computes with it; ``via`` operators since the last measured value that were not
-    dumped.
+    dumped. ``carried`` values come from an earlier step, at most moved.
     """
 
     error: float = 0.0
@@ -31,6 +31,7 @@ class State:
     tainted: bool = False
     causes: tuple[Difference, ...] = ()
     via: tuple[int, ...] = ()
+    carried: bool = False
 
 
 @dataclass(slots=True)

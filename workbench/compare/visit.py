@@ -6,6 +6,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from workbench.compare.carried import aligned, state_name, updates
 from workbench.compare.cause import (
     Difference,
     group_difference,
@@ -21,7 +22,7 @@ from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor,
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.states import GAIN, Event, State
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
-from workbench.graph.nodes import Param, Value
+from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Visit:
         self.flow.input_states[self.block, number] = states
         tainted = any(state.tainted for state in states.values())
         noise = [s.error for s in states.values() if not s.causes and math.isfinite(s.error)]
+        noise += self._left_by_the_last_step(op)
         event = Event(
             self.block, number, floor(op, self.context[number]), max(noise, default=0.0), tainted,
             self.base + number, self._measured(number),
@@ -104,7 +106,7 @@ class Visit:
         self.flow.events[self.block, number] = event
         outputs = self._outputs(number, op)
         event.worst = max(outputs.values(), key=lambda m: m.error, default=None)
-        self._explain(event, op, outputs)
+        self._explain(event, op, outputs, aligned(op, states.values()))
         causes = tuple(dict.fromkeys(c for s in states.values() for c in s.causes))
         given = tuple(c for c in causes if c.kind in GIVEN)
         if op.op_type in MOVEMENT and given and not tainted:
@@ -116,7 +118,15 @@ class Visit:
             self._judge(event, op, states, causes)
         self._leave(number, op, outputs, event, states)
 
-    def _explain(self, event: Event, op: Op, outputs: Mapping[int, Measured]) -> None:
+    def _left_by_the_last_step(self, op: Op) -> list[float]:
+        """Errors of the parameters that an operator updates, before it does."""
+        keys = ((self.block.rank, name) for _, name in updates(self.graph, op))
+        found = (self.flow.last_update.get(key, 0.0) for key in keys)
+        return [error for error in found if math.isfinite(error)]
+
+    def _explain(
+        self, event: Event, op: Op, outputs: Mapping[int, Measured], carried: float
+    ) -> None:
         """Error that the inputs and the formats explain, magnified as the data magnify it."""
         inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
         kappa = conditioning(op, inputs, outputs)
@@ -124,7 +134,7 @@ class Visit:
         event.steps = find_steps(self.found, event.op, self._measured)
         event.factor = event.factor if event.steps is None else STEPS_FACTOR
         event.own_floor = rounded(event.own_floor, event.steps) + self._rest_of_group(event.op)
-        event.explained = (kappa or 1.0) * (event.own_floor + GAIN * event.inherited)
+        event.explained = (kappa or 1.0) * (event.own_floor + GAIN * max(event.inherited, carried))
 
     def _rest_of_group(self, number: int) -> float:
         """Rounding of the other operators that a group was measured together with."""
@@ -163,10 +173,7 @@ class Visit:
         }
 
     def _is_tainted_param(self, operand: Operand) -> bool:
-        if not isinstance(operand, Param):
-            return False
-        name = self.graph.parameters[operand.index].name
-        return (self.block.rank, name) in self.flow.tainted_params
+        return (self.block.rank, state_name(self.graph, operand)) in self.flow.tainted_params
 
     def _input_state(
         self, number: int, op: Op, slot: int, operand: Operand, item: Measured | None
@@ -190,7 +197,7 @@ class Visit:
         limit = PASS_FACTOR * (floor(None, self.context[number]) + GAIN * before.error)
         seen = before.measured or all(self.graph.ops[n].op_type in IDENTITY for n in before.via)
         if error <= limit or not seen:
-            return State(error, True, via=before.via)
+            return State(error, True, via=before.via, carried=before.carried)
         place = self.flow, self.graph, self.block
         causes = self._wiring(number) or (overwritten(*place, value, number, slot, limit),)
         return State(error, True, causes=causes)
@@ -208,21 +215,23 @@ class Visit:
         self, number: int, op: Op, slot: int, operand: Operand, error: float | None
     ) -> State:
         """State of a parameter, feed or constant; unmeasured feeds of later graphs may be wrong."""
-        kind, name = self._subject(op, slot, operand) or ("", "")
+        kind, _ = self._subject(op, slot, operand) or ("", "")
+        name = state_name(self.graph, operand)
+        carried = name in self.flow.updated
         if self._is_tainted_param(operand):
             return State(error or 0.0, error is not None, tainted=True)
         feed = kind == "input"
         if error is None:
             return State(0.0, tainted=feed and self.earlier)
         if error <= PASS_FACTOR * floor(None, self.context[number]):
-            return State(error, measured=True)
+            return State(error, measured=True, carried=carried)
         wired = tuple(wiring_differences(self.found, number, slot)) if self.found else ()
         if wired:
             return State(error, True, causes=wired)
         if not self.first and self._may_carry(number, name, error, feed=feed):
-            return State(error, True, tainted=self.earlier)
+            return State(error, True, tainted=self.earlier, carried=carried)
         cause = self._cause(number, op, slot, error)
-        if self.first and name in self.flow.updated and self.block.iteration > 0:
+        if self.first and carried and self.block.iteration > 0:
             self._began_before(number, slot, name, cause)
             return State(error, True, tainted=True)
         return State(error, True, causes=(cause,) if cause is not None else ())
@@ -407,32 +416,23 @@ class Visit:
         states: Mapping[int, State],
     ) -> None:
         """Record what the operator's outputs carry."""
-        self._remember_updates(number, op)
+        self.flow.remember_updates(self.block, self.graph, op, self._measured(number))
         wrong = event.guilty or event.tainted
         via = tuple(dict.fromkeys(n for state in states.values() for n in state.via))
+        carried = op.op_type in MOVEMENT and any(state.carried for state in states.values())
         for slot in range(max(len(op.outputs), 1)):
             item = outputs.get(slot)
             if item is None:
-                state = State(event.inherited, tainted=wrong, via=(*via[-64:], number))
+                state = State(
+                    event.inherited, tainted=wrong, via=(*via[-64:], number), carried=carried
+                )
             else:
                 beyond = item.error > event.factor * event.own_floor
-                state = State(item.error, True, wrong and beyond)
+                state = State(item.error, True, wrong and beyond, carried=carried)
             self.values[Value(number, slot)] = state
         if wrong:
-            for slot, operand in enumerate(op.flat_inputs()):
-                if slot in rewritten_slots(op) and isinstance(operand, Param):
-                    name = self.graph.parameters[operand.index].name
-                    self.flow.tainted_params.add((self.block.rank, name))
-
-    def _remember_updates(self, number: int, op: Op) -> None:
-        """Note how far apart the two sides left the parameters that an operator updates."""
-        for slot, operand in enumerate(op.flat_inputs()):
-            if slot in rewritten_slots(op) and isinstance(operand, Param):
-                key = (self.block.rank, self.graph.parameters[operand.index].name)
-                item = self._measured(number).get(("input", slot))
-                self.flow.last_update.pop(key, None)
-                if item is not None and item.usable:
-                    self.flow.last_update[key] = item.error
+            names = {(self.block.rank, name) for _, name in updates(self.graph, op)}
+            self.flow.tainted_params |= names
 
 
 def _values(target: float, golden: float) -> str:
