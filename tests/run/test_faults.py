@@ -172,10 +172,10 @@ def test_faults_are_read_from_text(text, fault):
         ("scaled-output:a:seed=1,seed=2", "seed of fault"),
         (
             "scaled-output:a:factor=2",
-            "setting of a scaled-output fault must be one of ['strength', 'seed'], got 'factor'",
+            "setting of a scaled-output fault must be one of ['strength', 'seed', 'iteration'], got 'factor'",
         ),
-        ("wrong-sign:a:5", "must be one of ['seed'], got 'strength'"),
-        ("nan-output:a:value=3", "must be one of ['strength', 'seed'], got 'value'"),
+        ("wrong-sign:a:5", "must be one of ['seed', 'iteration'], got 'strength'"),
+        ("nan-output:a:value=3", "must be one of ['strength', 'seed', 'iteration'], got 'value'"),
         ("wrong-attribute:a:3", "must be one of ['an attribute', 'seed'], got 'strength'"),
         ("wrong-attribute:a:value=3,pad=1", "value of fault"),
     ],
@@ -199,7 +199,7 @@ def test_text_that_is_no_fault_is_refused(text, words):
         (Fault("wrong-weight-element", "*relu*"), "must read a weight, got 'Default/relu-"),
         (
             Fault("scaled-output", CONV3, value=2),
-            "must be one of ['strength', 'seed'], got 'value'",
+            "must be one of ['strength', 'seed', 'iteration'], got 'value'",
         ),
         (Fault("wrong-attribute", CONV3), "value of a wrong-attribute fault must be attributes"),
         (

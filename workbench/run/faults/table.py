@@ -216,7 +216,8 @@ def check_settings(fault: Fault) -> None:
     """Raise GraphError for a setting that faults of this kind do not have, or a strength that is none."""
     kind = FAULTS[fault.kind]
     check_seed(fault.seed, f"seed of {fault}")
-    known = {"strength": kind.strength, "value": kind.value, "seed": "chooses places"}
+    later = "" if kind.alters or kind.step == "upload" else "when"
+    known = {"strength": kind.strength, "value": kind.value, "seed": "where", "iteration": later}
     by_name = kind.alters
     if isinstance(fault.value, dict) and not by_name:
         given = [*fault.value]
