@@ -316,7 +316,7 @@ def test_lanes_are_exchanged_within_their_block_of_c0():
         (Fault("fast-approximation", CONV), "operator of a fast-approximation fault must be one of"),
         (Fault("wrong-weight-element", "ReLU"), "fault must read a weight, got"),
         (Fault("missing-cast", CONV, value="float13"), "value of a missing-cast fault must be one of"),
-        (Fault("missing-cast", CONV, value={"format": "float16"}), "fault must be one of ['value', 'seed', 'iteration']"),
+        (Fault("missing-cast", CONV, value={"format": "float16"}), "must be one of ['value', 'seed', 'iteration']"),
         (Fault("transposed-weight", CONV, value=(0, 7)), "fault must be two axes of (16, 6, 5, 5)"),
         (Fault("transposed-weight", CONV, value=2), "fault must be two axes of (16, 6, 5, 5), got 2"),
         (Fault("transposed-weight", CONV, value=(1, -3)), "must be two axes of (16, 6, 5, 5), got (1, -3)"),
