@@ -137,8 +137,10 @@ def _scaled(finder: Finder, part: Part) -> Mapping[str, Any] | None:
 def _scaled_sum(finder: Finder, part: Part) -> Mapping[str, Any] | None:
     """The first of two summands times one number."""
     main, factor = finder.graph.ops[part.roles["main"]], finder.spec(part.names["x3"])
-    first = next(main.flat_inputs())
-    if first != Value(part.roles["product"]) or factor is None or factor.size != 1:
+    first, *others = main.flat_inputs()
+    if len(others) != 1 or first != Value(part.roles["product"]):
+        return None
+    if factor is None or factor.size != 1:
         return None
     sides = [finder.spec(part.names[name]) for name in ("x1", "x2")]
     return {} if sides[0] == sides[1] == main.outputs[0] else None
