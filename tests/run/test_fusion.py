@@ -341,6 +341,20 @@ def test_every_fusion_can_be_switched_off(name):
     assert max(errors(graph, without).values()) < 1e-3
 
 
+def test_a_sum_of_more_than_two_keeps_its_factor_outside():
+    graph = trace(lambda x, y: record("AddN", (x * 0.5, y, y)), X, X)
+    program = compiled(graph)
+    assert [op.op_type for op in kernels(program)] == ["Mul", "AddN"]
+    assert max(errors(graph, program).values()) < 1e-6
+
+
+def test_a_950_fuses_nothing_in_its_buffer():
+    graph = load_graph("lenet")
+    types = [op.op_type for op in kernels(compiled(graph, model=numeric_model("950")))]
+    assert types.count("ReLU") == 4
+    assert "BiasAdd" not in types  # but in the graph
+
+
 def test_an_unknown_fusion_and_surface_are_refused():
     graph = load_graph("mlp")
     with pytest.raises(GraphError, match=r"fusion must be ALL or one of .* got 'Nothing'"):

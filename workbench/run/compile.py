@@ -89,7 +89,8 @@ def _fold(work: Work) -> None:
 
 
 def _fuse_buffers(work: Work) -> None:
-    work.graph = fuse(work.graph, "buffer", work.off, quant_dumpable=work.quant_dumpable)
+    if work.model.profile.joins:
+        work.graph = fuse(work.graph, "buffer", work.off, quant_dumpable=work.quant_dumpable)
 
 
 def _leave_out(work: Work) -> None:

@@ -1,8 +1,9 @@
 """The devices: what each multiplies, how it overflows, what it reports. One row each.
 
 Facts: the platform files of CANN 8 (cube types, ``support_bf16``, ``support_inf_nan``), the documents
-of ``aclrtSetDeviceSatMode``, ``SetHF32`` and ``asc_get_status``, and the fusion engine's default of
-``precision_mode``. How many elements a row of the cube unit has (C0) is the same on all of them:
+of ``aclrtSetDeviceSatMode``, ``SetHF32`` and ``asc_get_status``, the fusion engine's default of
+``precision_mode``, and the guide to ``fusion_switch_file`` (a 950 fuses nothing in its buffer).
+How many elements a row of the cube unit has (C0) is the same on all of them:
 `workbench.core.formats.c0_of`. Which bits an overflow sets is in `workbench.core.events`.
 """
 
@@ -33,7 +34,8 @@ class Profile:
 
     ``cube`` gives the accumulator of every format that the cube unit multiplies, ``vector`` the
     formats of the vector unit. ``flushes``: operators whose vector instructions take subnormal
-    numbers for zero. ``inference`` and ``training`` are the precision modes if none is asked for.
+    numbers for zero. ``joins`` says that the compiler fuses neighbors in the unified buffer. ``inference``
+    and ``training`` are the precision modes if none is asked for.
     """
 
     title: str
@@ -44,6 +46,7 @@ class Profile:
     training: str
     inference: str = "force_fp16"
     flushes: frozenset[str] = frozenset()
+    joins: bool = True
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -84,6 +87,7 @@ PROFILES: dict[str, Profile] = {
         overflow="inf_nan",
         record="",
         flushes=frozenset(("Exp", "Div", "RealDiv", "Sqrt", "Log")),
+        joins=False,
     ),
 }
 """Device by name. The 950 writes no overflow records; that A2 and A3 write the layout with the magic
