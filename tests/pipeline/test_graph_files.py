@@ -192,6 +192,40 @@ def test_fusions_show_in_the_stage_that_makes_them(tmp_path):
     assert kinds["Build.txt"] == kinds["PreRunAfterOptimizeSubgraph.txt"]
 
 
+def test_dtypes_formats_and_what_they_insert_show_stage_by_stage(tmp_path):
+    env = {
+        "DUMP_GE_GRAPH": "2",
+        "DUMP_GRAPH_LEVEL": "AfterPrecisionRefine|FeOpFormat|FeInsertTrans|FeDtype",
+    }
+    env["DUMP_GRAPH_LEVEL"] += "|FeGraphFusionAfter"
+    write(tmp_path, "mindspore-ge", env=env, precision_mode="force_fp16")
+    seen = []
+    for name in graph_files(tmp_path):
+        _, graph = parsed(tmp_path / name)
+        descs = [desc for op in graph.op for desc in op.output_desc]
+        inserted = {op.type for op in graph.op if op.name.startswith("trans_")}
+        empty = [
+            op.attr["_datadump_original_op_names"].list.s
+            for op in graph.op
+            if op.name.startswith("trans_")
+        ]
+        assert not any(empty)
+        seen.append(
+            (
+                2 in {desc.dtype for desc in descs},
+                "NC1HWC0" in {desc.layout for desc in descs},
+                inserted,
+            )
+        )
+    assert seen == [
+        (False, False, set()),  # fused
+        (True, False, {"Cast"}),  # in their dtypes
+        (True, True, {"Cast"}),  # in their formats
+        (True, True, {"Cast", "TransData"}),
+        (True, True, {"Cast", "TransData"}),  # Build
+    ]
+
+
 def test_the_graph_that_runs_says_what_its_operators_were(tree):
     _, graph = parsed(next(p for p in tree.rglob("*17_Build.txt")))
     (op,) = [op for op in graph.op if op.name == FUSED]
