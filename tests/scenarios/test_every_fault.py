@@ -17,7 +17,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Param, Value
 from workbench.pipeline.compiling import Compiling
-from workbench.pipeline.simulate import prepared
+from workbench.pipeline.process import prepared
 from workbench.run.compile import WEIGHTS
 from workbench.run.faults import FAULTS, parse_fault
 from workbench.run.profiles import PROFILES
@@ -115,10 +115,11 @@ class Run:
 
     def __init__(self, network, surface, device, *faults):
         graph = load_graph(network)
-        run, self.program = prepared(graph, Compiling(device), surface, faults)
+        ready = prepared(graph, Compiling(device), surface, faults)
+        self.program = ready.program
         self.tensors = {
             (record.key.op_name, record.key.io, record.key.slot): record.source.array().tobytes()
-            for record in run(None)
+            for record in ready.run(None)
         }
 
     @property

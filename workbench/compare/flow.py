@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from workbench.compare.measuring import Measured
     from workbench.compare.pairs import Pairing
     from workbench.compare.states import Event, State
+    from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op, Value
+
+    Shape = tuple[int, ...]
 
 
 class Flow:
@@ -51,6 +54,7 @@ class Flow:
         }
         self.input_states: dict[tuple[Block, int], dict[int, State]] = {}
         self.values: dict[Block, dict[Value, State]] = {}
+        self.handed_over: dict[tuple[int, int, Shape | None], float] = {}
         self.coarsest: dict[tuple[int, int], float] = {}
         self._contexts: dict[tuple[int, int], list[float]] = {}
 
@@ -73,6 +77,15 @@ class Flow:
             self.last_update.pop((block.rank, name), None)
             if item is not None and item.usable:
                 self.last_update[block.rank, name] = item.error
+
+    def hand_over(self, block: Block, spec: TensorSpec, error: float) -> None:
+        """Note the error of a result of a graph, which other graphs of the iteration may read."""
+        key = (block.rank, block.iteration, spec.shape)
+        self.handed_over[key] = max(error, self.handed_over.get(key, 0.0))
+
+    def received(self, block: Block, spec: TensorSpec) -> float:
+        """Largest error of the results so far that a graph may read under no name of its own."""
+        return self.handed_over.get((block.rank, block.iteration, spec.shape), 0.0)
 
     def context(self, block: Block, graph: Graph, found: Alignment | None) -> list[float]:
         """Coarsest roundoff behind every operator of the target, both sides taken together."""

@@ -68,13 +68,15 @@ def _attr_lines(graph: Graph) -> list[str]:
 
 
 def _parameter_line(number: int, parameter: Parameter) -> str:
-    spec, name = parameter.spec, f"%para{number}_{parameter.name}"
+    spec, name = parameter.spec, f"%para{number}_{'' if parameter.passed else parameter.name}"
     if parameter.is_weight:
         host = _weight_type(parameter)
         unknown = ms_print.device_type(TensorSpec("Unknown", spec.shape, spec.format))
         return f"{name}: {host}  :  has_default  :  {unknown}  :  IsWeight: true"
     symbols = f"[{', '.join(str(dim) for dim in spec.shape or ())}]"
     device = ms_print.device_type(spec)
+    if parameter.passed:
+        return f"{name}: {ms_print.host_type(spec)}  :  {device}  :  IsWeight: false"
     return f"{name}: {ms_print.host_type(spec)} : {symbols}  :  {device}  :  IsWeight: false"
 
 
@@ -273,7 +275,8 @@ class _Block:
         return parameter.is_weight and bool(parameter.ref_key)
 
     def _param(self, index: int) -> str:
-        return f"%para{self.first + index}_{self.graph.parameters[index].name}"
+        parameter, number = self.graph.parameters[index], self.first + index
+        return f"%para{number}_{f'Parameter_{number}' if parameter.passed else parameter.name}"
 
     def _spec(self, operand: Operand) -> TensorSpec:
         """Spec of an operand that is one value; that of a function where nothing is known."""

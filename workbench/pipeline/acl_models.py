@@ -21,7 +21,8 @@ from workbench.graph.ops import op_def
 from workbench.ir.detect import read_graph
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 from workbench.pipeline.acl_run import Job
-from workbench.pipeline.simulate import check_device, prepared
+from workbench.pipeline.process import prepared
+from workbench.pipeline.simulate import check_device
 from workbench.run.executor import parameter_values
 from workbench.run.faults import check_faults, parse_fault
 
@@ -96,12 +97,11 @@ def load_model(
     planted = [parse_fault(item) if isinstance(item, str) else item for item in faults]
     check_device(compiling.device, planted, compiling.precision_mode)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    run, program = prepared(graph, compiling, "acl", seeded)
-    compiled = graph
+    ready = prepared(graph, compiling, "acl", seeded)
+    program, (compiled,) = ready.program, ready.graphs
     if program is not None:
-        compiled = program.graph
         check_faults(seeded, [*program.source.ops, *program.computed], graph.name)
-    return Model((name, graph.name), graph, compiled, run, dict(feeds or {}))
+    return Model((name, graph.name), graph, compiled, ready.run, dict(feeds or {}))
 
 
 def _graph(source: Graph | str | os.PathLike[str]) -> tuple[Graph, str]:

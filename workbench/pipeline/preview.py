@@ -34,7 +34,7 @@ from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
-from workbench.pipeline.simulate import SIMULATED, ge_target, run_by
+from workbench.pipeline.simulate import SIMULATED, ge_target
 from workbench.show.words import plural
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def preview(
     plan = config.plan(context)
     device = PLATFORMS.get(config.surface.name, "CPU")
     require(filter(None, (too_old(plan, config.surface.name, known),)))
-    target = Target(device, known, text, context.rank, run_by(plan, iterations))
+    target = Target(device, known, text, context.rank, _ran(graphs, plan, iterations))
     result = preview_plan(
         plan,
         graphs,
@@ -310,6 +310,11 @@ def _disk(path: str, forecast: Forecast) -> Disk | None:
         except (OSError, ValueError):
             continue
     return None
+
+
+def _ran(graphs: Sequence[Graph], plan: DumpPlan, iterations: int) -> dict[int, range]:
+    numbers = range(plan.initial_iteration, plan.initial_iteration + iterations)
+    return {graph.graph_id: numbers for graph in graphs[:1]}
 
 
 def load_graphs(graph: Network | str | Path) -> tuple[Graph, ...]:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from workbench.show.words import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
-
-    Run = Callable[..., Iterator[TensorRecord]]
 
 _SHOWN = 3
 _UNSEEN = (
@@ -40,12 +38,12 @@ class Reports:
             self._progress(number, operator)
 
     def pass_on(
-        self, run: Run, iterations: Iterable[int], wanted: Container[int]
+        self, runs: Iterable[tuple[Iterator[TensorRecord], bool]]
     ) -> Iterator[TensorRecord]:
-        """Run iterations and yield the records of those wanted, up to the end of an operator that fails."""
-        for iteration in iterations:
-            for record in run(iteration=iteration):
-                if iteration not in wanted:
+        """Yield the records of runs that count, up to the end of an operator that fails."""
+        for records, counts in runs:
+            for record in records:
+                if not counts:
                     continue
                 record.key = record.key._replace(rank=self._rank)
                 if record.event is not None:

@@ -12,42 +12,34 @@ from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.seeds import check_seed
-from workbench.dump.choice import dumped_iterations
-from workbench.dump.names.numbering import numbered
-from workbench.dump.watched import watch_of
 from workbench.dump.write.exception_file import CHIPS
 from workbench.dump.write.ge_tree import TREES
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import GeTarget
 from workbench.dump.write.writer import write, write_ge
-from workbench.graph.flow import one_graph
+from workbench.graph.flow import Flow, one_graph
+from workbench.graph.nodes import Graph
 from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.graph_files import graph_files
+from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of
 from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
 from workbench.pipeline.reports import Reports
-from workbench.run.executor import feeds_at, updates
-from workbench.run.faults import Fault, ends_run, faulty_graph, parse_fault
-from workbench.run.npu import run_program
+from workbench.run.executor import feeds_at
+from workbench.run.faults import Fault, parse_fault
+from workbench.run.flow import MAX_TURNS
 from workbench.run.profiles import PROFILES
-from workbench.run.program import Program, as_it_is
+from workbench.run.program import Program
 from workbench.run.quantise import Quantization, asked_for
-from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.config.config import Config
-    from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
-    from workbench.run.executor import Feeds
+    from workbench.run.executor import Feeds, feeds_at
     from workbench.run.precision import Precision
-
-    Run = Callable[..., Iterator[TensorRecord]]
-
-REFERENCE = "reference"
-"""The device that makes golden trees."""
 
 SIMULATED = (*PLATFORMS, *TREES)
 """Surfaces whose trees can be written; those of `TREES` the graph engine writes."""
@@ -66,7 +58,7 @@ KINDS = {
 
 
 def simulate(
-    network: Network,
+    network: Network | Sequence[Network],
     feeds: Feeds,
     config: DumpPlan | Config | str | Path,
     out: str | Path,
@@ -81,6 +73,8 @@ def simulate(
     quantization: str | Quantization | None = None,
     version: str = "",
     env: Mapping[str, str] | None = None,
+    schedule: Sequence[int] | None = None,
+    max_turns: int = MAX_TURNS,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Path:
@@ -90,7 +84,9 @@ def simulate(
 
     Parameters
     ----------
-    network : Graph or Flow
+    network : Graph, Flow or a sequence of them
+        Several run in one process as ``schedule`` says, with the same weights where names are the same. Control
+        flow and several networks are simulated on MindSpore's own surfaces.
     feeds : mapping of parameter name to array, a function of the iteration that returns one, or None
         Inputs and weights; what is missing comes from the traced graph.
     config : DumpPlan, Config or path
@@ -128,6 +124,12 @@ def simulate(
         (``DUMP_GE_GRAPH`` and others). These go to ``graphs`` in ``out``. Without it TensorFlow,
         torchair and MindSpore's GE dump write the graph that runs, as they do whenever they dump;
         what the form itself sets counts first.
+    schedule : sequence of int, optional
+        Which network runs next, by its place: (0, 0, 1) is two steps of the first and one of the second. It
+        takes the place of ``iterations``, and of them in turn; numbers of iterations are MindSpore's, which
+        counts for all networks (`workbench.pipeline.process.turns`).
+    max_turns : int
+        Most turns of a loop.
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional
@@ -145,40 +147,38 @@ def simulate(
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     compiling = Compiling(device, precision_mode, fusion)
-    graph = _check(network, compiling, planted, iterations, seed)
+    _check(compiling, planted, iterations, seed)
     surface = surface or _surface_of(config, device)
+    networks = _networks(network, surface)
+    order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
     context = own_process(surface, Context(version=version, env=env or {}))
-    graph = numbered((graph,), written_by)[0] if surface in PLATFORMS else graph
-    wanted = _wanted(plan, iterations, context)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    int8 = asked_for(quantization, feeds_at(graph, feeds, plan.initial_iteration))
+    int8 = asked_for(quantization, feeds_at(networks[0], feeds, plan.initial_iteration))
     compiling = replace(compiling, quantization=int8, quant_dumpable=plan.before_quantisation)
-    run, program = prepared(graph, compiling, surface, seeded)
-    compiled = graph if program is None else program.graph  # what the device shows of its faults
-    if plan.kind == "watch":
-        run = partial(run, watch=watch_of(plan, compiled))
+    networks = process_of(networks, order, written_by if surface in PLATFORMS else "")
+    process = Process(networks, order, feeds, compiling, surface, seeded, max_turns)
     reports = Reports(progress, context.rank if surface in PLATFORMS else 0)
-    steps = _steps(plan, wanted, graph, planted)
-    records = reports.pass_on(partial(run, feeds, state={}), *steps)
+    records = reports.pass_on(process.runs(plan, context))
     if surface in PLATFORMS:
         tree = write(
             records,
             plan,
             out,
-            graph=compiled,
+            graph=process.graphs,
             device=PLATFORMS[surface],
             version=written_by,
             config_text=_text(form),
             progress=reports.dumped,
             clock=Clock(seed),
             rank=context.rank,
-            ran=run_by(plan, iterations),
+            ran=process.numbers(plan.initial_iteration),
         )
     else:
-        runs = program or graph
-        target = ge_target(surface, form or plan, plan, runs, iterations, context, device)
+        (compiled,) = process.graphs
+        runs = process.program or compiled
+        target = ge_target(surface, form or plan, plan, runs, len(order), context, device)
         tree = write_ge(
             records,
             plan,
@@ -203,31 +203,6 @@ def _sentences(
     return reports.sentences(about_overflow=looks, unseen=unseen)
 
 
-def run_by(plan: DumpPlan, iterations: int) -> range:
-    """Return the numbers of so many iterations from the form's first."""
-    return range(plan.initial_iteration, plan.initial_iteration + iterations)
-
-
-def _wanted(plan: DumpPlan, iterations: int, context: Context) -> list[int]:
-    """Return the iterations that are dumped here."""
-    if plan.ranks is not None and context.rank not in plan.ranks:
-        return []
-    return dumped_iterations(plan, iterations, context.device)
-
-
-def _steps(
-    plan: DumpPlan, wanted: Sequence[int], graph: Graph, faults: Sequence[Fault]
-) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the iterations that run, and those whose records count.
-
-    All up to the last one wanted run where each goes on from the one before, and count where a fault
-    ends the run in any of them.
-    """
-    every = range(plan.initial_iteration, wanted[-1] + 1) if wanted else ()
-    ends = ends_run(faults)
-    return every if ends or updates(graph) else wanted, every if ends else wanted
-
-
 def _text(form: Config | None) -> str | None:
     """Return the text of a form as it was read, or would be written."""
     if form is None:
@@ -235,29 +210,26 @@ def _text(form: Config | None) -> str | None:
     return form.decoded.text if form.decoded else form.to_text()
 
 
-def prepared(
-    graph: Graph, compiling: Compiling, surface: str, faults: Sequence[Fault]
-) -> tuple[Run, Program | None]:
-    """Return how an iteration runs with given feeds, and what runs on an NPU."""
-    if compiling.device == REFERENCE and not compiling.quantization:
-        return partial(run_reference, graph), None
-    graph = compiling.handed(graph, surface)
-    program = compiling.program(graph, surface, faults)
-    if program is None:
-        program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))
-    return partial(run_program, program, faults=faults), program
-
-
-def _check(
-    network: Network, compiling: Compiling, faults: Sequence[Fault], iterations: int, seed: int
-) -> Graph:
+def _check(compiling: Compiling, faults: Sequence[Fault], iterations: int, seed: int) -> None:
     check_device(compiling.device, faults, compiling.precision_mode)
     fusions_off(compiling.fusion)
     check_seed(seed)
     if iterations < 1:
         message = f"iterations must be 1 or more, got {iterations}"
         raise GraphError(message)
-    return one_graph(network, "a dump")
+
+
+def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Network, ...]:
+    """Return the networks of a process; raises GraphError for what a surface does not run."""
+    networks = (network,) if isinstance(network, Graph | Flow) else tuple(network)
+    if not networks:
+        raise GraphError("network must be one or more, got none")
+    if surface in PLATFORMS:
+        return networks
+    if len(networks) > 1:
+        names = ", ".join(repr(one.name) for one in networks)
+        raise GraphError(f"network for {surface} must be one, got {names}")
+    return (one_graph(networks[0], surface),)
 
 
 def check_device(

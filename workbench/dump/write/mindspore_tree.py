@@ -40,6 +40,7 @@ from workbench.dump.versions import (
 from workbench.dump.write.constants import constants_of
 from workbench.dump.write.sink import Content
 from workbench.dump.write.tree_leaf import TreeLeaf
+from workbench.graph.nodes import Param
 from workbench.ir.ms_pb_writer import OLD_SCOPE, SCOPE, pb_and_constants
 from workbench.ir.ms_spelling import respelled
 from workbench.ir.ms_text_writer import write_ms_text
@@ -68,8 +69,10 @@ WIDENED = {"bfloat16": "float32", "int4": "int8", "uint1": "uint8"}
 class Tree:
     """A tree while it grows.
 
-    The first of ``graphs`` is the root graph, which has the record of executed iterations; there is
-    at least one. ``choice`` tells which operators the plan means.
+    Graphs that others call (`workbench.graph.nodes.Graph.inner`) have no files of their parameters, and a CPU
+    has none of what their operators read from outside: it lies in no memory of the graph. The record of
+    executed iterations has the number of the graph where an iteration begins; a CPU leaves out an iteration
+    with the number of the one before. ``choice`` tells which operators the plan means.
     """
 
     def __init__(
@@ -82,7 +85,11 @@ class Tree:
         self._categories = categories_of(self._version, plan.statistics)
         self._leaves: dict[tuple[int, int, int | None], TreeLeaf] = {}
         self._constants: dict[int, list[TensorRecord]] = {}
-        self._iterations: dict[int, dict[int, None]] = {}
+        self._orders: dict[int, dict[int, list[int]]] = {}
+        self._last: dict[int, int] = {}
+        inner = [graph for graph in graphs if graph.inner]
+        self._inner = {graph.graph_id for graph in inner}
+        self._elsewhere = set(_outside(inner)) if self._device == "CPU" else set()
         self._ops = {op.name: op for graph in graphs for op in graph.ops}
 
     def take(
@@ -99,7 +106,7 @@ class Tree:
                     self._add(record)
                     if done is not None:
                         done(record.key)
-            if not self._iterations:
+            if not self._orders:
                 self._rank(self._own_rank)
         finally:
             self._finish()
@@ -109,22 +116,27 @@ class Tree:
         if min(key.rank, key.graph_id, key.iteration, key.slot) < 0:
             message = f"rank, graph, iteration and slot must not be negative, got {key!r}"
             raise FormatError(message)
-        if key.rank not in self._iterations:
+        if key.rank not in self._orders:
             self._rank(key.rank)
-        known = self._iterations[key.rank]
-        if key.iteration not in known and key.iteration in self._plan.iterations:
-            known[key.iteration] = None
+        if self._last.get(key.rank) != key.iteration:
+            self._last[key.rank] = key.iteration
+            if key.iteration in self._plan.iterations:
+                self._orders[key.rank].setdefault(key.graph_id, []).append(key.iteration)
 
     def _wants(self, key: TensorKey) -> bool:
         is_parameter = key.op_type == PARAMETER
         if is_parameter and not writes("parameters", self._device, self._version):
+            return False
+        if key.graph_id in self._inner and (
+            is_parameter or (key.io == "input" and (key.op_name, key.slot) in self._elsewhere)
+        ):
             return False
         kind = kernel_type(key.op_name)
         return self.choice.wants(key.op_name, kind, key.io, key.iteration, key.slot)
 
     def _rank(self, rank: int) -> None:
         """Write what does not depend on tensors: metadata, graphs, execution orders, constants."""
-        self._iterations[rank] = {}
+        self._orders[rank] = {}
         base = f"rank_{rank}"
         if writes("metadata", self._device, self._version):
             words = {"device_target": self._device, "ms_version": self._version}
@@ -169,11 +181,10 @@ class Tree:
             leaf.finish(self._sink, format_header(self._categories))
         if not writes("global order", self._device, self._version):
             return
-        for rank, dumped in self._iterations.items():
-            iterations = dumped if self._device == "CPU" else self._ran or dumped
-            if iterations:
-                root = self._graphs[0].graph_id
-                order = f"ms_global_execution_order_graph_{root}.csv"
+        for rank, dumped in self._orders.items():
+            orders = dumped if self._device == "CPU" else self._ran or dumped
+            for graph_id, iterations in orders.items():
+                order = f"ms_global_execution_order_graph_{graph_id}.csv"
                 path = f"rank_{rank}/execution_order/{order}"
                 self._sink.text(path, "".join(f"{iteration}\n" for iteration in iterations))
 
@@ -292,6 +303,15 @@ class Tree:
         if name not in leaf.names and not is_too_long("mindspore", name):
             leaf.names.add(name)
             self._sink.text(f"{leaf.path}/{name}", kernel_arguments(op))
+
+
+def _outside(graphs: Iterable[Graph]) -> Iterator[tuple[str, int]]:
+    """Inputs of operators, by name and slot, that no operator of their graph writes."""
+    for graph in graphs:
+        for op in graph.ops:
+            for slot, operand in enumerate(op.flat_inputs()):
+                if isinstance(operand, Param):
+                    yield op.name, slot
 
 
 @lru_cache(maxsize=256)

@@ -188,7 +188,7 @@ def _doubts(counter: Counter, graphs: Sequence[Graph]) -> Iterator[str]:
 
 def branches(graphs: Sequence[Graph]) -> Iterator[str]:
     """Doubt about graphs with control flow, and about operators that a flag leaves out."""
-    if any(graph.subgraphs for graph in graphs):
+    if any(graph.subgraphs or graph.inner for graph in graphs):
         yield "which branches run, and how often loops turn, is decided by the run: each counts once"
     flags = sorted({op.unless for graph in graphs for op in graph.ops if op.unless})
     if flags:

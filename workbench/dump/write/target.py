@@ -23,14 +23,15 @@ class Target(NamedTuple):
     """Whose tree it is: device, MindSpore's version, text of the configuration.
 
     ``rank`` has a tree even if no record comes; the keys of records tell their own. ``ran`` are the
-    iterations of the run, which GPU and Ascend list although they dump fewer; a CPU lists what it dumps.
+    iterations of the run by the id of the graph that they begin with, which GPU and Ascend list although they
+    dump fewer; a CPU lists what it dumps.
     """
 
     device: Device = "CPU"
     version: str = VERSION
     config_text: str | None = None
     rank: int = 0
-    ran: Sequence[int] = ()
+    ran: Mapping[int, Sequence[int]] = MappingProxyType({})
 
 
 class GraphFiles(NamedTuple):

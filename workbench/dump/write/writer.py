@@ -12,6 +12,7 @@ import itertools
 import re
 import shutil
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.core.errors import FormatError
@@ -27,6 +28,7 @@ from workbench.dump.write.mindspore_tree import Tree
 from workbench.dump.write.reported import chosen_by_mindspore
 from workbench.dump.write.sink import Clock, Content
 from workbench.dump.write.target import VERSION, Target
+from workbench.graph.nodes import Graph
 from workbench.run.outline import Outlined
 from workbench.run.reference import run_reference
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from workbench.dump.container.blocks import Container
     from workbench.dump.versions import Device
     from workbench.dump.write.target import GeTarget
-    from workbench.graph.nodes import Graph
 
     Progress = Callable[[int, str], None]
 
@@ -53,14 +54,14 @@ def write(
     plan: DumpPlan,
     root: str | Path,
     *,
-    graph: Graph,
+    graph: Graph | Sequence[Graph],
     device: Device = "CPU",
     version: str = VERSION,
     config_text: str | None = None,
     progress: Progress | None = None,
     clock: Clock | None = None,
     rank: int = 0,
-    ran: Sequence[int] = (),
+    ran: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> Path:
     """Write the records that the plan wants; return ``root``.
 
@@ -71,7 +72,7 @@ def write(
         by Ascend.
     root : path
         A folder that is new or empty; it takes the place of the plan's own path.
-    graph : Graph
+    graph : Graph or sequence of Graph
         Written as IR and as execution order.
     device : {"CPU", "GPU", "Ascend"}
     version : str
@@ -84,8 +85,8 @@ def write(
         Source of timestamps and of numbers that replace names over 255 bytes.
     rank : int
         Rank of the process, which has a folder even if no record comes.
-    ran : sequence of int
-        Iterations that ran, if not all of them are dumped.
+    ran : mapping of int to sequence of int
+        Iterations that ran, if not all of them are dumped, by the id of the graph that they begin with.
 
     Raises
     ------
@@ -97,7 +98,8 @@ def write(
     check_net_name(plan.net_name)
     _check(root)
     target, disk = Target(device, version, config_text, rank, ran), _Disk(root)
-    tree = Tree(plan, (graph,), target, clock or Clock(), disk)
+    graphs = (graph,) if isinstance(graph, Graph) else tuple(graph)
+    tree = Tree(plan, graphs, target, clock or Clock(), disk)
     _take(tree, chosen_by_mindspore(records, plan, device), disk, progress)
     return root
 

@@ -1,0 +1,90 @@
+"""Several networks in one process: numbers of iterations and graphs, names of operators, feeds."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.core.errors import GraphError
+from workbench.graph import functional as F
+from workbench.graph import nn
+from workbench.graph.tracer import trace
+from workbench.pipeline.process import graphs_of, process_of, schedule_of, turns
+from workbench.run.reference import run_reference
+
+RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
+ORDERS = {
+    case["case"]: case for case in json.loads(RECORD.read_text())["cases"] if "weights" not in case
+}
+X = np.ones((2, 4), np.float32)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_iterations_are_numbered_as_real_mindspore_does(order):
+    first = dict.fromkeys(order)
+    places = [[*first].index(place) for place in order]
+    folders = {f"{turn.network}/{turn.iteration}" for turn in turns(places)}
+    assert folders == ORDERS[order]["tensors"].keys()
+
+
+def test_numbers_begin_where_the_form_says():
+    assert [turn.iteration for turn in turns([0, 0, 0], 5)] == [5, 6, 7]
+    assert [turn.run for turn in turns([0, 1, 0], 5)] == [5, 5, 6]
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 4)
+
+    def construct(self, x):
+        return F.relu(self.fc(x))
+
+
+def branching(p, x):
+    return F.relu(F.cond(p, F.relu, F.tanh, F.relu(x)))
+
+
+def test_graphs_are_numbered_when_they_first_run_and_operators_go_on_counting():
+    networks = (trace(Net(), X), trace(branching, np.bool_(True), X), trace(Net(), X))
+    first, second, third = process_of(networks, [1, 0, 1])
+    assert [graph.graph_id for graph in second.graphs] == [0, 1, 2, 3]
+    assert (first.graph_id, third.graph_id) == (4, 5)
+    names = [[op.name for op in graph.ops] for one in (second, first) for graph in graphs_of(one)]
+    assert names == [
+        ["Default/ReLU-op0"],
+        ["Default/ReLU-op2"],
+        ["Default/ReLU-op1"],
+        ["Default/Tanh-op0"],
+        ["Default/fc-Dense/MatMul-op0", "Default/fc-Dense/BiasAdd-op0", "Default/ReLU-op3"],
+    ]
+    assert [op.name for op in third.ops] == [
+        "Default/fc-Dense/MatMul-op1",
+        "Default/fc-Dense/BiasAdd-op1",
+        "Default/ReLU-op4",
+    ]
+
+
+def test_a_flow_that_is_numbered_anew_still_runs():
+    networks = process_of((trace(Net(), X), trace(branching, np.bool_(True), X)), [0, 1])
+    ids = [record.key.graph_id for record in run_reference(networks[1])]
+    assert set(ids) == {1, 2, 3}
+    assert max(ids) == 3
+
+
+def test_old_releases_count_operators_of_all_graphs():
+    again = trace(lambda x: F.relu(Net()(x)), X)  # its names end like those of the first
+    networks = (trace(Net(), X), trace(branching, np.bool_(True), X), again)
+    flat = [graph for one in process_of(networks, [0, 1, 2], "2.0.0") for graph in graphs_of(one)]
+    numbers = [op.name.rpartition("-op")[2] for graph in flat for op in graph.ops]
+    assert numbers == [str(number) for number in range(len(numbers))]
+
+
+def test_schedules_name_networks_by_their_places():
+    networks = (trace(Net(), X), trace(Net(), X))
+    assert schedule_of(networks, None, 2) == [0, 1, 0, 1]
+    assert schedule_of(networks, (1, 0), 9) == [1, 0]
+    for wrong, got in (((0, 2), "2"), ((), "none"), ((-1,), "-1")):
+        with pytest.raises(GraphError, match=f"schedule must be one or more of 0 to 1, got {got}"):
+            schedule_of(networks, wrong, 1)

@@ -1,0 +1,315 @@
+"""A process: the networks that run in it, each as the device runs it, in the order of a schedule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.core.errors import GraphError
+from workbench.dump.choice import MAX_ITERATIONS, dumped_iterations
+from workbench.dump.names.numbering import numbered
+from workbench.dump.watched import watch_of
+from workbench.graph.flow import Flow, If, Run, While, one_graph
+from workbench.graph.nodes import Graph
+from workbench.run.executor import feeds_at, updates
+from workbench.run.faults import check_faults, ends_run, faults_in, faulty_graph
+from workbench.run.flow import MAX_TURNS, run_flow
+from workbench.run.npu import flow_programs, flow_runs, run_program
+from workbench.run.program import Program, as_it_is
+from workbench.run.reference import run_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from workbench.config.context import Context
+    from workbench.core.plan import DumpPlan
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.flow import FlowStep, Network
+    from workbench.pipeline.compiling import Compiling
+    from workbench.run.executor import Feeds, State
+    from workbench.run.faults import Fault
+
+    RunOnce = Callable[..., Iterator[TensorRecord]]
+
+REFERENCE = "reference"
+"""The device that makes golden trees."""
+
+
+class Turn(NamedTuple):
+    """One run of a network: its place among them, the number of the iteration, that of its own run."""
+
+    network: int
+    iteration: int
+    run: int
+
+
+def turns(schedule: Sequence[int], first: int = 0) -> Iterator[Turn]:
+    """Number the runs of networks as MindSpore does, from ``first`` on.
+
+    A process counts iterations for all its networks: after a run the number of the next one, whatever
+    runs then, is how often the network has run that ran now. So numbers repeat. Source: MindSpore 2.10 on a
+    CPU (``tests/data/conformance/flows_2.10.0_cpu.json``).
+
+    >>> [turn.iteration for turn in turns([0, 0, 1, 0, 1])]
+    [0, 1, 2, 1, 3]
+    """
+    counts: dict[int, int] = {}
+    iteration = first
+    for network in schedule:
+        count = counts.get(network, 0)
+        yield Turn(network, iteration, count + first)
+        counts[network] = count + 1
+        iteration = first + count + 1
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A network as it runs: ``run`` takes feeds, ``iteration`` and ``state``; ``graphs`` are what runs.
+
+    ``program`` is what an NPU has of a network that is one graph.
+    """
+
+    network: Network
+    run: RunOnce
+    graphs: tuple[Graph, ...]
+    program: Program | None = None
+
+
+class Process:
+    """What runs on a device, and in which order.
+
+    Parameters
+    ----------
+    networks : sequence of Network
+        As `process_of` returns them.
+    schedule : sequence of int
+        The network of every run, by its place.
+    feeds : as of `workbench.pipeline.simulate`
+    faults : sequence of Fault
+        Each in an operator of any network.
+
+    Raises
+    ------
+    GraphError
+        A fault, a feed or what a network needs is not there.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[Network],
+        schedule: Sequence[int],
+        feeds: Feeds,
+        compiling: Compiling,
+        surface: str,
+        faults: Sequence[Fault] = (),
+        max_turns: int = MAX_TURNS,
+    ) -> None:
+        self._networks, self._schedule, self._feeds = networks, schedule, feeds
+        self._ends = ends_run(faults)
+        self._prepared = [
+            prepared(network, compiling, surface, own, max_turns)
+            for network, own in zip(networks, _shared(networks, faults), strict=True)
+        ]
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """All graphs as they run, in the order of their ids."""
+        graphs = (graph for one in self._prepared for graph in one.graphs)
+        return tuple(sorted(graphs, key=lambda graph: graph.graph_id))
+
+    @property
+    def program(self) -> Program | None:
+        """What an NPU has of a single graph."""
+        return self._prepared[0].program
+
+    def numbers(self, first: int) -> dict[int, list[int]]:
+        """Return the numbers of all iterations by the id of the graph that they begin with."""
+        found: dict[int, list[int]] = {}
+        for turn in turns(self._schedule, first):
+            graph_id = self._prepared[turn.network].graphs[0].graph_id
+            found.setdefault(graph_id, []).append(turn.iteration)
+        return found
+
+    def runs(
+        self, plan: DumpPlan, context: Context
+    ) -> Iterator[tuple[Iterator[TensorRecord], bool]]:
+        """Yield the records of every run, and whether they count.
+
+        All up to the last one wanted run where each goes on from the one before, and count where a fault
+        ends the run in any of them.
+        """
+        if plan.ranks is not None and context.rank not in plan.ranks:
+            return
+        wanted = set(dumped_iterations(plan, len(self._schedule), context.device))
+        every = list(turns(self._schedule, plan.initial_iteration)) if wanted else []
+        last = max((n for n, turn in enumerate(every) if turn.iteration in wanted), default=-1)
+        goes_on = any(updates(graph) for one in self._prepared for graph in one.graphs)
+        watch = {"watch": watch_of(plan, self.graphs[0])} if plan.kind == "watch" else {}
+        state: State = {}
+        for turn in every[: last + 1]:
+            if turn.iteration in wanted or goes_on or self._ends:
+                records = self._run(turn, state, watch)
+                yield records, turn.iteration in wanted or self._ends
+
+    def _run(self, turn: Turn, state: State, options: Mapping[str, Any]) -> Iterator[TensorRecord]:
+        network = self._networks[turn.network]
+        feeds = feeds_at(network, self._feeds, turn.run)
+        if len(self._networks) > 1:
+            feeds = _own(feeds, network, self._networks)
+        return self._prepared[turn.network].run(
+            feeds, iteration=turn.iteration, state=state, **options
+        )
+
+
+def _shared(networks: Sequence[Network], faults: Sequence[Fault]) -> list[Sequence[Fault]]:
+    """Part the faults among the networks in whose operators they are."""
+    if len(networks) == 1:
+        return [faults]
+    ops = [op for network in networks for graph in graphs_of(network) for op in graph.ops]
+    check_faults(faults, ops, ", ".join(network.name for network in networks))
+    return [
+        [
+            fault
+            for fault in faults
+            if any(faults_in(graph, [fault]) for graph in graphs_of(network))
+        ]
+        for network in networks
+    ]
+
+
+def _own(feeds: Mapping[str, Any], network: Network, networks: Sequence[Network]) -> dict[str, Any]:
+    """Return the feeds of one network; raises GraphError for one that none has."""
+    known = {parameter.name for one in networks for parameter in one.parameters}
+    for name in feeds:
+        if name not in known:
+            raise GraphError(f"feed must be one of {sorted(known)}, got {name!r}")
+    own = {parameter.name for parameter in network.parameters}
+    return {name: value for name, value in feeds.items() if name in own}
+
+
+def prepared(
+    network: Network,
+    compiling: Compiling,
+    surface: str,
+    faults: Sequence[Fault] = (),
+    max_turns: int = MAX_TURNS,
+) -> Prepared:
+    """Return a network as a device runs it; raises GraphError for control flow that is not simulated."""
+    if isinstance(network, Flow):
+        return _prepared_flow(network, compiling, surface, faults, max_turns)
+    if compiling.device == REFERENCE and not compiling.quantization:
+        return Prepared(network, partial(run_reference, network), (network,))
+    graph = compiling.handed(network, surface)
+    program = compiling.program(graph, surface, faults)
+    if program is None:
+        program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))
+    run = partial(run_program, program, faults=faults)
+    return Prepared(network, run, (program.graph,), program)
+
+
+def _prepared_flow(
+    flow: Flow, compiling: Compiling, surface: str, faults: Sequence[Fault], max_turns: int
+) -> Prepared:
+    if compiling.quantization:
+        one_graph(flow, "quantization")
+    if compiling.device == REFERENCE:
+        runs: Any = partial(partial, run_reference)
+        return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
+    graphs = tuple(compiling.handed(graph, surface) for graph in flow.graphs)
+    flow = replace(flow, graphs=graphs)
+    programs = flow_programs(flow, compiling.model(surface), faults)
+    run = partial(run_flow, flow, flow_runs(flow, programs, faults), max_turns=max_turns)
+    return Prepared(flow, run, tuple(programs[graph.graph_id].graph for graph in graphs))
+
+
+def schedule_of(
+    networks: Sequence[Network], schedule: Sequence[int] | None, iterations: int
+) -> Sequence[int]:
+    """Return which network runs next, by its place; in turn if there is no schedule."""
+    if schedule is None:
+        iterations = min(iterations, MAX_ITERATIONS + 1)  # one too many is enough to be refused
+        return [*range(len(networks))] * iterations
+    wrong = [place for place in schedule if place not in range(len(networks))]
+    if wrong or not schedule:
+        known = f"one or more of 0 to {len(networks) - 1}"
+        raise GraphError(f"schedule must be {known}, got {wrong[0] if wrong else 'none'}")
+    return list(schedule)
+
+
+def process_of(
+    networks: Sequence[Network], schedule: Sequence[int], version: str = ""
+) -> tuple[Network, ...]:
+    """Return the networks with the ids and names that they get in one process.
+
+    Graphs are numbered, and operators of one scope and type counted, through all networks in the order in which
+    they first run; those of a release of MindSpore before 2.3 are counted as it did.
+    """
+    order = dict.fromkeys((*schedule, *range(len(networks))))
+    found: dict[int, Network] = {}
+    counts: Counter[str] = Counter()
+    first = 0
+    for place in order:
+        network = _moved(networks[place], first, counts)
+        found[place] = network
+        counts.update(_stem(op.name) for graph in graphs_of(network) for op in graph.ops)
+        first += len(graphs_of(network))
+    if version:
+        flat = [graph for place in order for graph in graphs_of(found[place])]
+        by_id = {graph.graph_id: graph for graph in numbered(flat, version)}
+        found = {place: _with(network, by_id) for place, network in found.items()}
+    return tuple(found[place] for place in range(len(networks)))
+
+
+def graphs_of(network: Network) -> tuple[Graph, ...]:
+    """Return the graphs of a network."""
+    return network.graphs if isinstance(network, Flow) else (network,)
+
+
+def _with(network: Network, by_id: Mapping[int, Graph]) -> Network:
+    if isinstance(network, Graph):
+        return by_id[network.graph_id]
+    return replace(network, graphs=tuple(by_id[graph.graph_id] for graph in network.graphs))
+
+
+def _moved(network: Network, first: int, counts: Mapping[str, int]) -> Network:
+    """Return a network whose first graph has another id, behind operators that have been counted."""
+    if isinstance(network, Graph):
+        return _renamed(network.with_id(first), counts)
+    graphs = (graph.with_id(graph.graph_id + first) for graph in network.graphs)
+    named = tuple(_renamed(graph, counts) for graph in graphs)
+    return replace(network, graphs=named, steps=_steps(network.steps, first))
+
+
+def _renamed(graph: Graph, counts: Mapping[str, int]) -> Graph:
+    names = {op.name: _behind(op.name, counts) for op in graph.ops}
+    if all(old == new for old, new in names.items()):
+        return graph
+    ops = (replace(op, name=names[op.name], unless=names.get(op.unless, "")) for op in graph.ops)
+    return replace(graph, ops=tuple(ops))
+
+
+def _behind(name: str, counts: Mapping[str, int]) -> str:
+    stem, _, number = name.rpartition("-op")
+    return f"{stem}-op{int(number) + counts[stem]}" if counts.get(stem) else name
+
+
+def _stem(name: str) -> str:
+    stem, _, number = name.rpartition("-op")
+    return stem if number.isdecimal() else name
+
+
+def _steps(steps: Sequence[FlowStep], by: int) -> tuple[FlowStep, ...]:
+    found: list[FlowStep] = []
+    for step in steps:
+        if isinstance(step, Run):
+            found.append(replace(step, graph_id=step.graph_id + by))
+        elif isinstance(step, If):
+            found.append(replace(step, then=_steps(step.then, by), orelse=_steps(step.orelse, by)))
+        elif isinstance(step, While):
+            condition = _steps(step.condition, by)
+            found.append(replace(step, condition=condition, body=_steps(step.body, by)))
+        else:
+            found.append(step)
+    return tuple(found)
