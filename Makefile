@@ -8,10 +8,11 @@ PYTHON311 ?= python3.11
 MINDSPORE ?= 2.10.0
 RECORD    := tests/data/conformance/mindspore_$(MINDSPORE)_cpu.json
 OPERATORS := tests/data/conformance/operators_$(MINDSPORE)_cpu.json
+FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-.PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-msprobe mutations grid clean
+.PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -54,6 +55,11 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_steps.py $(STEPS)
 	$(BIN)/python -m pytest tests/run/test_mindspore_steps.py
+
+# what real MindSpore dumps of loops, choices and several networks; see docs/conformance.md
+conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
+	.venv-mindspore/bin/python conformance/run_mindspore_flows.py $(FLOWS)
+	$(BIN)/python -m pytest tests/run/test_flow.py tests/pipeline/test_process.py tests/scenarios/test_flows.py
 
 # what msprobe makes of over twenty pairs of dump trees; see docs/conformance.md
 conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed

@@ -54,8 +54,8 @@ def test_graphs_are_numbered_when_they_first_run_and_operators_go_on_counting():
     names = [[op.name for op in graph.ops] for one in (second, first) for graph in graphs_of(one)]
     assert names == [
         ["Default/ReLU-op0"],
-        ["Default/ReLU-op2"],
         ["Default/ReLU-op1"],
+        ["Default/ReLU-op2"],
         ["Default/Tanh-op0"],
         ["Default/fc-Dense/MatMul-op0", "Default/fc-Dense/BiasAdd-op0", "Default/ReLU-op3"],
     ]

@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from tests.run.flow_cases import CASES
+from workbench.cli import main
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
@@ -279,3 +280,23 @@ def test_a_loop_that_does_not_end_is_told(tmp_path):
     )
     with pytest.raises(GraphError, match="must end within 5 turns"):
         wb.simulate(flow, None, form_of("mindspore-cpu"), tmp_path / "out", max_turns=5)
+
+
+def test_the_command_line_runs_several_networks_in_their_order(tmp_path, capsys):
+    form = tmp_path / "form.json"
+    form.write_text(form_of("mindspore-cpu").to_text())
+    line = ["simulate", "--graph", "mlp_train", "--graph", "mlp", "--config", str(form)]
+    with pytest.raises(SystemExit, match="0"):
+        main([*line, "--schedule", "0,1,0", "--out", str(tmp_path / "out")])
+    found = {"/".join(path.parts[-2:]) for path in (tmp_path / "out/rank_0/Net").glob("*/*")}
+    assert found == {"0/0", "1/1", "0/1"}
+    wrong = {
+        ("--schedule", "0;1"): "--schedule must be places of graphs joined by commas, got '0;1'",
+        ("--schedule", "2"): "schedule must be one or more of 0 to 1, got 2",
+        ("--max-turns", "0"): "max_turns must be 1 or more, got 0",
+    }
+    for option, message in wrong.items():
+        with pytest.raises(SystemExit, match="2"):
+            main([*line, *option, "--out", str(tmp_path / "other")])
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()

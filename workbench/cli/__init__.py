@@ -219,10 +219,11 @@ def inspect(
 @app.command()
 def simulate(
     graph: Annotated[
-        str,
+        list[str],
         typer.Option(
             help="A model (lenet, alexnet, mlp, resnet, transformer, lstm), a training of one "
-            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx."
+            "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx. "
+            "Several run in one process."
         ),
     ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
@@ -236,6 +237,14 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of weights, faults and names.")] = 0,
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
+    schedule: Annotated[
+        str,
+        typer.Option(
+            metavar="N,N,…",
+            help="Which graph runs next, by its place from 0; instead of --iterations.",
+        ),
+    ] = "",
+    max_turns: Annotated[int, typer.Option(help="Most turns of a loop.")] = 1000,
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
@@ -247,12 +256,12 @@ def simulate(
         ),
     ] = None,
 ) -> int:
-    """Run a graph on the NumPy reference or a simulated NPU and write its dump tree."""
+    """Run graphs on the NumPy reference or a simulated NPU and write their dump tree."""
     from workbench.graph.models import load_graph
     from workbench.pipeline.simulate import simulate as run
 
     tree = run(
-        load_graph(graph, seed),
+        [load_graph(one, seed) for one in graph],
         None,
         config,
         out,
@@ -266,10 +275,22 @@ def simulate(
         quantization=quantization or None,
         version=target_version,
         env=variables(env),
+        schedule=_places(schedule),
+        max_turns=max_turns,
         say=lambda text: typer.echo(text, err=True),
     )
     typer.echo(str(tree))
     return AGREE
+
+
+def _places(text: str) -> list[int] | None:
+    """Read ``--schedule``; raises WorkbenchError for what is no list of places."""
+    if not text:
+        return None
+    places = text.split(",")
+    if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
+        raise WorkbenchError(f"--schedule must be places of graphs joined by commas, got {text!r}")
+    return [int(place) for place in places]
 
 
 @app.command()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updated_names, updates
 from workbench.compare.noise import contexts
 from workbench.dump.names.mindspore import sanitize
+from workbench.graph.nodes import Param
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from workbench.compare.measuring import Measured
     from workbench.compare.pairs import Pairing
     from workbench.compare.states import Event, State
-    from workbench.core.tensors import TensorSpec
-    from workbench.graph.nodes import Graph, Op, Value
+    from workbench.graph.nodes import Graph, Op, Operand, Value
 
     Shape = tuple[int, ...]
 
@@ -78,14 +79,21 @@ class Flow:
             if item is not None and item.usable:
                 self.last_update[block.rank, name] = item.error
 
-    def hand_over(self, block: Block, spec: TensorSpec, error: float) -> None:
+    def hand_over(self, block: Block, graph: Graph, value: Value, error: float) -> None:
         """Note the error of a result of a graph, which other graphs of the iteration may read."""
-        key = (block.rank, block.iteration, spec.shape)
-        self.handed_over[key] = max(error, self.handed_over.get(key, 0.0))
+        if len(self.pairing.target.graphs) < 2 or value not in graph.outputs:
+            return
+        outputs = graph.ops[value.op].outputs
+        if value.slot < len(outputs) and isfinite(error):
+            key = (block.rank, block.iteration, outputs[value.slot].shape)
+            self.handed_over[key] = max(error, self.handed_over.get(key, 0.0))
 
-    def received(self, block: Block, spec: TensorSpec) -> float:
-        """Largest error of the results so far that a graph may read under no name of its own."""
-        return self.handed_over.get((block.rank, block.iteration, spec.shape), 0.0)
+    def received(self, block: Block, graph: Graph, operand: Operand) -> float:
+        """Largest error that an input may have which nobody dumped: that of the results so far."""
+        if not isinstance(operand, Param):
+            return 0.0
+        shape = graph.parameters[operand.index].spec.shape
+        return self.handed_over.get((block.rank, block.iteration, shape), 0.0)
 
     def context(self, block: Block, graph: Graph, found: Alignment | None) -> list[float]:
         """Coarsest roundoff behind every operator of the target, both sides taken together."""

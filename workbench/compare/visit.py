@@ -53,11 +53,6 @@ class Visit:
         self.context = flow.context(block, graph, found)
         self.values = flow.values.setdefault(block, {})
         self.given = ends_of(graph)
-        self.results = {
-            Value(operand.op, operand.slot)
-            for operand in graph.outputs
-            if isinstance(operand, Value) and operand.slot < len(graph.ops[operand.op].outputs)
-        }
         self.proxies = self._proxies()
         self.earlier = bool(flow.guilty or flow.before)
 
@@ -227,7 +222,8 @@ class Visit:
             return State(error or 0.0, error is not None, tainted=True)
         feed = kind == "input"
         if error is None:
-            return self._unseen_feed(operand) if feed else State()
+            received = self.flow.received(self.block, self.graph, operand)
+            return State(received, tainted=self.earlier) if feed else State()
         if error <= PASS_FACTOR * floor(None, self.context[number]):
             return State(error, measured=True, carried=carried)
         wired = tuple(wiring_differences(self.found, number, slot)) if self.found else ()
@@ -260,12 +256,6 @@ class Visit:
         if last is None:
             return name in self.flow.updated
         return error <= PASS_FACTOR * (floor(None, self.context[number]) + GAIN * last)
-
-    def _unseen_feed(self, operand: Operand) -> State:
-        """State of a feed that nobody dumped: another graph of the iteration may have made it."""
-        if self.earlier or not isinstance(operand, Param):
-            return State(tainted=self.earlier)
-        return State(self.flow.received(self.block, self.graph.parameters[operand.index].spec))
 
     def _began_before(self, number: int, slot: int, name: str, cause: Difference | None) -> None:
         """A parameter that the run updates differs already: earlier iterations were not compared."""
@@ -441,8 +431,7 @@ class Visit:
                 beyond = item.error > event.factor * event.own_floor
                 state = State(item.error, True, wrong and beyond, carried=carried)
             self.values[Value(number, slot)] = state
-            if Value(number, slot) in self.results and math.isfinite(state.error):
-                self.flow.hand_over(self.block, op.outputs[slot], state.error)
+            self.flow.hand_over(self.block, self.graph, Value(number, slot), state.error)
         if wrong:
             names = {(self.block.rank, name) for _, name in updates(self.graph, op)}
             self.flow.tainted_params |= names

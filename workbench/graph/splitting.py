@@ -8,6 +8,7 @@ condition calls. Source: kernel graphs that MindSpore 2.10 writes on a CPU.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -57,6 +58,7 @@ class _Splitter:
         self._main = self._tidy(parts) or [Straight()]
         blocks = list(self._numbered(self._main))
         self._ids = {block: graph_id for graph_id, block in enumerate(blocks)}
+        self._ops = _counted(ops, blocks)
         home = {number: block for block in blocks for number in block.ops}
         choices = (operand for part in _all(self._main) for operand in _operands(part))
         self._chosen = (*outputs, *choices)
@@ -234,6 +236,17 @@ class _Splitter:
             return self._ops[operand.op].outputs[operand.slot]
         assert isinstance(operand, Param)
         return self._parameters[operand.index].spec
+
+
+def _counted(ops: Sequence[Op], blocks: Sequence[Straight]) -> list[Op]:
+    """Return operators with ids that count those of one scope and type through the graphs in order."""
+    counts: Counter[str] = Counter()
+    found = list(ops)
+    for number in (number for block in blocks for number in block.ops):
+        stem = ops[number].name.rpartition("-op")[0]
+        found[number] = replace(ops[number], name=f"{stem}-op{counts[stem]}")
+        counts[stem] += 1
+    return found
 
 
 def _bound(names: tuple[str, ...], values: tuple[Source, ...]) -> Iterator[Bind]:

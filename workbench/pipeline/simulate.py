@@ -147,7 +147,7 @@ def simulate(
     """
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     compiling = Compiling(device, precision_mode, fusion)
-    _check(compiling, planted, iterations, seed)
+    _check(compiling, planted, iterations, seed, max_turns)
     surface = surface or _surface_of(config, device)
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
@@ -210,13 +210,15 @@ def _text(form: Config | None) -> str | None:
     return form.decoded.text if form.decoded else form.to_text()
 
 
-def _check(compiling: Compiling, faults: Sequence[Fault], iterations: int, seed: int) -> None:
+def _check(
+    compiling: Compiling, faults: Sequence[Fault], iterations: int, seed: int, max_turns: int
+) -> None:
     check_device(compiling.device, faults, compiling.precision_mode)
     fusions_off(compiling.fusion)
     check_seed(seed)
-    if iterations < 1:
-        message = f"iterations must be 1 or more, got {iterations}"
-        raise GraphError(message)
+    for name, number in (("iterations", iterations), ("max_turns", max_turns)):
+        if number < 1:
+            raise GraphError(f"{name} must be 1 or more, got {number}")
 
 
 def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Network, ...]:
