@@ -11,6 +11,8 @@ import os
 from dataclasses import replace
 from typing import NamedTuple
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from workbench.core.errors import GraphError
@@ -191,6 +193,10 @@ def test_a_fault_changes_its_operator_and_what_reads_it(
         index = [one.name for one in before.program.graph.parameters].index(weight)
         readers = [reader for reader, _ in before.program.graph.consumers[Param(index)]]
         allowed |= {names[one] for reader in readers for one in reached(before, reader)}
+    elif (
+        kind == "wrong-attribute"
+    ):  # MindSpore reads it as an input; a compiler makes constants of it
+        assert all(key[0].startswith("dynamic_const") for key in weights)
     else:
         assert not weights
         assert {key for key in differing if key[0] == name and key[1] == "input"} == set()
@@ -241,3 +247,17 @@ def test_another_seed_is_another_place(kind, surface, clean):
         for seed in range(3)
     ]
     assert len(set(outputs)) == len(outputs)
+
+
+@pytest.mark.parametrize("surface", SURFACES[1:])
+def test_a_missing_cast_shows_inside_a_kernel_too(surface, clean):
+    """The activation of a product computes in eight bits; what the kernel writes are such numbers."""
+    fault = planted("missing-cast", VECTOR["mlp"])
+    before = clean("mlp", surface, "a2")
+    name = before.ops[kernel(before, fault)].name
+    assert name != VECTOR["mlp"]
+    after = Run("mlp", surface, "a2", fault)
+    (dtype,) = (op.outputs[0].dtype for op in before.ops if op.name == name)
+    numbers = np.frombuffer(after.tensors[name, "output", 0], dtype).astype(np.float32)
+    np.testing.assert_array_equal(numbers.astype(ml_dtypes.float8_e5m2), numbers)
+    assert numbers.any()
