@@ -20,6 +20,7 @@ from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_text import parse_ge_text
 from workbench.ir.ms_text_writer import write_ms_text
+from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import load_graphs, preview, preview_plan
 from workbench.pipeline.preview_views import SHOWN
 from workbench.pipeline.release import PLATFORMS
@@ -129,6 +130,24 @@ def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, setti
         inside = [n for path, n in written.items() if path.rpartition("/")[0] == folder]
         assert (count, size) == (len(inside), sum(inside))
     assert sum(count for count, _ in folders.values()) == len(written)
+
+
+@pytest.mark.parametrize(
+    ("device", "mode"),
+    [
+        ("910a", None),
+        ("a2", "allow_mix_precision_bf16"),
+        ("a3", "force_fp16"),
+        ("950", "cube_hif8"),
+    ],
+)
+def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_path, device, mode):
+    """The graph file states them, and their names differ in length."""
+    known = config.new("mindspore-o0o1")
+    graph = load_graph("lstm")
+    simulate(graph, None, known, tmp_path, device=device, precision_mode=mode)
+    told = preview(known, graph, compiling=Compiling(device, mode))
+    assert {entry.path: entry.size for entry in told.forecast.files} == files(tmp_path)
 
 
 @pytest.mark.parametrize("columns", [(), ("Max", "L2norm")])

@@ -311,14 +311,13 @@ class _Block:
         if op.op_type in ("call", "Partial", "Switch"):
             return None
         ins = op.device_inputs or tuple(
-            _plain(self._spec(operand)) for operand in list(op.flat_inputs())[skipped:]
+            self._spec(operand) for operand in list(op.flat_inputs())[skipped:]
         )
-        outs = op.device_outputs or tuple(_plain(spec) for spec in op.outputs)
-        return _device_types(ins), _device_types(outs)
+        return _device_types(ins), _device_types(op.device_outputs or op.outputs)
 
 
 def _device_types(specs: Iterable[TensorSpec]) -> str:
-    return ", ".join(ms_print.device_type(spec) for spec in specs)
+    return ", ".join(ms_print.device_type(_plain(spec)) for spec in specs)
 
 
 def _plain(spec: TensorSpec) -> TensorSpec:

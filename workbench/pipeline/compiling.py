@@ -16,6 +16,7 @@ from workbench.run.fusion import LEVELS, SWITCHES
 from workbench.run.numeric import numeric_model
 from workbench.run.precision import Precision
 from workbench.run.profiles import PROFILES
+from workbench.run.program import as_it_is
 from workbench.run.quantise import Quantization, asked_for, quantise
 
 if TYPE_CHECKING:
@@ -79,6 +80,12 @@ class Compiling:
         if self.device not in PROFILES or graph.dialect == "ge":
             return graph
         return by_register(graph, self.model(surface))
+
+    def one_by_one(self, graph: Graph, surface: str) -> Graph:
+        """Return a graph of which nothing is compiled, with the types that its kernels have on the device."""
+        if self.device not in PROFILES or graph.dialect:
+            return graph
+        return as_it_is(graph, self.model(surface)).graph
 
     def model(self, surface: str) -> NumericModel:
         """Return how the device computes; raises GraphError for a mode that it does not have."""

@@ -164,6 +164,8 @@ def preview_plan(
     program = compiling.program(graphs[0], surface)
     if program is not None:
         graphs = (program.graph, *graphs[1:])
+    else:
+        graphs = tuple(compiling.one_by_one(graph, surface) for graph in graphs)
 
     def tell(asked: DumpPlan, told: Sequence[int]) -> Forecast:
         if surface in PLATFORMS:
