@@ -34,11 +34,11 @@ def wide(finder: Finder, part: Part) -> dict[str, Any] | None:
 def sums(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
     """Write a long sum as a sum of sums; one summand too many goes with the last ones."""
     op, size = finder.graph.ops[root], MOST - 1
-    items = bind(op).tensors
+    items = [rewrite.operand(one) for one in bind(op).tensors]
     starts = list(range(0, len(items) - 1, size))
     pieces = [items[start : None if start == starts[-1] else start + size] for start in starts]
     made = [
-        _piece(rewrite, finder, op, f"{op.name}/AddN{number}", piece, op.outputs[0])
+        _part(rewrite, op, f"{op.name}/AddN{number}", piece, op.outputs[0])
         for number, piece in enumerate(pieces)
     ]
     _base(rewrite, root, f"{op.name}/AddNBase_node", made)
@@ -51,16 +51,15 @@ def joints(rewrite: Rewrite, finder: Finder, root: int, part: Part) -> None:
     items = [rewrite.operand(one) for one in bind(op).tensors]
     specs = [finder.spec(one) or TensorSpec("", None) for one in bind(op).tensors]
     while len(items) > MOST:
-        made = []
-        for number, start in enumerate(range(0, len(items), MOST)):
-            piece = slice(start, start + MOST)
-            spec = _joined(specs[piece], op)
-            name = f"{stem}/{op.op_type}{number}{rank}"
-            made.append((_part(rewrite, op, name, items[piece], specs[piece], spec), spec))
-        items, specs = [value for value, _ in made], [spec for _, spec in made]
+        pieces = [slice(start, start + MOST) for start in range(0, len(items), MOST)]
+        specs = [_joined(specs[piece], op) for piece in pieces]
+        items = [
+            _part(rewrite, op, f"{stem}/{op.op_type}{number}{rank}", items[piece], spec)
+            for number, (piece, spec) in enumerate(zip(pieces, specs, strict=True))
+        ]
         stem, rank = last, rank + 1
         last = f"{stem}/{op.op_type}Base_node{rank}"
-    _base(rewrite, root, stem, list(zip(items, specs, strict=True)))
+    _base(rewrite, root, stem, items)
 
 
 def _joined(specs: list[TensorSpec], op: Op) -> TensorSpec:
@@ -73,42 +72,22 @@ def _joined(specs: list[TensorSpec], op: Op) -> TensorSpec:
     return op.outputs[0]._replace(shape=(*shape[:axis], sum(sizes), *shape[axis + 1 :]))
 
 
-def _piece(
-    rewrite: Rewrite,
-    finder: Finder,
-    op: Op,
-    name: str,
-    items: tuple[Operand, ...],
-    spec: TensorSpec,
-) -> tuple[Value, TensorSpec]:
-    specs = [finder.spec(one) or TensorSpec("", None) for one in items]
-    return _part(rewrite, op, name, [rewrite.operand(one) for one in items], specs, spec), spec
-
-
 def _part(
-    rewrite: Rewrite,
-    op: Op,
-    name: str,
-    items: list[Operand],
-    specs: list[TensorSpec],
-    spec: TensorSpec,
-) -> Value:
+    rewrite: Rewrite, op: Op, name: str, items: Sequence[Operand], spec: TensorSpec
+) -> Operand:
     """Append a part whose output is no tensor of the network."""
     new = replace(
-        op, name=name, inputs=(Bundle(tuple(items)),), input_specs=tuple(specs), outputs=(spec,),
+        op, name=name, inputs=(Bundle(tuple(items)),), input_specs=(None,), outputs=(spec,),
         attrs=attributes(op), origins=(None,),
     )  # fmt: skip
     return Value(rewrite.add(new))
 
 
-def _base(
-    rewrite: Rewrite, root: int, name: str, made: Sequence[tuple[Operand, TensorSpec]]
-) -> None:
+def _base(rewrite: Rewrite, root: int, name: str, items: Sequence[Operand]) -> None:
     """Append the part whose output is that of the original operator."""
     op = rewrite.old.ops[root]
-    items, specs = zip(*made, strict=True)
     new = replace(
-        op, name=name, inputs=(Bundle(items),), input_specs=specs, attrs=attributes(op),
+        op, name=name, inputs=(Bundle(tuple(items)),), input_specs=(None,), attrs=attributes(op),
         origins=(Original(op.name, 0, op.outputs[0]),),
     )  # fmt: skip
     rewrite.stand(root, new)
