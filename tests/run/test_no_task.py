@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.config import new
+from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
 from workbench.graph import functional as F
 from workbench.graph.nodes import Value
@@ -15,6 +18,7 @@ from workbench.ir.ge_ops import never_dumps
 from workbench.pipeline.preview import preview
 from workbench.pipeline.simulate import simulate
 from workbench.run.compile import compile_graph
+from workbench.run.faults import Fault
 from workbench.run.memory import plan_memory
 from workbench.run.npu import run_program
 from workbench.run.numeric import numeric_model
@@ -75,6 +79,47 @@ def test_what_runs_nothing_gives_the_same_numbers_in_memory_too():
                 np.testing.assert_allclose(record.source.array(), golden[key], atol=1e-6)
 
 
+def random_network(seed):
+    """A few operators, splits and concatenations among them, on whatever there is so far."""
+
+    def network(x):
+        rng, pool = np.random.default_rng(seed), [x]
+        for _ in range(rng.integers(4, 14)):
+            a, kind = pool[rng.integers(len(pool))], rng.integers(8)
+            alike = [one for one in pool if one.shape == a.shape]
+            b = alike[rng.integers(len(alike))]
+            if kind < 2:
+                pool.append((F.tanh, F.relu)[kind](a))
+            elif kind == 2:
+                pool.append(a + b)
+            elif kind == 3:
+                pool.append(F.concat((a, b), int(rng.integers(2))))
+            elif kind < 6 and a.shape[kind - 4] % 2 == 0:
+                pool += F.split(a, 2, int(kind - 4))
+            elif kind == 6:
+                pool.append(F.reshape(a, (1, -1)))
+            elif kind == 7:
+                pool.append(F.matmul(a, b, transpose_b=True))
+        return tuple(pool[-2:])
+
+    return network
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from(["must_keep_origin_dtype", "force_fp16"]))
+def test_in_a_memory_of_bytes_a_program_computes_the_same(seed, precision):
+    graph = trace(random_network(seed), X)
+    program = compile_graph(graph, "mindspore-ge", numeric_model("a2", precision))
+    if not program.graph.ops:
+        return
+    watch = {program.graph.ops[-1].name: [program.graph.ops[0].name]}
+    plain = list(run_program(program))
+    stored = [record for record in run_program(program, watch=watch) if not record.after]
+    for one, other in zip(plain, stored, strict=True):
+        assert one.key == other.key
+        np.testing.assert_array_equal(one.source.array(), other.source.array(), str(one.key))
+
+
 def wide(x):
     return F.relu(F.concat((F.exp(x), F.tanh(x)), 1))
 
@@ -113,6 +158,16 @@ def test_a_tensor_lies_in_one_other_tensor_at_most():
 @pytest.mark.parametrize("name", ["FusionVirtualOpSetSwitch", "ALL"])
 def test_it_can_be_switched_off(name):
     assert marked(compiled(GRAPH, [name])) == []
+
+
+@pytest.mark.parametrize("name", ["Default/Concat-op0", "ConcatD", "Default/Split*"])
+def test_what_runs_nothing_has_no_fault(name):
+    with pytest.raises(
+        GraphError, match=r"must run on the device, got '.*', which the compiler has left"
+    ):
+        list(run_program(compiled(GRAPH), faults=[Fault("wrong-sign", name)]))
+    with_others = list(run_program(compiled(GRAPH), faults=[Fault("wrong-sign", "*")]))
+    assert with_others
 
 
 @pytest.mark.parametrize("surface", ["mindspore-ge", "tensorflow", "acl"])

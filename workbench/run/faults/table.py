@@ -20,6 +20,7 @@ from workbench.run.cube import CUBE, INTEGERS
 from workbench.run.faults import inputs, memory, outputs, units
 from workbench.run.faults.attributes import wrong_attribute
 from workbench.run.faults.fault import Site
+from workbench.run.no_task import NO_TASK
 from workbench.run.numeric import UNTOUCHED
 
 if TYPE_CHECKING:
@@ -205,6 +206,10 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
     refused = [why for why in (_unable(fault, op) for op in met) if why]
     if refused and not (fault.is_pattern and len(refused) < len(met)):
         raise GraphError(refused[0])
+    idle = {op.name for op in ops if op.attrs.get(NO_TASK) is True}
+    if met and not FAULTS[fault.kind].alters and all(op.name in idle for op in met):
+        message = f"operator of {fault} must run on the device"
+        raise GraphError(f"{message}, got {met[0].name!r}, which the compiler has left out")
     if not met:
         names = [op.name for op in ops]
         close = difflib.get_close_matches(fault.op_name, names, 3, 0.3) or names[:3]
