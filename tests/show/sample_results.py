@@ -6,7 +6,15 @@ import math
 import random
 
 from workbench.compare.metrics import METRICS
-from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, SideInfo
+from workbench.compare.result import (
+    Anomaly,
+    Coverage,
+    Finding,
+    IterationRow,
+    Result,
+    Row,
+    SideInfo,
+)
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import SourceFrame
 
@@ -79,6 +87,24 @@ def make_result(**changes) -> Result:
         "rows": (make_row(),),
     }
     return Result(**{**values, **changes})
+
+
+def make_step(**changes) -> IterationRow:
+    values = {
+        "rank": 0,
+        "iteration": 3,
+        "part": "backward",
+        "tensors": 20,
+        "equal": 1,
+        "warned": 2,
+        "failed": 0,
+        "op_name": "Gradients/Default/net/Grad_MatMul/MatMul-op0",
+        "status": "pass",
+        "error": 2e-4,
+        "inherited_error": 1e-4,
+        "noise_floor": 1e-3,
+    }
+    return IterationRow(**{**values, **changes})
 
 
 def _status(error: float, floor: float) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sample_results import make_finding, make_result, make_row, network_result
+from sample_results import make_finding, make_result, make_row, make_step, network_result
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import SourceFrame
 from workbench.show.json_result import dumps, from_json, to_json
@@ -97,6 +97,27 @@ def _breaches_of_object(value, shape, place):
 @pytest.mark.parametrize("result", [make_result(), make_result(rows=()), network_result(334, 2)])
 def test_json_has_the_keys_and_types_of_the_contract_and_no_more(result):
     assert breaches(json.loads(dumps(result)), CONTRACT) == []
+
+
+STEP = {
+    **dict.fromkeys(("rank", "iteration"), INT),
+    "part": {"parameters", "forward", "backward", "optimizer"},
+    **dict.fromkeys(("tensors", "equal", "warned", "failed"), INT),
+    "op_name": TEXT,
+    "status": {"equal", "pass", "warn", "fail"},
+    **dict.fromkeys(("error", "inherited_error", "noise_floor"), FIGURE),
+}
+
+
+def test_iterations_stand_behind_the_contract_and_are_read_again():
+    steps = (
+        make_step(part="parameters", inherited_error=None),
+        make_step(error=math.inf, status="fail", failed=3),
+    )
+    result = make_result(iterations=steps)
+    data = json.loads(dumps(result))
+    assert breaches(data, {**CONTRACT, "iterations": [STEP]}) == []
+    assert from_json(data).iterations == steps
 
 
 def test_the_check_itself_notices_a_breach():

@@ -5,12 +5,13 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import math
 import re
 
 import pytest
 from test_html import Reader
 
-from sample_results import NASTY, make_result, network_result
+from sample_results import NASTY, make_result, make_step, network_result
 from workbench.core.errors import WorkbenchError
 from workbench.show.report import SECTIONS, report_html, write_report
 
@@ -95,8 +96,20 @@ def test_an_unknown_section_is_refused_with_the_known_ones():
 
 
 def test_every_section_has_a_heading_of_its_own():
-    text = report_html(network_result(334, 2))
+    result = dataclasses.replace(network_result(334, 2), iterations=(make_step(),))
+    text = report_html(result)
     assert [name for name in SECTIONS if f'id="{name}"' not in text] == []
+
+
+def test_the_worst_of_every_part_of_an_iteration_is_shown_escaped():
+    steps = [make_step(iteration=n, part=p) for n in (0, 1) for p in ("forward", "backward")]
+    bad = make_step(iteration=2, error=math.nan, status="fail", failed=4, op_name=NASTY[0])
+    page = Reader(report_html(make_result(iterations=(*steps, bad))))
+    for words in ("iteration 0", "iteration 2", "NaN 4 of 20 fail"):
+        assert words in page.text
+    assert not {"img", "b"} & set(page.tags)
+    plain = Reader(report_html(make_result()))
+    assert "worst error of every part" not in plain.text
 
 
 def test_title_profile_and_facts_are_shown():

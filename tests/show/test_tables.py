@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from sample_results import make_result, make_row, network_result
-from workbench.show.tables import csv_text, frame, write_csv
+from sample_results import make_result, make_row, make_step, network_result
+from workbench.show.tables import csv_text, frame, iteration_frame, write_csv
 
 
 def read(text: str) -> list[dict[str, str]]:
@@ -82,3 +82,12 @@ def test_written_file_is_utf8_whatever_the_names_hold(tmp_path):
     path = write_csv(make_result(rows=rows), tmp_path / "rows.csv")
     text = path.read_bytes().decode("utf-8")
     assert "größe.γ/权重" in text
+
+
+def test_the_frame_of_iterations_has_a_row_for_every_part():
+    steps = (make_step(part="forward"), make_step(error=math.nan, failed=2))
+    frame = iteration_frame(make_result(iterations=steps))
+    assert list(frame["Part"]) == ["forward", "backward"]
+    assert list(frame["Failed"]) == [0, 2]
+    assert math.isnan(frame["Error"][1])
+    assert iteration_frame(make_result()).empty

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.bind import bind
 from workbench.compare.binding import Binding
 from workbench.compare.findings import find, first_failure
+from workbench.compare.iterations import summarize, tell_when
 from workbench.compare.judge import judge_rows
 from workbench.compare.measuring import CANCELLED, measure_pairs
 from workbench.compare.network import network_of
@@ -72,7 +73,8 @@ def compare_dumps(
         findings = [_under_profile(finding, pairs) for finding in findings]
         if not any(finding.defect for finding in findings):
             findings = [*first_failure(flow, pairs), *findings]
-    findings = _with_watched(findings, pairing, selection, rows)
+    steps = summarize(flow, measured, rows)
+    findings = _with_watched(tell_when(findings, flow, steps), pairing, selection, rows)
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(
@@ -84,6 +86,7 @@ def compare_dumps(
         anomalies=tuple(anomalies(pairing)),
         findings=tuple(findings),
         rows=tuple(rows),
+        iterations=steps,
         profile=str(chosen),
         partial=partial,
         facts=_facts(target, golden, selection),

@@ -152,8 +152,33 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class IterationRow:
+    """One part of one iteration: ``parameters`` (as it reads them), ``forward``, ``backward`` or ``optimizer``.
+
+    ``tensors`` were compared, of which ``equal``, ``warned`` and ``failed`` are counted; the others pass.
+    The rest is the worst of them: its operator, and errors as a `Row` has them.
+    """
+
+    rank: int
+    iteration: int
+    part: str
+    tensors: int
+    equal: int
+    warned: int
+    failed: int
+    op_name: str
+    status: Status
+    error: float | None
+    inherited_error: float | None
+    noise_floor: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it."""
+    """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it.
+
+    ``iterations`` is empty where one iteration of no training was compared.
+    """
 
     verdict: Verdict
     sentence: str
@@ -163,6 +188,7 @@ class Result:
     anomalies: tuple[Anomaly, ...] = ()
     findings: tuple[Finding, ...] = ()
     rows: tuple[Row, ...] = ()
+    iterations: tuple[IterationRow, ...] = ()
     profile: str = "noise-floor"
     partial: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)

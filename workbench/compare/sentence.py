@@ -49,6 +49,8 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
     if finding.source is not None:
         file = finding.source.file.replace("\\", "/").rpartition("/")[2]
         named += f" ({file}:{finding.source.line}  {finding.source.code.strip()})"
+    if len({row.iteration for row in rows if row.iteration >= 0}) > 1:
+        named += f" in iteration {finding.iteration}"
     if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
         parts = [f"{named} {'; '.join(finding.evidence[:2])}"]
     else:

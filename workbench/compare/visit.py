@@ -134,7 +134,9 @@ class Visit:
         event.steps = find_steps(self.found, event.op, self._measured)
         event.factor = event.factor if event.steps is None else STEPS_FACTOR
         event.own_floor = rounded(event.own_floor, event.steps) + self._rest_of_group(event.op)
-        event.explained = (kappa or 1.0) * (event.own_floor + GAIN * max(event.inherited, carried))
+        inherited = max(event.inherited, carried)
+        # a product of two wrong factors, as the square that Adam takes, has both errors and their product
+        event.explained = (kappa or 1.0) * (event.own_floor + inherited * (GAIN + inherited))
 
     def _rest_of_group(self, number: int) -> float:
         """Rounding of the other operators that a group was measured together with."""

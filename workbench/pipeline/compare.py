@@ -107,6 +107,18 @@ class Comparison:
 
         return Comparison(replace(self.result, rows=tuple(filter(fits, self.rows))))
 
+    @property
+    def iterations(self) -> pd.DataFrame:
+        """What was found in every part of every iteration, as a DataFrame.
+
+        Parts are ``parameters`` (as the iteration reads them), ``forward``, ``backward`` and ``optimizer``;
+        error, operator and noise floor are those of the worst tensor. Empty if there is one
+        iteration of no training.
+        """
+        from workbench.show.tables import iteration_frame
+
+        return iteration_frame(self.result)
+
     def frame(self, *, order: Order = "execution") -> pd.DataFrame:
         """Return the rows as a DataFrame with the field's column titles.
 

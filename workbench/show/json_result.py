@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from workbench.compare.result import (
@@ -12,6 +13,7 @@ from workbench.compare.result import (
     Anomaly,
     Coverage,
     Finding,
+    IterationRow,
     Result,
     Row,
     Side,
@@ -36,10 +38,12 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
+    ``iterations`` comes behind them if there are any.
+
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
     coverage = result.coverage
-    return {
+    values = {
         "schema": SCHEMA,
         "verdict": result.verdict,
         "sentence": result.sentence,
@@ -58,6 +62,9 @@ def to_json(result: Result) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in result.findings],
         "operators": [_row(row) for row in result.rows if row.match_rule],
     }
+    if result.iterations:
+        values["iterations"] = [_iteration(step) for step in result.iterations]
+    return values
 
 
 def dumps(result: Result) -> str:
@@ -118,6 +125,14 @@ def _row(row: Row) -> dict[str, Any]:
         "metrics": _metrics(row.metrics),
         "source": _source(row.source),
     }
+
+
+def _iteration(step: IterationRow) -> dict[str, Any]:
+    values = asdict(step)
+    return values | {name: _number(values[name]) for name in _STEP_ERRORS}
+
+
+_STEP_ERRORS = ("error", "inherited_error", "noise_floor")
 
 
 def _metrics(metrics: Mapping[str, float]) -> dict[str, Any]:
@@ -206,7 +221,28 @@ def from_json(data: object) -> Result:
         anomalies=tuple(_read_anomaly(node) for node in top.nodes("anomalies")),
         findings=tuple(_read_finding(node) for node in top.nodes("findings")),
         rows=tuple(_read_row(node, order) for order, node in enumerate(top.nodes("operators"))),
+        iterations=tuple(_read_iteration(node) for node in _later_nodes(top, "iterations")),
     )
+
+
+def _later_nodes(top: _Node, key: str) -> list[_Node]:
+    """Objects under a key that earlier releases did not write."""
+    return top.nodes(key) if key in top.value else []
+
+
+def _read_iteration(node: _Node) -> IterationRow:
+    return IterationRow(
+        **{name: node.get(name, int) for name in ("rank", "iteration", *_STEP_COUNTS)},
+        error=node.number("error"),
+        inherited_error=node.number("inherited_error"),
+        noise_floor=node.number("noise_floor"),
+        part=node.get("part", str),
+        op_name=node.get("op_name", str),
+        status=cast("Status", node.word("status", get_args(Status))),
+    )
+
+
+_STEP_COUNTS = ("tensors", "equal", "warned", "failed")
 
 
 def _read_side(node: _Node) -> SideInfo:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.result import Result
 
-SECTIONS = ("findings", "rows", "anomalies", "unmatched", "definitions", "provenance")
+SECTIONS = ("findings", "iterations", "rows", "anomalies", "unmatched", "definitions", "provenance")
 """Parts of the report that can be left out; sentence and ledger cannot."""
 
 _START = """
@@ -74,6 +74,8 @@ def report_html(
             anomalies=view.anomaly_groups(result.anomalies),
             lonely=view.lonely_groups(result.rows),
             uncomparable=view.uncomparable_groups(result.rows),
+            iterations=view.iteration_lines(result)[: view.LISTED],
+            iteration_parts=view.ITERATION_PARTS,
             definitions=view.definitions(result),
             digits=payload.digits(result),
             left_out=payload.left_out(result),

@@ -37,6 +37,34 @@ def frame(result: Result, *, order: Order = "execution") -> pd.DataFrame:
     return pd.DataFrame(data)
 
 
+def iteration_frame(result: Result) -> pd.DataFrame:
+    """What was found in every part of every iteration as a data frame."""
+    import pandas as pd
+
+    data = {
+        title: [getattr(step, name) for step in result.iterations]
+        for name, title in ITERATION_TITLES.items()
+    }
+    return pd.DataFrame(data)
+
+
+ITERATION_TITLES = {
+    "rank": "Rank",
+    "iteration": "Iteration",
+    "part": "Part",
+    "tensors": "Tensors",
+    "equal": "Equal",
+    "warned": "Warned",
+    "failed": "Failed",
+    "status": "Status",
+    "error": "Error",
+    "inherited_error": "InheritedError",
+    "noise_floor": "NoiseFloor",
+    "op_name": "Operator",
+}
+"""Field of an `IterationRow` → title of its column."""
+
+
 def csv_text(result: Result, *, order: Order = "execution") -> str:
     """All rows as CSV (RFC 4180: comma, CR LF, one header line).
 

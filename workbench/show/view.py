@@ -13,7 +13,7 @@ from workbench.show.columns import alone, metric_titles, shown_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.compare.result import Anomaly, Finding, Result, Row, Side, SideInfo
+    from workbench.compare.result import Anomaly, Finding, IterationRow, Result, Row, Side, SideInfo
 
 LISTED = 200
 """Longest list of one group in the page; what is more is counted, never left out in silence."""
@@ -96,6 +96,23 @@ def lonely_groups(rows: Iterable[Row]) -> list[Group]:
     """Tensors without a partner, by side and reason."""
     lonely = (row for row in rows if alone(row))
     return _groups(lonely, lambda row: f"{alone(row)}: {row.reason or 'no reason given'}")
+
+
+ITERATION_PARTS = ("parameters", "forward", "backward", "optimizer")
+
+
+def iteration_lines(result: Result) -> list[tuple[str, list[IterationRow | None]]]:
+    """Lines of the table of iterations: a title, and what was found in each of ITERATION_PARTS."""
+    steps = {(s.rank, s.iteration, s.part): s for s in result.iterations}
+    places = dict.fromkeys((rank, iteration) for rank, iteration, _ in steps)
+    several = len({rank for rank, _ in places}) > 1
+    return [
+        (
+            f"rank {rank} · iteration {iteration}" if several else f"iteration {iteration}",
+            [steps.get((rank, iteration, part)) for part in ITERATION_PARTS],
+        )
+        for rank, iteration in places
+    ]
 
 
 def uncomparable_groups(rows: Iterable[Row]) -> list[Group]:
