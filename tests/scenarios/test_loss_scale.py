@@ -118,7 +118,11 @@ def test_small_gradients_vanish_in_float16_and_a_scale_saves_them(tmp_path, devi
             golden = training(nn.FixedLossScaleUpdateCell(1.0), "float32", factor)
             found = wb.compare(tree, dumped(tmp_path, golden))
             assert found.verdict == "fail"
-            assert [one.op_name for one in found.findings if one.defect] == [CAST]
+            (defect,) = [one for one in found.findings if one.defect]
+            assert (defect.kind, defect.op_name) == ("underflow", CAST)
+            assert "flushed to zero: 160 of 160 elements, in the golden 0" in defect.evidence[0]
+            assert defect.advice == "raise the loss scale"
+            assert defect.evidence[0] in found.sentence
     assert not any(np.any(array) for array in gradients[1.0])
     assert all(np.mean(array != 0) > 0.9 for array in gradients[2.0**20])
 
@@ -128,10 +132,22 @@ def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
     def graph(dtype):
         return training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2), dtype)
 
-    tree = dumped(tmp_path, graph("float16"), device, "mindspore-o0o1")
-    found = wb.compare(tree, dumped(tmp_path, graph("float32")))
+    tree = dumped(tmp_path, graph("float16"), device, "mindspore-o0o1", 3)
+    found = wb.compare(tree, dumped(tmp_path, graph("float32"), iterations=3))
     assert found.verdict == "fail"
-    assert CAST in [one.op_name for one in found.findings if one.defect]
+    (defect,) = [one for one in found.findings if one.defect]
+    assert (defect.kind, defect.op_name, defect.iteration) == ("overflow", CAST, 0)
+    flag = "NPUGetFloatStatusV2" if device == "910a" else "AllFinite"
+    raised, skipped, *_ = defect.evidence
+    assert (
+        f"a gradient overflows: {flag} Default/{flag}-op0 raises its flag in iterations" in raised
+    )
+    assert (
+        "operators that update parameters did not run, and 6 of 6 parameters are the same"
+        in skipped
+    )
+    assert "the runs part in iteration 0, in the backward part" in defect.evidence[-2]
+    assert defect.advice.startswith("lower the loss scale")
 
 
 def test_a_preview_says_that_the_optimizer_may_be_left_out():

@@ -11,6 +11,7 @@ from workbench.compare.binding import Binding
 from workbench.compare.findings import find, first_failure
 from workbench.compare.iterations import summarize, tell_when
 from workbench.compare.judge import judge_rows
+from workbench.compare.loss_scale import name_scaling
 from workbench.compare.measuring import CANCELLED, measure_pairs
 from workbench.compare.network import network_of
 from workbench.compare.pair_fusions import EXPECTED
@@ -68,7 +69,7 @@ def compare_dumps(
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     pairs = [row for row in rows if row.match_rule]
-    findings = find(flow, pairs)
+    findings = name_scaling(find(flow, pairs), flow)
     if chosen.limits:
         findings = [_under_profile(finding, pairs) for finding in findings]
         if not any(finding.defect for finding in findings):

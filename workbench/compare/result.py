@@ -29,6 +29,11 @@ FINDING_KINDS: dict[str, tuple[bool, str]] = {
         "the operator writes over another one's output that is still needed, or reads one written over",
     ),
     "shape": (True, "the operator's output has another shape"),
+    "overflow": (
+        True,
+        "scaled gradients are too large for their number format, and the step is skipped",
+    ),
+    "underflow": (True, "gradients are too small for their number format and became zero"),
     "non-finite": (True, "NaN or Inf appears here first"),
     "own-error": (
         True,
