@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,12 @@ class Flow:
     def is_updated(self, file_name: str) -> bool:
         """Whether any operator updates a parameter, by the name its file carries."""
         return any(file_name in (name, sanitize(name)) for name in self.updated)
+
+    def left_by_the_last_step(self, block: Block, graph: Graph, op: Op) -> list[float]:
+        """Errors of the parameters that an operator updates, before it does."""
+        keys = ((block.rank, name) for _, name in updates(graph, op))
+        found = (self.last_update.get(key, 0.0) for key in keys)
+        return [error for error in found if math.isfinite(error)]
 
     def remember_updates(
         self, block: Block, graph: Graph, op: Op, measured: Mapping[tuple[str, int], Measured]

@@ -98,7 +98,7 @@ class Visit:
         self.flow.input_states[self.block, number] = states
         tainted = any(state.tainted for state in states.values())
         noise = [s.error for s in states.values() if not s.causes and math.isfinite(s.error)]
-        noise += self._left_by_the_last_step(op)
+        noise += self.flow.left_by_the_last_step(self.block, self.graph, op)
         event = Event(
             self.block, number, floor(op, self.context[number]), max(noise, default=0.0), tainted,
             self.base + number, self._measured(number),
@@ -117,12 +117,6 @@ class Visit:
         else:
             self._judge(event, op, states, causes)
         self._leave(number, op, outputs, event, states)
-
-    def _left_by_the_last_step(self, op: Op) -> list[float]:
-        """Errors of the parameters that an operator updates, before it does."""
-        keys = ((self.block.rank, name) for _, name in updates(self.graph, op))
-        found = (self.flow.last_update.get(key, 0.0) for key in keys)
-        return [error for error in found if math.isfinite(error)]
 
     def _explain(
         self, event: Event, op: Op, outputs: Mapping[int, Measured], carried: float
