@@ -11,6 +11,7 @@ import statistics
 import numpy as np
 from run import (
     oracles_backward,
+    oracles_collectives,
     oracles_elementwise,
     oracles_layers,
     oracles_moving,
@@ -232,4 +233,5 @@ CASES = {
     **oracles_layers.CASES,
     **oracles_backward.CASES,
     **oracles_updates.CASES,
+    **oracles_collectives.CASES,
 }

@@ -245,6 +245,7 @@ def simulate(
         ),
     ] = "",
     max_turns: Annotated[int, typer.Option(help="Most turns of a loop.")] = 1000,
+    ranks: Annotated[int, typer.Option(help="How many ranks train together.")] = 1,
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
@@ -261,7 +262,7 @@ def simulate(
     from workbench.pipeline.simulate import simulate as run
 
     tree = run(
-        [load_graph(one, seed) for one in graph],
+        [load_graph(one, seed, ranks) for one in graph],
         None,
         config,
         out,
@@ -270,6 +271,7 @@ def simulate(
         faults=fault or (),
         seed=seed,
         iterations=iterations,
+        ranks=ranks,
         precision_mode=precision_mode or None,
         fusion=fusion,
         quantization=quantization or None,

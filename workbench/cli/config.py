@@ -110,6 +110,7 @@ def preview(
     ],
     surface: SURFACE = "",
     iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
+    ranks: Annotated[int, typer.Option(help="How many ranks run.")] = 1,
     device: Annotated[str, typer.Option(help="As of simulate: whose compiler works.")] = "a2",
     precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
     fusion: FUSION = "on",
@@ -128,6 +129,7 @@ def preview(
         graph,
         context=_context(target_version, here, env),
         iterations=iterations,
+        ranks=ranks,
         compiling=Compiling(device, precision_mode or None, fusion, quantization or None),
     )
     if json:

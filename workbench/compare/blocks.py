@@ -122,9 +122,22 @@ def pair_blocks(
         _note_runs(pairing, "target", pairing.target, blocks)
         _note_runs(pairing, "golden", pairing.golden, others)
         pairing.blocks.update(_pair_turns(pairing, blocks, others))
-    start = {block: _span(pairing.target, block)[0] for block in pairing.blocks}
+    start: dict[tuple[int, int, int], int] = {}
+    for block in pairing.blocks:  # ranks run the same executions side by side
+        place, began = (
+            (block.iteration, block.graph_id, block.turn),
+            _span(pairing.target, block)[0],
+        )
+        start[place] = min(began, start.get(place, began))
     pairing.block_order = sorted(
-        pairing.blocks, key=lambda b: (b.iteration, start[b], b.rank, b.graph_id, b.turn)
+        pairing.blocks,
+        key=lambda b: (
+            b.iteration,
+            start[b.iteration, b.graph_id, b.turn],
+            b.graph_id,
+            b.turn,
+            b.rank,
+        ),
     )
 
 

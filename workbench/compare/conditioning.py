@@ -31,7 +31,10 @@ STEADY_FACTOR = 3.0
 LARGEST = 2.0**24
 """Estimates are cut here: what cancels so far is rounding in float32, too."""
 
-_SUMS = frozenset(("Add", "Sub", "AddN", "BiasAdd", "AddExt", "SubExt", "InplaceAddExt"))
+_SUMS = frozenset(
+    ("Add", "Sub", "AddN", "BiasAdd", "AddExt", "SubExt", "InplaceAddExt", "AllReduce", "HcomAllReduce",
+     "ReduceScatter", "HcomReduceScatter")
+)  # fmt: skip
 _REDUCTIONS = frozenset(("ReduceSum", "SumExt", "BiasAddGrad"))
 _MEANS = frozenset(("ReduceMean", "MeanExt", "AvgPool", "AvgPool2D"))
 _CENTRED = frozenset(("LayerNorm", "BatchNorm", "GroupNorm", "InstanceNorm"))

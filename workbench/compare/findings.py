@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.cause import Difference, format_differences, setting_differences
 from workbench.compare.graph_view import Origin
+from workbench.compare.meeting import is_meeting
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.originals import original_names
 from workbench.compare.result import Finding
@@ -150,7 +151,7 @@ def _key(flow: Flow, blame: _Blame) -> tuple[object, ...]:
         # the same replacement everywhere is one cause; wiring is told operator by operator
         wiring = blame.subject.startswith("input.")
         return blame.kind, blame.texts[:1] if wiring else blame.subject
-    return blame.kind, block.rank, block.graph_id, _name(flow, blame.event)
+    return blame.kind, block.graph_id, _name(flow, blame.event)
 
 
 def _name(flow: Flow, event: Event) -> str:
@@ -190,6 +191,7 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         advice=ADVICE[first.kind],
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
         order=event.order,
+        rank=event.block.rank,
     )
 
 
@@ -222,6 +224,7 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         yield f"its produced inputs differ by at most {event.inherited:.2g}"
     if event.steps is not None:
         yield str(event.steps)
+    yield from _ranks(flow, group)
     if event.op < 0:
         yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
     if event.unseen:
@@ -231,6 +234,22 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     if others:
         shown = ", ".join(sorted(name for name, _ in others)[:3])
         yield f"the same at {len(others)} further operators: {shown}{' …' if len(others) > 3 else ''}"
+
+
+def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[str]:
+    """Where several ranks were compared: on which of them it is, and what other ranks have to do with it."""
+    event = group[0].event
+    place = (event.block.iteration, event.block.graph_id, event.block.turn)
+    ranks = {b.rank for b in flow.walked if (b.iteration, b.graph_id, b.turn) == place}
+    mine = {b.event.block.rank for b in group}
+    if len(ranks) > 1:
+        others = ", ".join(map(str, sorted(ranks - mine)))
+        shown = ", ".join(map(str, sorted(mine)))
+        rest = f", not on {others}" if others else ", which are all"
+        yield f"it is on rank{'s' if len(mine) > 1 else ''} {shown}{rest}"
+    op = _operator(flow, event)
+    if op is not None and is_meeting(op) and len(ranks) < 2:
+        yield "it needs the tensors of other ranks, which were not compared: the error may be theirs"
 
 
 def _extremes(metrics: object) -> str:

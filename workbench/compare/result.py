@@ -144,6 +144,7 @@ class Finding:
     advice: str
     source: SourceFrame | None
     order: int = 0
+    rank: int = 0
 
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""

@@ -17,9 +17,10 @@ from workbench.compare.cause import (
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
+from workbench.compare.meeting import measured_of_peers, states_of_peers
 from workbench.compare.neighbors import overwritten
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor, jumps
-from workbench.compare.oddities import rewritten_slots
+from workbench.compare.oddities import is_version_matter, rewritten_slots
 from workbench.compare.states import GAIN, Event, State
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
 from workbench.graph.nodes import Value
@@ -49,32 +50,32 @@ class Visit:
         self.graph = graph
         self.found = found
         self.base = number << 24
-        self.first = number == 0
+        self.first = all(one.rank != block.rank for one in flow.walked)
         self.context = flow.context(block, graph, found)
         self.values = flow.values.setdefault(block, {})
         self.given = ends_of(graph)
         self.proxies = self._proxies()
+        self.peers: list[Visit] = []
         self.earlier = bool(flow.guilty or flow.before)
 
-    def run(self) -> None:
-        """Visit every operator in listing order."""
-        for number, op in enumerate(self.graph.ops):
-            if number not in self.given:
-                self._visit(number, op)
+    def step(self, number: int) -> None:
+        """Visit the next operator in listing order."""
+        if number < len(self.graph.ops) and number not in self.given:
+            self._visit(number, self.graph.ops[number])
 
-    def _measured(self, number: int) -> dict[tuple[str, int], Measured]:
+    def measured(self, number: int) -> dict[tuple[str, int], Measured]:
         return self.flow.index.get((self.block, number), {})
 
     def _proxies(self) -> dict[Value, Measured]:
         """Values that were dumped only as the input of an operator that reads the same thing."""
         table: dict[Value, Measured] = {}
         for number, op in enumerate(self.graph.ops):
-            mine = self._measured(number)
+            mine = self.measured(number)
             for slot, operand in enumerate(op.flat_inputs()):
                 item = mine.get(("input", slot))
                 if not isinstance(operand, Value) or item is None or not item.usable:
                     continue
-                own = self._measured(operand.op).get(("output", operand.slot))
+                own = self.measured(operand.op).get(("output", operand.slot))
                 if (own is None or not own.usable) and self._reads_the_same(number, slot, operand):
                     table.setdefault(operand, item)
         for number in reversed(range(len(self.graph.ops))):  # casts of casts carry one value
@@ -96,12 +97,13 @@ class Visit:
     def _visit(self, number: int, op: Op) -> None:
         states = self._input_states(number, op)
         self.flow.input_states[self.block, number] = states
+        states = {**states, **states_of_peers(self, op)}
         tainted = any(state.tainted for state in states.values())
         noise = [s.error for s in states.values() if not s.causes and math.isfinite(s.error)]
         noise += self.flow.left_by_the_last_step(self.block, self.graph, op)
         event = Event(
             self.block, number, floor(op, self.context[number]), max(noise, default=0.0), tainted,
-            self.base + number, self._measured(number),
+            self.base + number, self.measured(number),
         )  # fmt: skip
         self.flow.events[self.block, number] = event
         outputs = self._outputs(number, op)
@@ -123,9 +125,10 @@ class Visit:
     ) -> None:
         """Error that the inputs and the formats explain, magnified as the data magnify it."""
         inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
+        inputs |= measured_of_peers(self, op)
         kappa = conditioning(op, inputs, outputs)
         event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
-        event.steps = find_steps(self.found, event.op, self._measured)
+        event.steps = find_steps(self.found, event.op, self.measured)
         event.factor = event.factor if event.steps is None else STEPS_FACTOR
         event.own_floor = rounded(event.own_floor, event.steps) + self._rest_of_group(event.op)
         inherited = max(event.inherited, carried)
@@ -145,7 +148,7 @@ class Visit:
 
     def _outputs(self, number: int, op: Op) -> dict[int, Measured]:
         """Usable measured outputs by slot; rewritten inputs count under negative slots."""
-        mine = self._measured(number)
+        mine = self.measured(number)
         found = {}
         for slot in range(max(len(op.outputs), 1)):
             item = mine.get(("output", slot))
@@ -160,7 +163,7 @@ class Visit:
         return found
 
     def _input_states(self, number: int, op: Op) -> dict[int, State]:
-        mine = self._measured(number)
+        mine = self.measured(number)
         skip = rewritten_slots(op)
         return {
             slot: self._input_state(number, op, slot, operand, mine.get(("input", slot)))
@@ -187,6 +190,11 @@ class Visit:
                 return State(error, True, before.tainted, before.causes)
             return self._produced(number, slot, operand, before, error)
         return self._given(number, op, slot, operand, error if usable else None)
+
+    def input_state(self, number: int, slot: int, value: Value) -> State:
+        """Return the state of an input that an operator has produced."""
+        item = self.measured(number).get(("input", slot))
+        return self._input_state(number, self.graph.ops[number], slot, value, item)
 
     def _produced(self, number: int, slot: int, value: Value, before: State, error: float) -> State:
         """State of a measured input whose producer is not known to be wrong."""
@@ -258,7 +266,7 @@ class Visit:
         self.flow.tainted_params.add((self.block.rank, name))
         self.earlier = True
         event = Event(self.block, number, floor(None, self.context[number]), 0.0, True,
-                      self.base + number, self._measured(number), blamed=number)  # fmt: skip
+                      self.base + number, self.measured(number), blamed=number)  # fmt: skip
         event.worst = event.measured.get(("input", slot))
         text = (
             f"{name} differs when iteration {self.block.iteration} begins, the first in both dumps"
@@ -269,7 +277,7 @@ class Visit:
         self.flow.before.append(event)
 
     def _cause(self, number: int, op: Op, slot: int, error: float) -> Difference | None:
-        item = self._measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
+        item = self.measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
         operand = next(islice(op.flat_inputs(), slot, None))
         subject = self._subject(op, slot, operand, item.divergence.size)
         if subject is None:
@@ -329,27 +337,13 @@ class Visit:
             found = ()  # other operators for the same thing round otherwise; that is no hint
         if beyond and not found:
             blamed, found = self._mover(event.op)
-        if not found and self._is_version_matter(op, event):
+        if not found and self.flow.two_versions and is_version_matter(op, event):
             event.healed, event.blamed = True, event.op
             self.flow.version_matters.append(event)
             return
         if unequal or beyond or found:
             event.unseen = len({n for s in states.values() for n in s.via})
             self._blame(event, blamed, found)
-
-    def _is_version_matter(self, op: Op, event: Event) -> bool:
-        """Whether two versions of the framework are known to differ here and nothing reads it.
-
-        MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
-        """
-        worst = event.worst
-        if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
-            return False
-        sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
-        if len(sizes) < 2 or not sizes[0] or not sizes[1]:
-            return False
-        values = sizes[0] / sizes[1]  # n: values a channel
-        return self.flow.two_versions and worst.error <= 1.5 / max(values - 1.0, 1.0)
 
     def _unequal_counts(self, event: Event) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())
@@ -413,7 +407,7 @@ class Visit:
         states: Mapping[int, State],
     ) -> None:
         """Record what the operator's outputs carry."""
-        self.flow.remember_updates(self.block, self.graph, op, self._measured(number))
+        self.flow.remember_updates(self.block, self.graph, op, self.measured(number))
         wrong = event.guilty or event.tainted
         via = tuple(dict.fromkeys(n for state in states.values() for n in state.via))
         carried = op.op_type in MOVEMENT and any(state.carried for state in states.values())

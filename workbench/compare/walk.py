@@ -11,10 +11,12 @@ that were not dumped are looked through: the blame falls on the stretch they bel
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from workbench.compare.flow import Flow
 from workbench.compare.healing import heal
+from workbench.compare.meeting import together, visit_together
 from workbench.compare.noise import PASS_FACTOR, floor, spec_roundoff
 from workbench.compare.states import GAIN, Event
 from workbench.compare.visit import Visit
@@ -33,14 +35,18 @@ def walk(pairing: Pairing, measured: Iterable[Measured], *, npu: bool) -> Flow:
     ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says.
     """
     flow = Flow(pairing, measured, npu=npu)
-    for number, block in enumerate(pairing.block_order):
-        graph = pairing.target.graph(block)
-        found = pairing.alignments.get((block.rank, block.graph_id))
-        if graph is None:
-            _InTime(flow, block, number).run()
-        else:
-            Visit(flow, block, graph, found, number).run()
-        flow.walked.append(block)
+    numbers = count()
+    for blocks in together(pairing.block_order):
+        visits = []
+        for block in blocks:
+            graph = pairing.target.graph(block)
+            found = pairing.alignments.get((block.rank, block.graph_id))
+            if graph is None:
+                _InTime(flow, block, next(numbers)).run()
+            else:
+                visits.append(Visit(flow, block, graph, found, next(numbers)))
+        visit_together(visits)
+        flow.walked += blocks
     heal(flow)
     return flow
 

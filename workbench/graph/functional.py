@@ -56,6 +56,7 @@ from workbench.graph.math_functions import (
     softplus,
     softsign,
 )
+from workbench.graph.parallel import all_gather, all_reduce, broadcast, reduce_scatter
 from workbench.graph.tensor import Operators, Tensor, binary, record, record_all
 from workbench.graph.windows import PAD_MODES, pair
 
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 __all__ = [
     "abs",
     "add",
+    "all_gather",
+    "all_reduce",
     "amax",
     "amin",
     "argmax",
@@ -74,6 +77,7 @@ __all__ = [
     "avg_pool2d",
     "batch_norm",
     "bias_add",
+    "broadcast",
     "broadcast_to",
     "cast",
     "ceil",
@@ -125,6 +129,7 @@ __all__ = [
     "pow",
     "prelu",
     "reciprocal",
+    "reduce_scatter",
     "relu",
     "relu6",
     "reshape",

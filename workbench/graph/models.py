@@ -27,6 +27,7 @@ from workbench.graph.nn import (
     ReLU,
     SequentialCell,
 )
+from workbench.graph.parallel import data_parallel
 from workbench.graph.scripts import trace_script
 from workbench.graph.tracer import trace, trace_batches
 
@@ -312,15 +313,19 @@ MODELS: dict[str, Callable[[int], tuple[Cell, tuple[NDArray[Any], ...]]]] = {
 """Network and example inputs by name; both are the same for the same seed."""
 
 
-def load_graph(text: str, seed: int = 0) -> Network:
+def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
     """Return the graph that ``text`` names: a model or training, ``file.py:Name``, ``model.onnx``.
 
     ``Name`` is a Cell class (built without arguments), a Cell, or a function. The file says what
     goes in: ``INPUTS``, or ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)`` - one array,
     or a tuple of them. Sizes that an ONNX model leaves open follow it, by their names or those of
-    inputs: ``model.onnx:batch=2,image=1x3x224x224``.
+    inputs: ``model.onnx:batch=2,image=1x3x224x224``. For several ``ranks`` training steps take the mean
+    of their gradients (`workbench.graph.parallel.data_parallel`).
     """
     check_seed(seed)
+    if ranks != 1:
+        with data_parallel(ranks):
+            return load_graph(text, seed)
     if text in MODELS:
         network, inputs = MODELS[text](seed)
         return trace(network, *inputs, seed=seed)

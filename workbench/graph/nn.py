@@ -11,6 +11,7 @@ from workbench.graph.activations import ELU, HSigmoid, HSwish, LeakyReLU, Mish, 
 from workbench.graph.cell import Cell
 from workbench.graph.losses import L1Loss, LossBase, MSELoss, SoftmaxCrossEntropyWithLogits
 from workbench.graph.optimizers import SGD, Adam, AdamWeightDecay, Momentum, Optimizer
+from workbench.graph.parallel import DistributedGradReducer, data_parallel
 from workbench.graph.recurrent import LSTM
 from workbench.graph.schedules import (
     CosineDecayLR,
@@ -56,6 +57,7 @@ __all__ = [
     "Conv2dTranspose",
     "CosineDecayLR",
     "Dense",
+    "DistributedGradReducer",
     "Dropout",
     "DynamicLossScaleUpdateCell",
     "Embedding",
@@ -93,6 +95,7 @@ __all__ = [
     "WarmUpLR",
     "WithLossCell",
     "cosine_decay_lr",
+    "data_parallel",
     "exponential_decay_lr",
     "functional",
     "piecewise_constant_lr",

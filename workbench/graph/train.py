@@ -10,9 +10,12 @@ from workbench.core.errors import GraphError
 from workbench.graph import functional
 from workbench.graph.autodiff import gradients
 from workbench.graph.cell import Cell
+from workbench.graph.parallel import DATA_PARALLEL, DistributedGradReducer, all_reduce, parallel
 from workbench.graph.tensor import Parameter, record, recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.graph.optimizers import Optimizer
     from workbench.graph.tensor import Operators, Tensor
 
@@ -43,12 +46,19 @@ class TrainOneStepCell(Cell):
         self.optimizer = optimizer
         self.weights = optimizer.parameters
         self.sens = 1.0 if sens is None else float(sens)
+        self.reducer_flag = parallel().parallel_mode == DATA_PARALLEL
+        if self.reducer_flag:
+            self.grad_reducer = DistributedGradReducer(self.weights)
 
     def construct(self, *inputs: Operators) -> Any:
         loss = self.network(*inputs)
-        grads = gradients(loss, self.weights, self.sens)
+        grads = self.reduced(gradients(loss, self.weights, self.sens))
         self.optimizer(grads)
         return loss
+
+    def reduced(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the gradients of all ranks, if there are several."""
+        return self.grad_reducer(grads) if self.reducer_flag else grads
 
 
 class TrainOneStepWithLossScaleCell(TrainOneStepCell):
@@ -81,11 +91,14 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         if loss.shape:
             sens = functional.mul(record("OnesLike", loss), sens)
         factor = functional.reciprocal(scale)
-        grads = [
+        own = [
             gradient * (factor if gradient.dtype == factor.dtype else factor.astype(gradient.dtype))
             for gradient in gradients(loss, self.weights, sens)
         ]
+        grads = self.reduced(own)
         cond = record("AllFinite", tuple(grads))
+        if self.reducer_flag:
+            cond = all_reduce(cond.astype("float32")).astype("bool")
         overflow = self.process_loss_scale(cond)
         with recorder("TrainOneStepWithLossScaleCell").unless(overflow):
             self.optimizer(grads)

@@ -73,8 +73,8 @@ class Comparison:
         defect = next((f for f in self.findings if f.defect), None)
         failing = [row for row in self.rows if row.status == "fail"]
         if defect is not None:
-            place = (defect.op_name, defect.graph_id, defect.iteration)
-            here = [r for r in failing if (r.op_name, r.graph_id, r.iteration) == place]
+            place = (defect.op_name, defect.graph_id, defect.iteration, defect.rank)
+            here = [r for r in failing if (r.op_name, r.graph_id, r.iteration, r.rank) == place]
             exact = [r for r in here if (r.io, r.slot) == (defect.io, defect.slot)]
             failing = exact or here or failing
         return failing[0] if failing else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -157,3 +158,20 @@ def largest_iteration(files: Sequence[FileEntry]) -> tuple[int, int]:
             count, size = sums.get(entry.iteration, (0, 0))
             sums[entry.iteration] = count + 1, size + (entry.size or 0)
     return max(sums.values(), default=(0, 0), key=lambda pair: (pair[1], pair[0]))
+
+
+def joined(forecasts: Sequence[Forecast]) -> Forecast:
+    """Return what several processes write into one folder; files that all of them write are there once."""
+    files = {entry.path: entry for forecast in forecasts for entry in forecast.files}
+    tensors = Counter[str]()
+    for forecast in forecasts:
+        tensors.update(forecast.tensors)
+    return Forecast(
+        files=tuple(files.values()),
+        tensors=tensors,
+        rows=sum(forecast.rows for forecast in forecasts),
+        moved=max(forecast.moved for forecast in forecasts),
+        silent={name: why for forecast in forecasts for name, why in forecast.silent.items()},
+        more=max(forecast.more for forecast in forecasts),
+        doubts=tuple(dict.fromkeys(doubt for one in forecasts for doubt in one.doubts)),
+    )

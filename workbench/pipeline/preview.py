@@ -27,14 +27,17 @@ from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import VERSION, Target
 from workbench.dump.write.writer import check_net_name
 from workbench.graph.flow import Flow
+from workbench.graph.parallel import check_ranks
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
-from workbench.pipeline.foretold import Disk, Foretold, largest_iteration, total_of
+from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
+from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.graph_files import BESIDE, BY_OPTIONS
 from workbench.pipeline.matches import match
 from workbench.pipeline.preview_views import to_dict, to_html, to_text
-from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
-from workbench.pipeline.simulate import SIMULATED, ge_target
+from workbench.pipeline.ranks import ranks_of
+from workbench.pipeline.release import PLATFORMS, too_old, tree_version
+from workbench.pipeline.simulate import SIMULATED
 from workbench.show.words import plural
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
+    from workbench.pipeline.ranks import Rank
 
 WITHOUT_FORECAST = {
     "overflow": "which operators overflow is known only when the run is over",
@@ -80,6 +84,7 @@ def preview(
     seed: int = 0,
     version: str = "",
     compiling: Compiling | None = None,
+    ranks: int = 1,
 ) -> Preview:
     """Predict what a configuration writes of a graph.
 
@@ -101,6 +106,8 @@ def preview(
         and folders are those of that release.
     compiling : Compiling, optional
         How the graph engine compiles the graph; for an Atlas A2, with all fusions, if left out.
+    ranks : int
+        How many ranks run; what all of them write is told, or the one that the context's variables name.
 
     Raises
     ------
@@ -110,13 +117,32 @@ def preview(
         The graph cannot be had, or a number or name does not fit.
     """
     check_seed(seed)
+    check_ranks(ranks)
     if version:
         context = replace(context or Context(), version=version)
-    known = tree_version(config.surface.name, context.version if context is not None else "")
-    graphs = load_graphs(graph)
-    if config.surface.name in PLATFORMS:
+    graphs, surface = load_graphs(graph, ranks), config.surface.name
+    known = tree_version(surface, context.version if context is not None else "")
+    if surface in PLATFORMS:
         graphs = numbered(graphs, known)
-    context = own_process(config.surface.name, config.context(context))
+    found = [
+        _of_rank(config, graphs, rank, known, iterations, seed, compiling)
+        for rank in ranks_of(surface, config.context(context), ranks)
+        if rank.dumps
+    ]
+    return found[0] if len(found) == 1 else _together(found)
+
+
+def _of_rank(
+    config: Config,
+    graphs: tuple[Graph, ...],
+    rank: Rank,
+    known: str,
+    iterations: int,
+    seed: int,
+    compiling: Compiling | None,
+) -> Preview:
+    """Predict what one rank writes, as a release that is ``known``."""
+    context = rank.context
     text = config.decoded.text if config.decoded else config.to_text()
     plan = config.plan(context)
     device = PLATFORMS.get(config.surface.name, "CPU")
@@ -128,7 +154,7 @@ def preview(
         config.surface.name,
         context=context,
         iterations=iterations,
-        seed=seed,
+        seed=seed + rank.number,
         target=target,
         config=config,
         compiling=compiling,
@@ -136,6 +162,24 @@ def preview(
     unknown = run_only(config.check(context))
     notes = (f"only the run knows {path}; it may dump otherwise" for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
+
+
+def _together(previews: Sequence[Preview]) -> Preview:
+    """Return what several ranks write into one folder."""
+    first, bounds = previews[0], [one.bound for one in previews if one.bound is not None]
+    sizes = [bound.nbytes for bound in bounds]
+    forecast = joined([one.forecast for one in previews])
+    iterations = sorted({number for one in previews for number in one.iterations})
+    known = sum(size for size in sizes if size is not None) if None not in sizes else None
+    return replace(
+        first,
+        iterations=tuple(iterations),
+        doubts=tuple(dict.fromkeys(doubt for one in previews for doubt in one.doubts)),
+        notes=tuple(dict.fromkeys(note for one in previews for note in one.notes)),
+        disk=replace(first.disk, needed=total_of(forecast)[1]) if first.disk else None,
+        forecast=forecast,
+        bound=Bound(sum(bound.files for bound in bounds), known) if bounds else None,
+    )
 
 
 def preview_plan(
@@ -319,7 +363,7 @@ def _ran(graphs: Sequence[Graph], plan: DumpPlan, iterations: int) -> dict[int, 
     return {graph.graph_id: numbers for graph in graphs[:1]}
 
 
-def load_graphs(graph: Network | str | Path) -> tuple[Graph, ...]:
+def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...]:
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
         return _all_graphs(graph)
@@ -329,7 +373,7 @@ def load_graphs(graph: Network | str | Path) -> tuple[Graph, ...]:
     known = {*MODELS, *TRAININGS}
     text, path = str(graph), Path(graph)
     if text in known or split_graph(text)[0]:
-        return _all_graphs(load_graph(text))
+        return _all_graphs(load_graph(text, ranks=ranks))
     if path.is_dir():
         return _graphs_of(path)
     if path.is_file():

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.flow import FlowStep, Network
     from workbench.pipeline.compiling import Compiling
+    from workbench.run.collectives import Member
     from workbench.run.executor import Feeds, State
     from workbench.run.faults import Fault
 
@@ -89,6 +90,10 @@ class Process:
     feeds : as of `workbench.pipeline.simulate`
     faults : sequence of Fault
         Each in an operator of any network.
+    member : Member, optional
+        The rank of the process where there are several.
+    ends : bool
+        Whether a fault of another rank may end the run.
 
     Raises
     ------
@@ -105,11 +110,14 @@ class Process:
         surface: str,
         faults: Sequence[Fault] = (),
         max_turns: int = MAX_TURNS,
+        member: Member | None = None,
+        *,
+        ends: bool = False,
     ) -> None:
         self._networks, self._schedule, self._feeds = networks, schedule, feeds
-        self._ends = ends_run(faults)
+        self._ends = ends or ends_run(faults)
         self._prepared = [
-            prepared(network, compiling, surface, own, max_turns)
+            prepared(network, compiling, surface, own, max_turns, member)
             for network, own in zip(networks, _shared(networks, faults), strict=True)
         ]
 
@@ -133,16 +141,15 @@ class Process:
         return found
 
     def runs(
-        self, plan: DumpPlan, context: Context
+        self, plan: DumpPlan, context: Context, peers: Sequence[Context] = ()
     ) -> Iterator[tuple[Iterator[TensorRecord], bool]]:
         """Yield the records of every run, and whether they count.
 
         All up to the last one wanted run where each goes on from the one before, and count where a fault
-        ends the run in any of them.
+        ends the run in any of them. What other ranks dump runs here, too.
         """
-        if plan.ranks is not None and context.rank not in plan.ranks:
-            return
-        wanted = set(dumped_iterations(plan, len(self._schedule), context.device))
+        own = self._wanted(plan, context)
+        wanted = own.union(*(self._wanted(plan, peer) for peer in peers))
         every = list(turns(self._schedule, plan.initial_iteration)) if wanted else []
         last = max((n for n, turn in enumerate(every) if turn.iteration in wanted), default=-1)
         goes_on = any(updates(graph) for one in self._prepared for graph in one.graphs)
@@ -151,7 +158,13 @@ class Process:
         for turn in every[: last + 1]:
             if turn.iteration in wanted or goes_on or self._ends:
                 records = self._run(turn, state, watch)
-                yield records, turn.iteration in wanted or self._ends
+                yield records, turn.iteration in own or (self._ends and bool(own))
+
+    def _wanted(self, plan: DumpPlan, context: Context) -> set[int]:
+        """Return the numbers of the iterations that a process dumps."""
+        if plan.ranks is not None and context.rank not in plan.ranks:
+            return set()
+        return set(dumped_iterations(plan, len(self._schedule), context.device))
 
     def _run(self, turn: Turn, state: State, options: Mapping[str, Any]) -> Iterator[TensorRecord]:
         network = self._networks[turn.network]
@@ -195,32 +208,38 @@ def prepared(
     surface: str,
     faults: Sequence[Fault] = (),
     max_turns: int = MAX_TURNS,
+    member: Member | None = None,
 ) -> Prepared:
     """Return a network as a device runs it; raises GraphError for control flow that is not simulated."""
     if isinstance(network, Flow):
-        return _prepared_flow(network, compiling, surface, faults, max_turns)
+        return _prepared_flow(network, compiling, surface, faults, max_turns, member)
     if compiling.device == REFERENCE and not compiling.quantization:
-        return Prepared(network, partial(run_reference, network), (network,))
+        return Prepared(network, partial(run_reference, network, member=member), (network,))
     graph = compiling.handed(network, surface)
     program = compiling.program(graph, surface, faults)
     if program is None:
         program = as_it_is(faulty_graph(graph, faults), compiling.model(surface))
-    run = partial(run_program, program, faults=faults)
+    run = partial(run_program, program, faults=faults, member=member)
     return Prepared(network, run, (program.graph,), program)
 
 
 def _prepared_flow(
-    flow: Flow, compiling: Compiling, surface: str, faults: Sequence[Fault], max_turns: int
+    flow: Flow,
+    compiling: Compiling,
+    surface: str,
+    faults: Sequence[Fault],
+    max_turns: int,
+    member: Member | None,
 ) -> Prepared:
     if compiling.quantization:
         one_graph(flow, "quantization")
     if compiling.device == REFERENCE:
-        runs: Any = partial(partial, run_reference)
+        runs: Any = partial(partial, run_reference, member=member)
         return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
     graphs = tuple(compiling.handed(graph, surface) for graph in flow.graphs)
     flow = replace(flow, graphs=graphs)
     programs = flow_programs(flow, compiling.model(surface), faults)
-    run = partial(run_flow, flow, flow_runs(flow, programs, faults), max_turns=max_turns)
+    run = partial(run_flow, flow, flow_runs(flow, programs, faults, member), max_turns=max_turns)
     return Prepared(flow, run, tuple(programs[graph.graph_id].graph for graph in graphs))
 
 

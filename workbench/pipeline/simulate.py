@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from collections import deque
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,26 +15,28 @@ from workbench.core.seeds import check_seed
 from workbench.dump.write.exception_file import CHIPS
 from workbench.dump.write.ge_tree import TREES
 from workbench.dump.write.sink import Clock
-from workbench.dump.write.target import GeTarget
-from workbench.dump.write.writer import write, write_ge
+from workbench.dump.write.writer import shared, write, write_ge
 from workbench.graph.flow import Flow, one_graph
 from workbench.graph.nodes import Graph
+from workbench.graph.parallel import check_ranks
 from workbench.pipeline.compiling import Compiling, fusions_off
-from workbench.pipeline.graph_files import graph_files
+from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of
-from workbench.pipeline.release import PLATFORMS, own_process, too_old, tree_version
+from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
+from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.reports import Reports
+from workbench.run.collectives import in_lockstep
 from workbench.run.executor import feeds_at
-from workbench.run.faults import Fault, parse_fault
+from workbench.run.faults import Fault, ends_run, parse_fault
 from workbench.run.flow import MAX_TURNS
 from workbench.run.profiles import PROFILES
-from workbench.run.program import Program
 from workbench.run.quantise import Quantization, asked_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from workbench.config.config import Config
+    from workbench.core.tensors import TensorRecord
     from workbench.dump.write.writer import Progress
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
@@ -59,7 +61,7 @@ KINDS = {
 
 def simulate(
     network: Network | Sequence[Network],
-    feeds: Feeds,
+    feeds: Feeds | Sequence[Feeds],
     config: DumpPlan | Config | str | Path,
     out: str | Path,
     *,
@@ -75,6 +77,7 @@ def simulate(
     env: Mapping[str, str] | None = None,
     schedule: Sequence[int] | None = None,
     max_turns: int = MAX_TURNS,
+    ranks: int = 1,
     progress: Progress | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Path:
@@ -88,7 +91,7 @@ def simulate(
         Several run in one process as ``schedule`` says, with the same weights where names are the same. Control
         flow and several networks are simulated on MindSpore's own surfaces.
     feeds : mapping of parameter name to array, a function of the iteration that returns one, or None
-        Inputs and weights; what is missing comes from the traced graph.
+        Inputs and weights; what is missing comes from the traced graph. A list has those of every rank.
     config : DumpPlan, Config or path
         What to dump; a path names a form of the surface.
     out : path
@@ -130,6 +133,10 @@ def simulate(
         counts for all networks (`workbench.pipeline.process.turns`).
     max_turns : int
         Most turns of a loop.
+    ranks : int
+        How many ranks run in lockstep, each with batches of its own: those of the graph are dealt out in
+        turn. Rank r is on device r. All of them dump as the form asks, but only one if ``env`` has its
+        ``RANK_ID`` (torchair: ``RANK``).
     progress : callable, optional
         Called after every tensor with their number so far and the operator's name.
     say : callable, optional
@@ -148,50 +155,105 @@ def simulate(
     planted = tuple(parse_fault(item) if isinstance(item, str) else item for item in faults)
     compiling = Compiling(device, precision_mode, fusion)
     _check(compiling, planted, iterations, seed, max_turns)
+    check_ranks(ranks)
     surface = surface or _surface_of(config, device)
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
     written_by = tree_version(surface, version)
-    context = own_process(surface, Context(version=version, env=env or {}))
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
-    int8 = asked_for(quantization, feeds_at(networks[0], feeds, plan.initial_iteration))
+    int8 = asked_for(
+        quantization, feeds_at(networks[0], feeds_of(feeds, 0), plan.initial_iteration)
+    )
     compiling = replace(compiling, quantization=int8, quant_dumpable=plan.before_quantisation)
     networks = process_of(networks, order, written_by if surface in PLATFORMS else "")
-    process = Process(networks, order, feeds, compiling, surface, seeded, max_turns)
-    reports = Reports(progress, context.rank if surface in PLATFORMS else 0)
-    records = reports.pass_on(process.runs(plan, context))
-    if surface in PLATFORMS:
-        tree = write(
-            records,
-            plan,
-            out,
-            graph=process.graphs,
-            device=PLATFORMS[surface],
-            version=written_by,
-            config_text=_text(form),
-            progress=reports.dumped,
-            clock=Clock(seed),
-            rank=context.rank,
-            ran=process.numbers(plan.initial_iteration),
+    everyone = ranks_of(surface, Context(version=version, env=env or {}), ranks)
+    contexts, told = [one.context for one in everyone], one_by_one(progress)
+    works = [
+        _Work(
+            Process(
+                [one.network(network) for network in networks], order,
+                feeds_of(feeds, one.context.rank if ranks > 1 else 0),
+                compiling, surface, one.faults(seeded), max_turns, one.member,
+                ends=ends_run(seeded),
+            ),
+            one, contexts, plan, form, Path(out), surface, written_by, device, seed,
+            Reports(told, one.context.rank if surface in PLATFORMS else 0),
         )
+        for one in everyone
+    ]  # fmt: skip
+    if ranks == 1:
+        works[0].run()
     else:
+        with shared(Path(out)):
+            in_lockstep([work.run for work in works], everyone[0].meeting)
+    if say is not None:
+        for work in works:
+            for sentence in _sentences(work.reports, plan, surface, compiling):
+                say(f"rank {work.rank.number}: {sentence}" if ranks > 1 else sentence)
+    return Path(out)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What one rank does: run its process, and write its part of the tree."""
+
+    process: Process
+    rank: Rank
+    contexts: Sequence[Context]
+    plan: DumpPlan
+    form: Config | None
+    out: Path
+    surface: str
+    version: str
+    device: str
+    seed: int
+    reports: Reports
+
+    def run(self) -> None:
+        """Run the process up to the last iteration that any rank dumps."""
+        records = self.reports.pass_on(
+            self.process.runs(self.plan, self.rank.context, self.contexts)
+        )
+        if self.rank.dumps:
+            self._write(records)
+        deque(records, maxlen=0)  # peers wait for this rank to the end
+
+    def _write(self, records: Iterator[TensorRecord]) -> None:
+        process, plan, surface, context = self.process, self.plan, self.surface, self.rank.context
+        numbers, clock = (
+            process.numbers(plan.initial_iteration),
+            Clock(self.seed + self.rank.number),
+        )
+        if surface in PLATFORMS:
+            write(
+                records,
+                plan,
+                self.out,
+                graph=process.graphs,
+                device=PLATFORMS[surface],
+                version=self.version,
+                config_text=_text(self.form),
+                progress=self.reports.dumped,
+                clock=clock,
+                rank=context.rank,
+                ran=numbers,
+                part=self.rank.part,
+            )
+            return
         (compiled,) = process.graphs
-        runs = process.program or compiled
-        target = ge_target(surface, form or plan, plan, runs, len(order), context, device)
-        tree = write_ge(
+        runs, count = process.program or compiled, sum(map(len, numbers.values()))
+        target = ge_target(surface, self.form or plan, plan, runs, count, context, self.device)
+        write_ge(
             records,
             plan,
-            out,
+            self.out,
             graph=compiled,
-            target=target._replace(version=written_by),
-            progress=reports.dumped,
-            clock=Clock(seed),
+            target=target._replace(version=self.version),
+            progress=self.reports.dumped,
+            clock=clock,
+            part=self.rank.part,
         )
-    if say is not None:
-        for sentence in _sentences(reports, plan, surface, compiling):
-            say(sentence)
-    return tree
 
 
 def _sentences(
@@ -308,58 +370,3 @@ def unsimulated(plan: DumpPlan, surface: str, device: str) -> Problem | None:
         fix = "operators that are captured one by one are named by the framework's own run"
         return Problem("files", "error", "mode", message, fix)
     return None
-
-
-def ge_target(
-    surface: str,
-    config: Config | DumpPlan,
-    plan: DumpPlan,
-    compiled: Graph | Program,
-    iterations: int,
-    context: Context | None = None,
-    profile: str = "",
-) -> GeTarget:
-    """Say whose tree the graph engine writes.
-
-    ``config`` is what `plan` was made from, ``compiled`` what runs, ``profile`` the kind of device.
-    MindSpore O2's files for AscendCL name the folder of the form and not the one that takes its
-    place, so that trees are the same wherever they are written.
-    """
-    from workbench.config import Config, get  # pydantic
-    from workbench.config.mindspore.reading import own_rank
-    from workbench.config.torchair.code import rank_folder
-
-    given = get(surface)
-    if isinstance(config, DumpPlan):
-        config = Config(given, given.from_plan(config).data)
-    context = config.context(context)
-    device = context.device
-    target = GeTarget(
-        surface,
-        device,
-        rank_folder(context),
-        overflow_layout=PROFILES[profile].record if profile in PROFILES else "classic",
-        chip=CHIPS.get(profile, 0),
-        rank=own_rank(context),
-    )
-    if plan.devices is not None and device not in plan.devices:
-        return target
-    if plan.ranks is None or context.rank in plan.ranks:
-        stages = compiled.stages if isinstance(compiled, Program) else {}
-        graphs = graph_files(surface, config, plan, context, stages)
-        target = target._replace(graphs=graphs, beside=True)
-    if surface != "mindspore-o2":
-        return target
-    graph = compiled.graph if isinstance(compiled, Program) else compiled
-    names = [op.name for op in graph.ops]
-    return target._replace(form=partial(_acl_form, config, context, names), steps=iterations)
-
-
-def _acl_form(
-    config: Config, context: Context, operators: Sequence[str], step: int, stamp: str
-) -> Mapping[str, str]:
-    """Files that tell AscendCL what to dump of a step."""
-    from workbench.config.mindspore.acl_steps import acl_dump_files
-
-    files = acl_dump_files(config.settings, context, [step], operators, stamp=stamp)
-    return {name: text for name, (text,) in files.items() if name.startswith("acl_dump")}

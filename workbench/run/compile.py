@@ -40,6 +40,14 @@ WEIGHTS: dict[str, str] = {
 SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
 """Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
 
+HCOM: dict[str, str] = {
+    "AllReduce": "HcomAllReduce",
+    "AllGather": "HcomAllGather",
+    "ReduceScatter": "HcomReduceScatter",
+    "Broadcast": "HcomBroadcast",
+}
+"""Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
+
 FIRST = "PreRunBegin"
 """Stage at which the graph is the framework's."""
 
@@ -114,6 +122,8 @@ PASSES: dict[str, Callable[[Work], None]] = {
 
 def _settled(op: Op) -> Op:
     """Return an operator whose settings are attributes, if all of them are known."""
+    if op.op_type in HCOM:
+        return _collective(op)
     row = OPS.get(op.op_type)
     if row is None or row.places:
         return op
@@ -133,6 +143,13 @@ def _settled(op: Op) -> Op:
         input_specs=op.input_specs[:count],
         attrs={**op.attrs, **{name: value for name, value in named.items() if value is not None}},
     )
+
+
+def _collective(op: Op) -> Op:
+    """Return an operator in which ranks meet as the graph engine has it."""
+    kind, given = HCOM[op.op_type], {**op.attrs, "reduction": op.attrs.get("op", "sum")}
+    attrs = {name: given[name] for name in OPS[kind].defaults if name in given}
+    return replace(op, op_type=kind, attrs=attrs)
 
 
 def compile_graph(

@@ -18,6 +18,7 @@ from workbench.run.cube import CUBE, INTEGERS
 from workbench.run.executor import empty, literal
 from workbench.run.faults import apply_faults, in_memory
 from workbench.run.kernels import KERNELS
+from workbench.run.kernels.collectives import REDUCING
 from workbench.run.rounding import ROUND
 from workbench.run.status import Status
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.core.events import Unit
     from workbench.graph.nodes import Fused, Graph, Op
     from workbench.run.faults import Fault, Site
     from workbench.run.numeric import NumericModel
@@ -51,6 +53,7 @@ class Device:
         self._sites = sites
         self._settled = _settled(graph, sites, faults)
         self._raised = False
+        self.failed = False
         self.events: dict[str, DeviceEvent] = {}
 
     def compute(self, op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -59,11 +62,10 @@ class Device:
             return self._register(op)
         for tensor in tensors:
             self._check(op, tensor)
-        status = Status(op, "cube" if op_def(op.op_type).engine == "cube" else "vector")
+        status = Status(op, _unit(op))
         steps = (op,) if op.fused is None else (op, *op.fused.ops)
         if any(self._sites[one.name].fails for one in steps):
-            self.events[op.name] = DeviceEvent(op.name, "failure", status.unit)
-            return [*(empty(spec) for spec in op.outputs), *(tensors[p] for p in written(op))]
+            return self.fail(op, tensors)
         with np.errstate(all="ignore"):
             if op.fused is None:
                 outputs = self._single(op, tensors, settings, status)
@@ -73,6 +75,12 @@ class Device:
             self._raised = True
             self.events[op.name] = DeviceEvent(op.name, "overflow", status.unit, status.causes)
         return outputs
+
+    def fail(self, op: Op, tensors: Sequence[Array]) -> list[Array]:
+        """Report that an operator failed; return what lies where its outputs go."""
+        self.failed = True
+        self.events[op.name] = DeviceEvent(op.name, "failure", _unit(op))
+        return [*(empty(spec) for spec in op.outputs), *(tensors[p] for p in written(op))]
 
     def _register(self, op: Op) -> list[Array]:
         """Return the float status of the device, or clear it."""
@@ -185,6 +193,9 @@ class Device:
         if op.op_type not in KERNELS:
             message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
             raise GraphError(message)
+        if op.op_type in REDUCING:
+            rounding = partial(self._model.store, name=op.outputs[0].dtype)
+            return REDUCING[op.op_type](inputs, settings, rounding)
         fast = APPROXIMATIONS.get(self._implementation(site), {}).get(op.op_type)
         if fast is not None and all(array.dtype.kind == "f" for array in inputs):
             results = [fast.compute(*inputs)]
@@ -235,6 +246,11 @@ class Device:
             own = own and all(array is not one for one in site.inputs)
             array = self._model.round(array, site.formats.output, own=own)
         return self._model.store(array, name)
+
+
+def _unit(op: Op) -> Unit:
+    """Return the unit that computes an operator."""
+    return "cube" if op_def(op.op_type).engine == "cube" else "vector"
 
 
 def _for_cube(op: Op, inputs: Sequence[Array]) -> bool:

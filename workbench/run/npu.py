@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Graph
-    from workbench.run.executor import Feeds, State, Watch
+    from workbench.run.collectives import Member
+    from workbench.run.executor import Compute, Feeds, State, Watch
     from workbench.run.faults import Fault
     from workbench.run.flow import RunGraph
     from workbench.run.numeric import NumericModel
@@ -129,13 +130,17 @@ def flow_programs(
 
 
 def flow_runs(
-    flow: Flow, programs: Mapping[int, Program], faults: Sequence[Fault] = ()
+    flow: Flow,
+    programs: Mapping[int, Program],
+    faults: Sequence[Fault] = (),
+    member: Member | None = None,
 ) -> Callable[[Graph], RunGraph]:
     """Return how the graphs of a flow run on the device."""
     own = {graph.graph_id: faults_in(graph, faults) for graph in flow.graphs}
 
     def run(graph: Graph) -> RunGraph:
-        return partial(run_program, programs[graph.graph_id], faults=own[graph.graph_id])
+        program, here = programs[graph.graph_id], own[graph.graph_id]
+        return partial(run_program, program, faults=here, member=member)
 
     return run
 
@@ -148,10 +153,12 @@ def run_program(
     iteration: int = 0,
     watch: Watch = NOTHING,
     state: State | None = None,
+    member: Member | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run of a program, as `run_npu` does.
 
-    ``watch`` names operators whose outputs are recorded again, as they lie in memory after another one
+    ``member`` is the rank that runs it where there are several; it fails where a peer has. ``watch`` names
+    operators whose outputs are recorded again, as they lie in memory after another one
     (`workbench.run.executor.execute`). Faults that alter the graph must be in the program already
     (`workbench.run.faults.altered_graph`); the others may be in operators of the network or of the
     program.
@@ -164,7 +171,10 @@ def run_program(
     given = uploaded(program.source, feeds_at(program.source, feeds, iteration), faults)
     memory = _memory(program, given)
     arena = Arena(program.graph, faults) if watch or in_memory(faults) else None
-    records = execute(program.graph, memory, device.compute, iteration, arena, watch, state)
+    compute: Compute = device.compute
+    if member is not None:
+        compute = member.joined(compute, iteration, device)
+    records = execute(program.graph, memory, compute, iteration, arena, watch, state)
     return _reported(records, device.events)
 
 

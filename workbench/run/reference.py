@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.flow import Network
     from workbench.graph.nodes import Op
-    from workbench.run.executor import Feeds, State, Watch
+    from workbench.run.collectives import Member
+    from workbench.run.executor import Compute, Feeds, State, Watch
 
     Array = NDArray[Any]
 
@@ -44,6 +45,7 @@ def run_reference(
     iteration: int = 0,
     watch: Watch = NOTHING,
     state: State | None = None,
+    member: Member | None = None,
 ) -> Iterator[TensorRecord]:
     """Yield every tensor of one run, in order of execution, then the parameters.
 
@@ -61,6 +63,8 @@ def run_reference(
     state : dict, optional
         Weights that earlier steps have updated, by name, empty before the first; this one adds its own.
         Without it every run begins with the weights of the graph.
+    member : Member, optional
+        The rank that runs it, where there are several.
 
     Raises
     ------
@@ -68,10 +72,13 @@ def run_reference(
         An input has no value or a wrong shape, or an operator has no kernel.
     """
     if isinstance(graph, Flow):
-        runs = partial(partial, run_reference, dtype=dtype)
+        runs = partial(partial, run_reference, dtype=dtype, member=member)
         return run_flow(graph, runs, feeds, iteration=iteration, state=state)
     given = feeds_at(graph, feeds, iteration)
-    return execute(graph, given, partial(compute, dtype=dtype), iteration, watch=watch, state=state)
+    computing: Compute = partial(compute, dtype=dtype)
+    if member is not None:
+        computing = member.joined(computing, iteration)
+    return execute(graph, given, computing, iteration, watch=watch, state=state)
 
 
 def compute(

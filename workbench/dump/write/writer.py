@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
@@ -33,7 +34,7 @@ from workbench.run.outline import Outlined
 from workbench.run.reference import run_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -62,6 +63,7 @@ def write(
     clock: Clock | None = None,
     rank: int = 0,
     ran: Mapping[int, Sequence[int]] = MappingProxyType({}),
+    part: str = "",
 ) -> Path:
     """Write the records that the plan wants; return ``root``.
 
@@ -87,6 +89,9 @@ def write(
         Rank of the process, which has a folder even if no record comes.
     ran : mapping of int to sequence of int
         Iterations that ran, if not all of them are dumped, by the id of the graph that they begin with.
+    part : str
+        Name of the process where several write into one root at the same time; who starts them sees to
+        it that the root is new or empty (`shared`).
 
     Raises
     ------
@@ -96,8 +101,9 @@ def write(
     """
     root = Path(root)
     check_net_name(plan.net_name)
-    _check(root)
-    target, disk = Target(device, version, config_text, rank, ran), _Disk(root)
+    if not part:
+        _check(root)
+    target, disk = Target(device, version, config_text, rank, ran), _Disk(root, part=part)
     graphs = (graph,) if isinstance(graph, Graph) else tuple(graph)
     tree = Tree(plan, graphs, target, clock or Clock(), disk)
     _take(tree, chosen_by_mindspore(records, plan, device), disk, progress)
@@ -114,6 +120,7 @@ def write_ge(
     progress: Progress | None = None,
     clock: Clock | None = None,
     anew: bool = True,
+    part: str = "",
 ) -> Path:
     """Write the records that the plan wants as the graph engine does; return ``root``.
 
@@ -122,7 +129,7 @@ def write_ge(
     records : iterable of TensorRecord
         Those of an operator one after the other, inputs first, slots rising. Parameters leave no
         dump. A label with a format states how the data lie already.
-    root, progress, clock
+    root, progress, clock, part
         As of `write`.
     graph : Graph
         Numbers tasks and tells tensors that are the same memory.
@@ -137,12 +144,28 @@ def write_ge(
         As `write`, or a number format has no known packing.
     """
     root = Path(root)
-    if anew:
+    if anew and not part:
         _check(root)
-    disk = _Disk(root, grows=not anew)
+    disk = _Disk(root, grows=not anew, part=part)
     tree = GeRun(plan, graph, target, clock or Clock(), disk, run_reference)
     _take(tree, records, disk, progress)
     return root
+
+
+@contextmanager
+def shared(root: Path) -> Iterator[None]:
+    """Let several processes write into a folder that is new or empty; raises FormatError if it is not."""
+    _check(root)
+    work = root / WORK
+    try:
+        work.mkdir(parents=True)
+    except OSError as error:
+        message = f"dump folder must be writable, got {str(root)!r} ({error.strerror})"
+        raise FormatError(message) from error
+    try:
+        yield
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _take(
@@ -185,9 +208,9 @@ class _Disk:
     so that one that is left tells of a run that was killed. ``grows``: text is added to a file of its name.
     """
 
-    def __init__(self, root: Path, *, grows: bool = False) -> None:
+    def __init__(self, root: Path, *, grows: bool = False, part: str = "") -> None:
         self.root, self._grows = root, grows
-        self._work = root / WORK
+        self._work = root / WORK / part
 
     def close(self) -> None:
         shutil.rmtree(self._work, ignore_errors=True)

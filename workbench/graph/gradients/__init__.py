@@ -8,6 +8,7 @@ from workbench.graph.gradients import arithmetic as two
 from workbench.graph.gradients import elementwise as each
 from workbench.graph.gradients import indexing, layers, matrix, movement, reduction
 from workbench.graph.gradients.rule import flat, own, unary
+from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
     from workbench.graph.gradients.rule import Rule
@@ -156,6 +157,7 @@ _COMPILED = "only files of compiled or imported networks have it, which are not 
 _ROUNDED = "it rounds to integers; quantize a trained network"
 _UPDATE = "it changes weights, after their gradients"
 _STATUS = "it tells of overflows"
+_MEETING = "gradients are of one rank; let DistributedGradReducer sum them over all"
 
 UNDEFINED: dict[str, str] = {
     "DynamicGRUV2": _COMPILED,
@@ -182,5 +184,6 @@ UNDEFINED: dict[str, str] = {
     "AllFinite": _STATUS,
     "NPUClearFloatStatusV2": _STATUS,
     "NPUGetFloatStatusV2": _STATUS,
+    **dict.fromkeys(COLLECTIVES, _MEETING),
 }
 """Operator type → why no gradient goes through it. Types in neither table are gradients or integers."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.graph.table.backward import BACKWARD
+from workbench.graph.table.collectives import COLLECTIVES
 from workbench.graph.table.cube import CUBE
 from workbench.graph.table.elementwise import ELEMENTWISE
 from workbench.graph.table.movement import MOVEMENT
@@ -33,5 +34,6 @@ OPS: dict[str, OpDef] = {
     **QUANTIZATION,
     **BACKWARD,
     **UPDATE,
+    **COLLECTIVES,
 }
 """Every operator the workbench can trace and execute, by type."""

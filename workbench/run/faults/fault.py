@@ -34,7 +34,7 @@ class Fault:
 
     ``op_name`` is a full operator name, a pattern with ``*``, or an operator type. What ``strength``
     and ``value`` mean for each kind says `workbench.run.faults.FAULTS`. ``iteration`` is the only one in
-    which it strikes; without it, it strikes in every one.
+    which it strikes; without it, it strikes in every one. ``rank`` is the only one whose device has it.
     """
 
     kind: str
@@ -43,6 +43,7 @@ class Fault:
     seed: int = 0
     value: Any = None
     iteration: int | None = None
+    rank: int | None = None
 
     def __str__(self) -> str:
         return f"a{'n' if self.kind[:1] in 'aeiou' else ''} {self.kind} fault"

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_OWN = ("strength", "seed", "value", "iteration")
+_OWN = ("strength", "seed", "value", "iteration", "rank")
+_NUMBERS = {"strength": int | float, "seed": int, "iteration": int, "rank": int}
 
 
 def parse_fault(text: str) -> Fault:
     """Read ``kind:operator[:settings]``, settings being ``key=value`` joined by commas.
 
-    ``strength``, ``seed``, ``value`` and ``iteration`` are the fault's own, every other key is an
-    attribute. A single number is the strength.
+    ``strength``, ``seed``, ``value``, ``iteration`` and ``rank`` are the fault's own, every other key is
+    an attribute. A single number is the strength.
 
     >>> parse_fault("scaled-output:Default/fc1-Dense/MatMul-op0:1.5").strength
     1.5
@@ -59,7 +60,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def _check_numbers(fault: Fault, text: str) -> None:
-    for name, kinds in (("strength", int | float), ("seed", int), ("iteration", int)):
+    for name, kinds in _NUMBERS.items():
         value = getattr(fault, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
             message = f"{name} of fault {text!r} must be a number, got {value!r}"

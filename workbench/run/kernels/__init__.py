@@ -25,6 +25,7 @@ from workbench.run.kernels import (
 )
 from workbench.run.kernels.backward import BACKWARD, convolution
 from workbench.run.kernels.backward import recurrent as back
+from workbench.run.kernels.collectives import COLLECTIVES
 from workbench.run.kernels.elementwise import binary, unary
 from workbench.run.kernels.matrix import exact_integers
 from workbench.run.kernels.optimizers import UPDATE
@@ -199,5 +200,6 @@ KERNELS: dict[str, Kernel] = {
     "AscendAntiQuant": quantization.anti_quant,
     **BACKWARD,
     **UPDATE,
+    **COLLECTIVES,
 }
 """Kernel of every operator type, in the order of `OPS`."""

@@ -1,0 +1,112 @@
+"""The ranks of a job: a process for each, on a device of its own, which dumps or only runs along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from workbench.core.errors import GraphError
+from workbench.pipeline.release import own_process
+from workbench.run.collectives import Meeting, Member
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.config.context import Context
+    from workbench.dump.write.writer import Progress
+    from workbench.graph.flow import Network
+    from workbench.run.executor import Feeds
+    from workbench.run.faults import Fault
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One rank of a job of ``meeting.ranks``; ``member`` is missing where it is the only one.
+
+    ``number`` counts from 0, other than the rank of one that a launcher's variables name.
+    """
+
+    context: Context
+    meeting: Meeting
+    member: Member | None = None
+    dumps: bool = True
+
+    @property
+    def number(self) -> int:
+        """Which of the job's processes it is."""
+        return 0 if self.member is None else self.member.rank
+
+    @property
+    def part(self) -> str:
+        """Name of its work in progress, beside that of others."""
+        return "" if self.member is None else f"rank_{self.member.rank}"
+
+    def network(self, network: Network) -> Network:
+        """Return the network with this rank's share of its batches: every so many-th."""
+        batches, ranks = network.batches, self.meeting.ranks
+        if batches is None or self.member is None:
+            return network
+        return replace(network, batches=lambda number: batches(number * ranks + self.number))
+
+    def faults(self, faults: Sequence[Fault]) -> list[Fault]:
+        """Return the faults of this rank's device."""
+        known = range(self.meeting.ranks) if self.member is not None else (self.context.rank,)
+        for fault in faults:
+            if fault.rank is not None and fault.rank not in known:
+                message = f"rank of {fault} must be one of {[*known]}, got {fault.rank!r}"
+                raise GraphError(message)
+        return [fault for fault in faults if fault.rank in (None, self.context.rank)]
+
+
+def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
+    """Return the ranks of a job; ``context`` has the environment that all of them share.
+
+    Where it names a rank of several, only that one dumps. Raises GraphError if there is no such rank.
+    """
+    meeting = Meeting(ranks)
+    if ranks == 1:
+        return [Rank(own_process(surface, context), meeting)]
+    only = context.number("RANK" if surface == "torchair" else "RANK_ID", -1)
+    if only >= ranks:
+        message = f"rank that dumps must be below the number of ranks, {ranks}, got {only}"
+        raise GraphError(f"{message}; leave its variable out to dump all of them")
+    return [
+        Rank(_on(context, rank, ranks), meeting, Member(meeting, rank), only in (-1, rank))
+        for rank in range(ranks)
+    ]
+
+
+def _on(context: Context, rank: int, ranks: int) -> Context:
+    """Return the context of a rank, as a launcher makes it."""
+    own = {
+        "RANK_ID": rank,
+        "DEVICE_ID": rank,
+        "RANK_SIZE": ranks,
+        "RANK": rank,
+        "WORLD_SIZE": ranks,
+    }
+    env = {**context.env, **{name: str(value) for name, value in own.items()}}
+    return replace(context, env=env, rank=rank, device=rank)
+
+
+def feeds_of(feeds: Feeds | Sequence[Feeds], rank: int) -> Feeds:
+    """Return what a rank is fed; raises GraphError if a list of feeds has nothing for it."""
+    if feeds is None or isinstance(feeds, Mapping) or callable(feeds):
+        return feeds
+    if rank >= len(feeds):
+        raise GraphError(f"feeds must be given for every rank, got {len(feeds)} for rank {rank}")
+    return feeds[rank]
+
+
+def one_by_one(progress: Progress | None) -> Progress | None:
+    """Return a progress for all ranks, which counts the tensors of all of them."""
+    if progress is None:
+        return None
+    numbers = count(1)
+
+    def told(_: int, operator: str) -> None:
+        progress(next(numbers), operator)
+
+    return told
