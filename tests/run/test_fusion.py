@@ -348,6 +348,12 @@ def test_a_sum_of_more_than_two_keeps_its_factor_outside():
     assert max(errors(graph, program).values()) < 1e-6
 
 
+def test_a_long_sum_is_searched_in_no_time():
+    """Not in every order of its 60 summands."""
+    graph = trace(lambda x: record("AddN", (F.relu(x),) * 60), X)
+    assert [op.op_type for op in kernels(compiled(graph))] == ["ReLU", "AddN"]
+
+
 def test_a_950_fuses_nothing_in_its_buffer():
     graph = load_graph("lenet")
     types = [op.op_type for op in kernels(compiled(graph, model=numeric_model("950")))]

@@ -129,7 +129,8 @@ class Finder:
             part = replace(part, roles={**part.roles, pattern.role: number})
         shown = part.shown | {number} if pattern.shown else part.shown
         part = replace(part, members=part.members | {number}, shown=shown)
-        orders = permutations(tensors) if op.op_type in COMMUTATIVE else (tensors,)
+        width = len(pattern.args)
+        orders = permutations(tensors, width) if op.op_type in COMMUTATIVE else (tensors,)
         for order in orders:
             yield from self._arguments(pattern.args, order, part)
 
