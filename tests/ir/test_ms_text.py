@@ -511,3 +511,21 @@ def test_a_changed_real_file_gives_a_graph_or_a_format_error(data):
     for number, op in enumerate(graph.ops):
         producers = [operand.op for operand in op.flat_inputs() if isinstance(operand, Value)]
         assert all(producer < number for producer in producers)
+
+
+@pytest.mark.parametrize(
+    ("line", "inner"),
+    [
+        ("%para1_: <Tensor[Int32], ()>  :  <Int32x[const vector]{}>  :  IsWeight: false", True),
+        ("%para1__4924: <UMonad, NoShape>  :  <UMonadx[const vector]{}>  :  IsWeight: false", True),
+        ("%para1_u: <UMonad, NoShape>  :  <UMonadx[const vector]{}>  :  IsWeight: false", True),
+        (
+            "%para1_n: <Tensor[Int32], ()> : []  :  <Int32x[const vector]{}>  :  IsWeight: false",
+            False,
+        ),
+    ],
+)
+def test_parameters_without_a_name_of_their_own_come_from_other_graphs(line, inner):
+    text = f"# IR entry: @g\n# Total subgraphs: 1\n\n# Params:\n{line}\n\nsubgraph @g() {{\n}}\n"
+    graph = parse_ms_text(text)
+    assert (graph.inner, graph.parameters[0].passed) == (inner, inner)

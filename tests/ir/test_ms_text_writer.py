@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
+from workbench.graph import functional, nn
 from workbench.graph.models import MODELS, load_graph
 from workbench.graph.nodes import (
     Bundle,
@@ -19,6 +21,7 @@ from workbench.graph.nodes import (
     SourceFrame,
     Value,
 )
+from workbench.graph.tracer import trace
 from workbench.ir.ms_text import parse_ms_text, read_ms_text
 from workbench.ir.ms_text_writer import write_ms_text
 
@@ -254,3 +257,30 @@ def test_subgraphs_calls_and_free_values_read_back():
     read = parse_ms_text(write_ms_text(graph))
     assert "= call @body(%1)" in write_ms_text(graph)
     assert read == graph
+
+
+def test_a_graph_that_others_call_says_so_as_real_ones_do():
+    fc = nn.Dense(4, 4)
+
+    def network(p, x):
+        return functional.cond(p, fc, functional.tanh, functional.relu(x))
+
+    entry, join, then, orelse = trace(network, np.bool_(True), np.ones((2, 4), np.float32)).graphs
+    text = write_ms_text(then)
+    head = [line for line in text.splitlines() if line.startswith("%para")]
+    assert [line.partition(":")[0] for line in head[:2]] == [
+        "%para1_dense0.weight",
+        "%para2_dense0.bias",
+    ]
+    assert head[2:] == [  # as in MindSpore 2.10, which lists the state elsewhere
+        "%para3_: <Tensor[Float32], (2, 4)>  :  <Float32xDefaultFormat[const vector]{2, 4}>  :  IsWeight: false",
+        "%para4_u: <UMonad, NoShape>  :  <UMonadxDefaultFormat[const vector]{}>  :  IsWeight: false",
+    ]
+    assert "# Total params: 4" in text
+    assert "Load(%para1_dense0.weight, %para4_u)" in text
+    assert "UMonad[U]" not in text
+    for graph in (entry, join, then, orelse):
+        again = parse_ms_text(write_ms_text(graph))
+        assert again.inner == graph.inner
+        assert [op.op_type for op in again.ops] == [op.op_type for op in graph.ops]
+        assert [op.inputs for op in again.ops] == [op.inputs for op in graph.ops]

@@ -98,8 +98,44 @@ def test_a_skipped_step_leaves_weights_and_step_as_they_were(tmp_path):
         for record in wb.load(tree).records
         if record.key.op_type == "Parameter"
     }
-    for name, value in before.items():
-        np.testing.assert_array_equal(left[name], value, err_msg=name)
+    assert {"scale_sense", "head_weight"} <= left.keys()
+    assert (
+        "global_step" not in left
+    )  # only the optimizer reads it, in a graph that did not begin the step
+    for name, value in left.items():
+        if name in before:
+            np.testing.assert_array_equal(value, before[name], err_msg=name)
+
+
+def test_mindspore_runs_the_optimizer_in_a_graph_of_its_own(tmp_path):
+    good, bad = (training(nn.FixedLossScaleUpdateCell(scale)) for scale in (1.0, 2.0**24))
+    kinds = []
+    for graph in (good, bad):
+        dump = wb.load(dumped(tmp_path, graph))
+        kinds.append({r.key.op_type: r.key.graph_id for r in dump.records})
+        assert [len(dump.graphs[0, number].ops) > 0 for number in range(3)] == [True, False, True]
+        assert {op.op_type for op in dump.graphs[0, 2].ops} == {"AssignAdd", "ApplyMomentum"}
+        assert [dump.graphs[0, number].inner for number in range(3)] == [False, True, True]
+    assert kinds[0]["ApplyMomentum"] == 2
+    assert "ApplyMomentum" not in kinds[1]
+    assert set(kinds[1].values()) == {0}
+
+
+@pytest.mark.parametrize(("device", "surface"), [("a2", "mindspore-o0o1"), ("a2", "mindspore-o2")])
+def test_a_fault_in_the_optimizer_is_found_whether_its_graph_is_cut_or_not(
+    tmp_path, device, surface
+):
+    graph = training(nn.FixedLossScaleUpdateCell(1.0))
+    golden = dumped(tmp_path, graph)
+    assert wb.compare(dumped(tmp_path, graph, device, surface), golden).verdict in ("pass", "warn")
+    name = "Default/optimizer-Momentum/ApplyMomentum-op2"
+    out, form = tmp_path / "faulty", new(surface)
+    wb.simulate(
+        graph, None, form, out, device=device, surface=surface, faults=[f"wrong-sign:{name}"]
+    )
+    found = wb.compare(out, golden)
+    assert found.verdict == "fail"
+    assert [one.op_name for one in found.findings if one.defect] == [name]
 
 
 @pytest.mark.parametrize("device", ["a2", "910a"])
@@ -152,10 +188,12 @@ def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
 
 def test_a_preview_says_that_the_optimizer_may_be_left_out():
     graph = training(nn.FixedLossScaleUpdateCell(1.0))
+    whole = preview(new("mindspore-o2"), graph)
+    assert any(f"left out where {FLAG} is true" in doubt for doubt in whole.doubts)
     form = new("mindspore-o0o1")
     foreseen = preview(form, graph)
     assert not foreseen.exact
-    assert any(f"left out where {FLAG} is true" in doubt for doubt in foreseen.doubts)
+    assert any("which branches run" in doubt for doubt in foreseen.doubts)
     own = preview(form, graph, compiling=Compiling("910a"))
     assert any("NPUGetFloatStatusV2" in name for name in own.names)
     assert not any("AllFinite" in name for name in own.names)

@@ -10,6 +10,7 @@ from workbench.compare.bind import bind
 from workbench.compare.binding import Binding
 from workbench.compare.findings import find, first_failure
 from workbench.compare.iterations import summarize, tell_when
+from workbench.compare.joining import joined
 from workbench.compare.judge import judge_rows
 from workbench.compare.loss_scale import name_scaling
 from workbench.compare.measuring import CANCELLED, measure_pairs
@@ -117,7 +118,7 @@ def _with_watched(
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
     """Bind both dumps; where a side has no graph that fits, it borrows the other's."""
-    ours, theirs = bind(target), bind(golden)
+    ours, theirs = bind(joined(target, golden)), bind(joined(golden, target))
     return _complete(ours, theirs), _complete(theirs, ours)
 
 

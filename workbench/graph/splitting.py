@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.core.tensors import TensorSpec
-    from workbench.graph.flow import FlowStep, Source
+    from workbench.graph.flow import FlowStep, Network, Source
     from workbench.graph.layout import Part
     from workbench.graph.nodes import Op, Operand
 
@@ -39,6 +39,15 @@ def split(
     Operators that a flag leaves out (`workbench.graph.nodes.Op.unless`) are the side of a choice.
     """
     return _Splitter(parameters, ops, outputs, parts).flow(name)
+
+
+def parted(network: Network) -> Network:
+    """Return a network in which a flag leaves operators out as MindSpore runs it: as several graphs."""
+    if isinstance(network, Flow) or not any(op.unless for op in network.ops):
+        return network
+    parts = [Straight(tuple(range(len(network.ops))))]
+    flow = split(network.name, network.parameters, network.ops, network.outputs, parts)
+    return replace(flow, batches=network.batches)
 
 
 class _Splitter:

@@ -71,7 +71,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     -----
     MindSpore asks a device that saturates for its float status and looks for Inf and NaN on others;
     what is recorded here is ``AllFinite``, which becomes the former where a device needs it. Its own
-    graph is cut in two at the condition: the optimizer runs in a graph of its own, or not at all.
+    graph is cut at the condition, on its own surfaces (`workbench.graph.splitting.parted`): the optimizer runs
+    in a graph of its own, or not at all.
     """
 
     def __init__(self, network: Cell, optimizer: Optimizer, scale_sense: Any) -> None:

@@ -251,7 +251,11 @@ class _Parser:
         host = self._host_type(_FIELDS.split(match[3], maxsplit=1)[0])
         _, known, weighs = line.rpartition("IsWeight:")
         weight = weighs.strip() == "true" if known else host.is_ref
-        self.params[int(match[1])] = Parameter(match[2], _spec(host), weight, host.ref_key)
+        name = match[2]
+        passed = not weight and (not name.strip("_0123456789") or host.is_monad)
+        self.params[int(match[1])] = Parameter(
+            name, _spec(host), weight, host.ref_key, passed=passed
+        )
 
     def _open_block(self, line: str) -> Block:
         head, _, params = line[len("subgraph @") :].partition("(")
@@ -284,7 +288,8 @@ class _Parser:
     def _build(self, block: Block) -> Graph:
         parameters, index = self._numbered(block.params) if block.params else self._free
         ops, outputs = resolve_nodes(block.nodes, index, self.where)
-        return Graph(block.name, parameters, ops, outputs, dialect=self.dialect)
+        inner = any(parameter.passed for parameter in parameters)
+        return Graph(block.name, parameters, ops, outputs, dialect=self.dialect, inner=inner)
 
     @cached_property
     def _free(self) -> tuple[tuple[Parameter, ...], dict[int, int]]:

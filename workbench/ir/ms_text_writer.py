@@ -57,9 +57,12 @@ def _header(graph: Graph, blocks: Sequence[_Block]) -> str:
     lines = [f"# IR entry: @{graph.name}", f"# Total subgraphs: {len(blocks)}", ""]
     if graph.attrs:
         lines += ["# Attrs:", *_attr_lines(graph), ""]
-    lines += [f"# Total params: {len(graph.parameters)}", "# Params:"]
+    lines += [f"# Total params: {len(graph.parameters) + bool(blocks[0].state)}", "# Params:"]
     for number, parameter in enumerate(graph.parameters, 1):
         lines.append(_parameter_line(number, parameter))
+    if blocks[0].state:
+        kind = "<UMonad, NoShape>  :  <UMonadxDefaultFormat[const vector]{}>"
+        lines.append(f"{blocks[0].state}: {kind}  :  IsWeight: false")
     return "\n".join((*lines, "", ""))
 
 
@@ -121,6 +124,7 @@ class _Block:
         self._numbers: dict[int, str] = {}
         self._made: dict[Value | Param, str] = {}
         self._loads: list[Param] = []
+        self.state = self._handed_state()
         self._names: Counter[str] = Counter()
         self._forward = {op.unique_id: op.op_type for op in graph.ops if op.unique_id}
         for index, op in enumerate(graph.ops):
@@ -147,6 +151,13 @@ class _Block:
             f"#   1: @{name}:CNode_{self.count}{{[0]: ValueNode<Primitive> Return}}",
         ]
         return "\n".join((*lines, "", "", ""))
+
+    def _handed_state(self) -> str:
+        """Name of the parameter that orders reading of weights, where others call the graph."""
+        operands = (operand for op in self.graph.ops for operand in op.flat_inputs())
+        reads = any(isinstance(one, Param) and self._is_weight(one) for one in operands)
+        number = self.first + len(self.graph.parameters)
+        return f"%para{number}_u" if self.graph.inner and reads else ""
 
     def _operator(self, index: int, op: Op) -> None:
         direct = any(_is_monad(operand) for operand in op.inputs)
@@ -231,7 +242,7 @@ class _Block:
             self._loads.append(operand)
             spec = self.graph.parameters[operand.index].spec
             ins = f"{self._type(operand, direct=True)}, {_UMONAD}"
-            texts = (self._param(operand.index), "UMonad[U]")
+            texts = (self._param(operand.index), self.state or "UMonad[U]")
             return self._structural("Load", texts, ins, ms_print.host_type(spec))
         whole = self._numbers.get(operand.op)
         if whole is None:
@@ -257,7 +268,7 @@ class _Block:
         if self._loads and texts:
             loaded = Bundle(tuple(self._loads))
             state = self._structural(
-                "UpdateState", ("UMonad[U]", self._make_tuple(loaded)),
+                "UpdateState", (self.state or "UMonad[U]", self._make_tuple(loaded)),
                 f"{_UMONAD}, {self._type(loaded)}", _UMONAD,
             )  # fmt: skip
             kind = self._type(outputs[0])

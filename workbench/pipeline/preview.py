@@ -28,6 +28,7 @@ from workbench.dump.write.target import VERSION, Target
 from workbench.dump.write.writer import check_net_name
 from workbench.graph.flow import Flow
 from workbench.graph.parallel import check_ranks
+from workbench.graph.splitting import parted
 from workbench.pipeline.bounds import at_most
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.foretold import Bound, Disk, Foretold, joined, largest_iteration, total_of
@@ -123,7 +124,8 @@ def preview(
     graphs, surface = load_graphs(graph, ranks), config.surface.name
     known = tree_version(surface, context.version if context is not None else "")
     if surface in PLATFORMS:
-        graphs = numbered(graphs, known)
+        pieces = (piece for one in graphs for piece in _all_graphs(parted(one)))
+        graphs = numbered(tuple(pieces), known)
     found = [
         _of_rank(config, graphs, rank, known, iterations, seed, compiling)
         for rank in ranks_of(surface, config.context(context), ranks)

@@ -19,6 +19,7 @@ from workbench.dump.write.writer import shared, write, write_ge
 from workbench.graph.flow import Flow, one_graph
 from workbench.graph.nodes import Graph
 from workbench.graph.parallel import check_ranks
+from workbench.graph.splitting import parted
 from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.ge_targets import ge_target
 from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of
@@ -289,7 +290,7 @@ def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Netwo
     if not networks:
         raise GraphError("network must be one or more, got none")
     if surface in PLATFORMS:
-        return networks
+        return tuple(map(parted, networks))
     if len(networks) > 1:
         names = ", ".join(repr(one.name) for one in networks)
         raise GraphError(f"network for {surface} must be one, got {names}")
