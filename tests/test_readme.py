@@ -37,6 +37,11 @@ TARGETS = {
         "tests/data/conformance/steps_",
         "tests/run/test_mindspore_steps.py",
     ],
+    "conformance-flows": [
+        "conformance/run_mindspore_flows.py",
+        "tests/data/conformance/flows_",
+        "tests/scenarios/test_flows.py",
+    ],
     "conformance-msprobe": [
         "conformance/run_msprobe.py",
         "pytest tests/compare/test_msprobe_conformance.py",

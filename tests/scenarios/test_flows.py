@@ -154,6 +154,8 @@ def test_a_fault_that_shows_in_a_late_turn_is_found_in_that_turn():
     comparison = rehearse(flow, form_of("mindspore-o0o1"), faults=[fault])
     first = comparison.first_divergence
     assert (first.op_name, first.graph_id, first.turn) == ("Default/ReLU-op1", 2, 3)
+    (finding,) = (one for one in comparison.findings if one.defect)
+    assert any("this is turn 3, the first is 0" in text for text in finding.evidence)
 
 
 def test_runs_whose_choices_differ_are_compared_as_far_as_both_went(tmp_path):

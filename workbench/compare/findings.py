@@ -225,6 +225,8 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     if event.steps is not None:
         yield str(event.steps)
     yield from _ranks(flow, group)
+    if event.block.turn:
+        yield f"its graph runs several times in the iteration: this is turn {event.block.turn}, the first is 0"
     if event.op < 0:
         yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
     if event.unseen:
