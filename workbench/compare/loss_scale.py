@@ -178,34 +178,40 @@ def _skipped(flow: Flow, block: Block) -> Iterator[str]:
     graph = flow.pairing.target.graph(block)
     if graph is None:
         return
-    missing = list(_left_out(flow, block, graph))
+    missing = list(_left_out(flow, block))
     if not missing:
         return
     text = f"the step is skipped: {len(missing)} operators that update parameters did not run"
-    unchanged, known = _unchanged(flow, block, graph, missing)
+    unchanged, known = _unchanged(flow, block, graph, set().union(*missing))
     if known:
         text += f", and {unchanged} of {known} parameters are the same in the next iteration"
     yield text
 
 
-def _left_out(flow: Flow, block: Block, graph: Graph) -> Iterator[int]:
-    """Operators of the optimizer that ran in the golden alone."""
+def _left_out(flow: Flow, block: Block) -> Iterator[set[str]]:
+    """Parameters of every operator of the optimizer that ran in the golden alone.
+
+    MindSpore runs an optimizer that may be left out in a graph of its own.
+    """
     pairing = flow.pairing
-    found = pairing.alignments.get((block.rank, block.graph_id))
-    ours, theirs = pairing.target.runs[block], pairing.golden.runs[pairing.blocks[block]]
-    parts = phases(graph)
-    for number, op in enumerate(graph.ops):
-        if parts[number] != "optimizer" or number in ours or not any(updates(graph, op)):
+    for (rank, graph_id), graph in pairing.target.graphs.items():
+        found = pairing.alignments.get((rank, graph_id))
+        if rank != block.rank or found is None or not (graph_id == block.graph_id or graph.inner):
             continue
-        partner = found.counterpart(number) if found is not None else None
-        if partner is not None and partner in theirs:
-            yield number
+        ours = pairing.target.runs.get(block._replace(graph_id=graph_id), {})
+        partner = pairing.blocks[block]._replace(graph_id=found.golden.graph.graph_id)
+        theirs = pairing.golden.runs.get(partner, {})
+        parts = phases(graph)
+        for number, op in enumerate(graph.ops):
+            names = {name for _, name in updates(graph, op)}
+            left_out = number not in ours and found.counterpart(number) in theirs
+            if parts[number] == "optimizer" and names and left_out:
+                yield names
 
 
-def _unchanged(flow: Flow, block: Block, graph: Graph, missing: list[int]) -> tuple[int, int]:
+def _unchanged(flow: Flow, block: Block, graph: Graph, names: set[str]) -> tuple[int, int]:
     """How many of the parameters are the same when the next iteration reads them, of how many."""
     following = block._replace(iteration=block.iteration + 1)
-    names = {name for number in missing for _, name in updates(graph, graph.ops[number])}
     now, then = (_readings(flow.pairing.target, b, graph, names) for b in (block, following))
     both = now.keys() & then.keys()
     return sum(_same(now[name], then[name]) for name in both), len(both)
