@@ -1,13 +1,17 @@
 """Several ranks on every surface: what they write, what is foretold, and which of them is wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import workbench as wb
+from workbench import nn
 from workbench.core.errors import GraphError
-from workbench.graph.models import load_graph
+from workbench.core.plan import Iterations
+from workbench.graph.models import MLP, load_graph
+from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.simulate import SIMULATED
 
 SURFACES = [name for name in SIMULATED if name != "acl"]
@@ -132,3 +136,65 @@ def test_every_rank_must_be_fed(mlp, tmp_path):
     config = wb.config.new("mindspore-cpu")
     with pytest.raises(GraphError, match="feeds must be given for every rank, got 1 for rank 1"):
         wb.simulate(mlp, [mlp.batches(0)], config, tmp_path / "a", ranks=2)
+
+
+def trained(graph, surface, out, faults=()):
+    """Three ranks, three iterations."""
+    plan = replace(wb.config.new(surface).plan(), iterations=Iterations(((0, 2),)))
+    device = "a2" if faults else "reference"
+    options = {"surface": surface, "ranks": 3, "iterations": 3, "faults": faults, "device": device}
+    return wb.simulate(graph, None, plan, out, **options)
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2", "torchair"])
+def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_found(surface, tmp_path):
+    graph = load_graph("mlp_train", 0, 3)
+    update = "Default/optimizer-SGD/SGD-op2"
+    golden = trained(graph, surface, tmp_path / "g")
+    faults = [f"scaled-output:{update}:1.5,rank=1,iteration=1"]
+    comparison = wb.compare(trained(graph, surface, tmp_path / "t", faults), golden)
+    (found,) = [one for one in comparison.findings if one.defect]
+    assert (found.op_name, found.rank, found.iteration) == (update, 1, 1)
+    held = "body.1.bias of iteration 1, which all must hold alike"
+    assert f"rank 1 differs from 0, 2 in {held}" in found.evidence
+    assert "in iteration 1 on rank 1" in comparison.sentence
+
+
+def test_a_wrong_weight_of_one_rank_is_told_beside_its_peers(tmp_path):
+    graph = load_graph("mlp_train", 0, 3)
+    golden = trained(graph, "mindspore-o2", tmp_path / "g")
+    product = "Default/network-WithLossCell/_backbone-MLP/head-Dense/MatMul-op0"
+    faults = [f"wrong-weight-element:{product}:3,rank=2"]
+    comparison = wb.compare(trained(graph, "mindspore-o2", tmp_path / "t", faults), golden)
+    found = next(one for one in comparison.findings if one.defect)
+    assert (found.kind, found.op_name, found.rank) == ("parameter", product, 2)
+    text = "rank 2 differs from 0, 1 in head.weight of iteration 0, which all must hold alike"
+    assert text in found.evidence
+
+
+def test_two_ranks_of_one_tree_may_be_compared(mlp, tmp_path):
+    tree = run(mlp, "mindspore-cpu", tmp_path / "a")
+    comparison = wb.compare(tree, tree, rank=(0, 1))
+    status = {(row.op_type, row.io): row.status for row in comparison.rows}
+    assert status["AllReduce", "output"] == "equal"
+    assert status["AllReduce", "input"] == "fail"
+    assert comparison.findings[0].kind == "input"
+
+
+def test_a_step_is_skipped_on_all_ranks_if_one_overflows(tmp_path):
+    def network():
+        cell = nn.WithLossCell(MLP(), nn.SoftmaxCrossEntropyWithLogits(sparse=True))
+        step = nn.SGD(cell.trainable_params(), 0.1)
+        return nn.TrainOneStepWithLossScaleCell(cell, step, nn.FixedLossScaleUpdateCell(8.0))
+
+    with nn.data_parallel(2):
+        graph = wb.trace(network().set_train(), *TRAININGS["mlp_train"][1](0, 0))
+    names = [p.name for p in graph.parameters if not p.is_weight]
+    batches = [dict(zip(names, TRAININGS["mlp_train"][1](0, rank), strict=True)) for rank in (0, 1)]
+    batches[1][names[0]] = batches[1][names[0]] * np.float32(1e38)
+    config = wb.config.new("mindspore-cpu")
+    for feeds, count in (([batches[0]] * 2, 12), (batches, 0)):
+        tree = wb.simulate(graph, feeds, config, tmp_path / str(count), ranks=2)
+        records = wb.load(tree).records
+        updates = {(r.key.rank, r.key.op_name) for r in records if r.key.op_type == "SGD"}
+        assert len(updates) == count

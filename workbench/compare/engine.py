@@ -18,6 +18,7 @@ from workbench.compare.network import network_of
 from workbench.compare.pair_fusions import EXPECTED
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.pairs import EVERYTHING, Pairing, Selection
+from workbench.compare.peers import with_outlier
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
@@ -76,7 +77,8 @@ def compare_dumps(
         if not any(finding.defect for finding in findings):
             findings = [*first_failure(flow, pairs), *findings]
     steps = summarize(flow, measured, rows)
-    findings = _with_watched(tell_when(findings, flow, steps), pairing, selection, rows)
+    findings = with_outlier(tell_when(findings, flow, steps), pairing)
+    findings = _with_watched(findings, pairing, selection, rows)
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(

@@ -34,6 +34,7 @@ FINDING_KINDS: dict[str, tuple[bool, str]] = {
         "scaled gradients are too large for their number format, and the step is skipped",
     ),
     "underflow": (True, "gradients are too small for their number format and became zero"),
+    "rank": (True, "ranks of one job do not hold alike what all of them must"),
     "non-finite": (True, "NaN or Inf appears here first"),
     "own-error": (
         True,

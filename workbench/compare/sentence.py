@@ -51,6 +51,10 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
         named += f" ({file}:{finding.source.line}  {finding.source.code.strip()})"
     if len({row.iteration for row in rows if row.iteration >= 0}) > 1:
         named += f" in iteration {finding.iteration}"
+    if len({row.rank for row in rows}) > 1:
+        named += f" on rank {finding.rank}"
+    if finding.kind == "rank":
+        return f"At {named} {finding.evidence[0]}"
     if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
         parts = [f"{named} {'; '.join(finding.evidence[:2])}"]
     else:
