@@ -76,6 +76,12 @@ class Flow:
         found = (self.last_update.get(key, 0.0) for key in keys)
         return [error for error in found if math.isfinite(error)]
 
+    def left_in_variable(self, block: Block, graph: Graph, op: Op) -> float | None:
+        """Error of the variable that an optimizer updates before it does; ``None`` if it is not known."""
+        name = next((name for slot, name in updates(graph, op) if slot == 0), "")
+        known = 0.0 if block.iteration == 0 else None
+        return self.last_update.get((block.rank, name), known) if name else None
+
     def remember_updates(
         self, block: Block, graph: Graph, op: Op, measured: Mapping[tuple[str, int], Measured]
     ) -> None:

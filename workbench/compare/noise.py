@@ -127,3 +127,17 @@ def floor(op: Op | None, context: float) -> float:
 def jumps(op: Op | None) -> bool:
     """Whether noise in an input may change elements of the output altogether."""
     return op is not None and op.op_type in STEPS
+
+
+def jump_limit(op: Op, noise: float) -> float:
+    """Largest error that noise of the inputs makes of an operator that jumps.
+
+    Gradients of ReLU and of pooling pass an element or do not. The share of elements whose input lies as
+    near to the jump as noise moves it grows with the noise, and the error with the root of the share.
+    """
+    return min(PASS_FACTOR * math.sqrt(noise), _MASKED) if op.op_type in _MASKS else math.inf
+
+
+_MASKS = frozenset(("ReluGrad", "ReLU6Grad", "MaxPoolGrad"))
+_MASKED = 1.5
+"""An element that passes elsewhere is off by √2 of itself; gradients of the other sign by 2."""

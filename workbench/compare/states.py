@@ -39,7 +39,8 @@ class Event:
     """One execution of one operator, judged.
 
     ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
-    magnified as its data magnify it; it is guilty beyond ``factor`` times that. ``blamed`` is the
+    magnified as its data magnify it; it is guilty beyond ``factor`` times that, or beyond what an
+    update or a jump explains (``beyond``). ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
     whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized.
     """
@@ -60,3 +61,4 @@ class Event:
     blamed: int = -1
     steps: Steps | None = None
     unseen: int = 0
+    beyond: bool = False

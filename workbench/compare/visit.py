@@ -19,10 +19,11 @@ from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
 from workbench.compare.meeting import measured_of_peers, states_of_peers
 from workbench.compare.neighbors import overwritten
-from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor, jumps
+from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor
 from workbench.compare.oddities import is_version_matter, rewritten_slots
 from workbench.compare.states import GAIN, Event, State
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
+from workbench.compare.updating import is_beyond
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -134,6 +135,7 @@ class Visit:
         inherited = max(event.inherited, carried)
         # a product of two wrong factors, as the square that Adam takes, has both errors and their product
         event.explained = (kappa or 1.0) * (event.own_floor + inherited * (GAIN + inherited))
+        event.beyond = is_beyond(self.flow, self.graph, event, outputs)
 
     def _rest_of_group(self, number: int) -> float:
         """Rounding of the other operators that a group was measured together with."""
@@ -329,9 +331,7 @@ class Visit:
         unequal = self._unequal_counts(event)
         if not unequal and (event.worst is None or worst <= HINTED_FACTOR * event.explained):
             return
-        beyond = worst > event.factor * event.explained
-        if jumps(op) and event.inherited > 0 and math.isfinite(worst):
-            beyond = False
+        beyond = event.beyond
         blamed, found = self._stretch(event, states, differences)
         if not beyond and all(d.kind == "structure" for d in found):
             found = ()  # other operators for the same thing round otherwise; that is no hint
@@ -414,9 +414,8 @@ class Visit:
         for slot in range(max(len(op.outputs), 1)):
             item = outputs.get(slot)
             if item is None:
-                state = State(
-                    event.inherited, tainted=wrong, via=(*via[-64:], number), carried=carried
-                )
+                error = max(event.inherited, aligned(op, states.values()))
+                state = State(error, tainted=wrong, via=(*via[-64:], number), carried=carried)
             else:
                 beyond = item.error > event.factor * event.own_floor
                 state = State(item.error, True, wrong and beyond, carried=carried)
