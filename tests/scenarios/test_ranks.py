@@ -198,3 +198,17 @@ def test_a_step_is_skipped_on_all_ranks_if_one_overflows(tmp_path):
         records = wb.load(tree).records
         updates = {(r.key.rank, r.key.op_name) for r in records if r.key.op_type == "SGD"}
         assert len(updates) == count
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("surface", ["mindspore-o2", "torchair", "mindspore-o0o1"])
+def test_every_rank_has_the_graph_that_runs_there(surface, rank, mlp, tmp_path):
+    update = "Default/optimizer-SGD/SGD-op0"
+    faults = [f"wrong-attribute:{update}:nesterov=True,rank={rank}"]
+    target = run(mlp, surface, tmp_path / "t", faults=faults, device="a2")
+    graphs = wb.load(target).graphs
+    found = {key[0]: next(op for op in g.ops if op.name == update) for key, g in graphs.items()}
+    assert {one: bool(op.attrs.get("nesterov")) for one, op in found.items()} == {
+        rank: True,
+        1 - rank: False,
+    }

@@ -46,6 +46,10 @@ def graph_files(
     stages = stage_files(env, dumps=asked or surface in BESIDE)
     if not stages:
         return None
+    if (
+        context.number("RANK_SIZE", 1) > 1
+    ):  # ranks that share a folder would write over each other's
+        env.setdefault("DUMP_GRAPH_PATH", "")
     folder = stage_folder(env, PID, context.device)
     return GraphFiles(stages, folder, _options(plan, asked=asked), compiled)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Run = tuple[int, str, int]
 
 _NAME = re.compile(rb'\s*graph\s*\{\s*name:\s*"([^"\n]{1,512})"')
+_PROCESS = re.compile(r"[/\\]pid_\d{1,9}_deviceid_(\d{1,6})[/\\]", re.ASCII)
+"""Folder of the graph files of one process."""
+
 _HEAD = 1 << 16
 _SHOWN = 20
 
@@ -189,6 +192,16 @@ def _left_out(leaf: Leaf, name: str) -> Iterator[Skipped]:
     detail = f"of model {leaf.net_name!r}; {name!r} is the network"
     where = f"{leaf.net_name}/{leaf.iteration}"
     return (Skipped(f"{where}/{file}", "other-model", detail) for file in leaf.names)
+
+
+def names_by_device(files: Iterable[str]) -> dict[int, dict[str, str]]:
+    """`graph_names` of the files of each device, where folders of processes tell it."""
+    found: dict[int, list[str]] = {}
+    for path in files:
+        device = _PROCESS.search(path)
+        if device is not None:
+            found.setdefault(int(device[1]), []).append(path)
+    return {device: graph_names(paths) for device, paths in found.items()}
 
 
 def graph_names(files: Iterable[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.dump.read.leaf import Found, read_leaf
-from workbench.dump.read.models import choose_models, graph_names
+from workbench.dump.read.models import choose_models, graph_names, names_by_device
 from workbench.dump.read.processes import part_processes
 from workbench.dump.read.side_files import Side
 from workbench.dump.read.survey import survey
@@ -77,7 +77,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
     if graph is not None:
         side.given_graph(Path(graph))
     else:
-        side.model_graphs(named)
+        side.model_graphs(named, names_by_device(tree.graph_files))
     found.records, watched = part_watched(found.records, side.graphs)
     found.skipped += [
         Skipped(joint_name(one.after, one.key.op_name), WATCHED, f"as it lay after {one.after}")

@@ -108,8 +108,8 @@ class Side:
             else:
                 self._add((rank, graph.graph_id if len(ids) != 1 else ids[0]), graph)
 
-    def model_graphs(self, named: Mapping[str, str]) -> None:
-        """Graphs of the graph engine's files for the models that they name."""
+    def model_graphs(self, named: Mapping[str, str], own: Mapping[int, Mapping[str, str]]) -> None:
+        """Graphs of the graph engine's files for the models that they name; ``own`` are those of a rank."""
         if not named:
             return
         known: dict[str, Graph | None] = {}
@@ -117,7 +117,7 @@ class Side:
         for name, rank, graph_id in sorted(at):
             if name not in named:
                 continue
-            path = named[name]
+            path = own.get(rank, named).get(name, named[name])
             if path not in known:
                 known[path] = self._read(Path(path), read_graph)
             graph = known[path]
