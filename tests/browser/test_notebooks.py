@@ -15,6 +15,7 @@ NOTEBOOKS = {
     "01_compare_two_dumps": "Default/conv3-Conv2d/Conv2D-op0",
     "02_simulate_and_compare": "Default/fc-Dense/MatMul-op0",
     "03_dump_configurations": "Default/conv3-Conv2d/Conv2D-op0",
+    "04_training": "fc2-Dense/Grad_MatMul/MatMul-op1",
 }
 SENTENCE = "The first operator that adds error is"
 
