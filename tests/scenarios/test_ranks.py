@@ -212,3 +212,21 @@ def test_every_rank_has_the_graph_that_runs_there(surface, rank, mlp, tmp_path):
         rank: True,
         1 - rank: False,
     }
+
+
+def test_an_allreduce_whose_other_ranks_were_not_compared_is_said_to_be_so(mlp, tmp_path):
+    golden = run(mlp, "mindspore-cpu", tmp_path / "g", env={"RANK_ID": "0"})
+    faults = [f"scaled-output:{PRODUCT}:3,rank=1"]
+    target = run(mlp, "mindspore-o0o1", tmp_path / "t", faults=faults)
+    found = next(one for one in wb.compare(target, golden).findings if one.defect)
+    assert (found.op_type, found.rank) == ("AllReduce", 0)
+    assert any("other ranks, which were not compared" in text for text in found.evidence)
+
+
+@pytest.mark.parametrize("ranks", [0, -3])
+def test_a_job_has_one_rank_or_more(ranks, mlp, tmp_path):
+    words = f"ranks must be a number of ranks, 1 or more, got {ranks}"
+    with pytest.raises(GraphError, match=words):
+        load_graph("mlp_train", 0, ranks)
+    with pytest.raises(GraphError, match=words):
+        run(mlp, "torchair", tmp_path / "t", ranks=ranks)

@@ -252,7 +252,8 @@ def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         rest = f", not on {others}" if others else ", which are all"
         yield f"it is on rank{'s' if len(mine) > 1 else ''} {shown}{rest}"
     op = _operator(flow, event)
-    if op is not None and is_meeting(op) and len(ranks) < 2:
+    dumped = {b.rank for side in (flow.pairing.target, flow.pairing.golden) for b in side.runs}
+    if op is not None and is_meeting(op) and (len(ranks) < 2 or dumped - ranks):
         yield "it needs the tensors of other ranks, which were not compared: the error may be theirs"
 
 

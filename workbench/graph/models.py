@@ -27,7 +27,7 @@ from workbench.graph.nn import (
     ReLU,
     SequentialCell,
 )
-from workbench.graph.parallel import data_parallel
+from workbench.graph.parallel import check_ranks, data_parallel
 from workbench.graph.scripts import trace_script
 from workbench.graph.tracer import trace, trace_batches
 
@@ -323,7 +323,8 @@ def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
     of their gradients (`workbench.graph.parallel.data_parallel`).
     """
     check_seed(seed)
-    if ranks != 1:
+    check_ranks(ranks)
+    if ranks > 1:
         with data_parallel(ranks):
             return load_graph(text, seed)
     if text in MODELS:
