@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.run.npu import run_npu
 from workbench.run.reference import run_reference

@@ -41,7 +41,7 @@ from workbench.dump.tables.ge import format_ge_statistics, ge_statistics_of
 from workbench.dump.tables.l2 import format_l2_statistics
 from workbench.dump.tables.statistic import StatisticRow, format_header, format_row, statistics_of
 from workbench.dump.values.reading import Buffer
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.ir.ms_pb_writer import write_ms_pb
 from workbench.ir.ms_text_writer import write_ms_text
 

@@ -29,7 +29,7 @@ from workbench.core.errors import ConfigError
 from workbench.dump.files.raw_tensor import parse_raw_name
 from workbench.dump.names.ge import recognize
 from workbench.dump.names.mindspore import NameParts, format_name
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.ir.ge_files import find_computational_graph
 from workbench.ir.ge_messages import message_class
 from workbench.ir.ge_text_writer import write_ge_text

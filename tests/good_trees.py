@@ -12,7 +12,7 @@ from good_texts import ge_texts
 
 import workbench as wb
 from workbench.config import new
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable

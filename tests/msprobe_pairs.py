@@ -22,7 +22,7 @@ from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.writer import write
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.pipeline.simulate import simulate
 

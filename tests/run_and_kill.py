@@ -24,7 +24,7 @@ from workbench.config import new
 from workbench.core.relayout import to_device
 from workbench.dump.container.blocks import Container
 from workbench.dump.container.writer import tensor_block, write_container
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from workbench import config
     from workbench.dump.convert.files import convert
     from workbench.dump.read.reader import load
-    from workbench.graph import models, nn
+    from workbench.graph import networks as models
+    from workbench.graph import nn
     from workbench.graph.onnx import read_onnx
     from workbench.graph.tracer import trace
     from workbench.ir.detect import read_graph as read_ir
@@ -72,7 +73,7 @@ _HOMES = {
     "convert": ("workbench.dump.convert.files", "convert"),
     "inspect": ("workbench.pipeline.inspect", "inspect_dump"),
     "load": ("workbench.dump.read.reader", "load"),
-    "models": ("workbench.graph.models", ""),
+    "models": ("workbench.graph.networks", ""),
     "nn": ("workbench.graph.nn", ""),
     "preview": ("workbench.pipeline.preview", "preview"),
     "read_ir": ("workbench.ir.detect", "read_graph"),

@@ -17,7 +17,7 @@ from workbench.core.tensors import ArraySource
 from workbench.dump.files.block_index import BlockSource, held_tensors
 from workbench.dump.files.device_npy import DeviceNpySource
 from workbench.dump.files.npy import NpySource
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.pipeline.compare import compare
 from workbench.pipeline.simulate import simulate
 

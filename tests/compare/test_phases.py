@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.compare.phases import phase_by_name, phases
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 
 SCOPES = {

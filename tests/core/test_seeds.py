@@ -8,7 +8,7 @@ import workbench as wb
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.core.seeds import check_seed
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.pipeline.preview import preview
 from workbench.run.faults import parse_fault
 from workbench.run.npu import run_npu

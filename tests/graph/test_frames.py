@@ -11,7 +11,7 @@ import pytest
 
 from workbench.graph import nn
 from workbench.graph.frames import FrameReader
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import SourceFrame
 from workbench.graph.tracer import trace
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from workbench.core.errors import GraphError
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import (
     Bundle,
     Const,

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench.core.errors import GraphError
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op
 from workbench.ir.ge_lower import ge_graph_of
 from workbench.ir.ge_messages import message_class

@@ -15,7 +15,8 @@ from pb_agreement import assert_agree
 from real_data import PAIRS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import (
     Bundle,
     Const,

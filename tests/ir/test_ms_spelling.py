@@ -9,7 +9,8 @@ import pytest
 from old_ir import FRAMES, SPELLED
 
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
 from workbench.ir.ms_dialects import CURRENT, VERSIONS, dialect_of
 from workbench.ir.ms_spelling import respelled

@@ -7,7 +7,7 @@ from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
 from workbench.graph import functional as F
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview

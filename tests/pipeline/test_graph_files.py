@@ -13,7 +13,7 @@ from workbench.cli import main
 from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.ir.ge_messages import message_class
 from workbench.pipeline.preview import preview
 

@@ -16,7 +16,8 @@ from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
 from workbench.dump.write.cost import CLASSES, slow_down
 from workbench.dump.write.target import Target
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.ir.ge_text import parse_ge_text
 from workbench.ir.ms_text_writer import write_ms_text

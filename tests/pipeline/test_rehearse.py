@@ -5,7 +5,7 @@ import pytest
 
 from workbench.config import new
 from workbench.graph import functional as F
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.pipeline.rehearse import rehearse, why_not
 

@@ -12,7 +12,7 @@ from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import TensorSpec
 from workbench.dump.read.reader import load
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.preview import preview

@@ -10,7 +10,8 @@ from small_graphs import graphs
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Value
 from workbench.graph.tracer import trace
 from workbench.run.arena import Arena

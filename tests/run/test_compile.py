@@ -12,7 +12,8 @@ from workbench.core.relayout import to_device, to_host
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph.tensor import record as call
 from workbench.graph.tracer import trace

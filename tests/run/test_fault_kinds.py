@@ -9,7 +9,7 @@ import pytest
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.faults import FAULTS, Fault, parse_fault
 from workbench.run.npu import run_npu

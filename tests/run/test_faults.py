@@ -8,7 +8,7 @@ import pytest
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.faults import (
     Fault,

@@ -9,7 +9,8 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Original, Param, Parameter, Value
 from workbench.graph.tensor import Initial, record
 from workbench.graph.tensor import Parameter as Weight

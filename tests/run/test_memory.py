@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 from workbench.graph.tracer import trace
 from workbench.run.memory import ALIGNED, BASE, WEIGHTS, Read, plan_memory, room_of

@@ -7,7 +7,8 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.faults import parse_fault
 from workbench.run.modes import modes_of, rule_of

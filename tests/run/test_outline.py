@@ -9,7 +9,8 @@ from small_graphs import graphs
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, FreeRef, Graph, GraphRef, Op, Param, Parameter, Value
 from workbench.ir.ms_text import read_ms_text
 from workbench.run.npu import run_npu

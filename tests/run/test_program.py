@@ -10,7 +10,7 @@ import workbench as wb
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.numeric import numeric_model
 from workbench.run.program import as_it_is

@@ -14,7 +14,7 @@ from workbench.core.plan import DumpPlan
 from workbench.dump.read.reader import load
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.tensor import record
 from workbench.graph.tracer import trace

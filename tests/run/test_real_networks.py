@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Value
 from workbench.graph.ops import OPS, bind, written
 from workbench.ir.ms_text import read_ms_text

@@ -5,7 +5,7 @@ import pytest
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Fused, Graph, Op, Param, Parameter, Value
 from workbench.graph.tensor import record
 from workbench.graph.tracer import trace

@@ -7,7 +7,8 @@ from workbench.core.events import CAUSES, DeviceEvent
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
 from workbench.graph.cell import Cell
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nn import Dense
 from workbench.graph.tracer import trace
 from workbench.run.faults import Fault, parse_fault

@@ -8,7 +8,7 @@ from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.modes import modes_of
 from workbench.run.precision import Precision

@@ -13,7 +13,8 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.tensor import record as call
 from workbench.graph.tensor import record_all
 from workbench.graph.tracer import trace

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from workbench.core.errors import GraphError
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Param, Value
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.process import prepared

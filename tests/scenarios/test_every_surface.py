@@ -12,7 +12,7 @@ from workbench.config import new
 from workbench.dump.container.file import read_container
 from workbench.dump.container.source import ContainerSource
 from workbench.dump.convert.files import convert
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.pipeline.compiling import Compiling
 from workbench.pipeline.rehearse import rehearse
 from workbench.run.npu import run_npu, run_program

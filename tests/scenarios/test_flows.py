@@ -14,7 +14,8 @@ from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
 from workbench.graph import nn
-from workbench.graph.models import MLP, load_graph
+from workbench.graph.models import MLP
+from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview

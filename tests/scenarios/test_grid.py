@@ -17,7 +17,8 @@ import workbench as wb
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.pipeline.simulate import REFERENCE, SIMULATED
 from workbench.run.profiles import PROFILES
 

@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from workbench.config import new
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 
 STEPS = 5
 SURFACES = {

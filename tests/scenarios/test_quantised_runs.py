@@ -9,7 +9,7 @@ import workbench as wb
 from workbench.cli import main
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Value
 from workbench.ir.detect import read_graph
 from workbench.pipeline.compiling import Compiling

@@ -10,7 +10,8 @@ import workbench as wb
 from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.core.plan import Iterations
-from workbench.graph.models import MLP, load_graph
+from workbench.graph.models import MLP
+from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.simulate import SIMULATED
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import workbench as wb
 from workbench.cli import app
 from workbench.config import new
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
 from workbench.pipeline.rehearse import rehearse

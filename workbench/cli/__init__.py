@@ -258,7 +258,7 @@ def simulate(
     ] = None,
 ) -> int:
     """Run graphs on the NumPy reference or a simulated NPU and write their dump tree."""
-    from workbench.graph.models import load_graph
+    from workbench.graph.networks import load_graph
     from workbench.pipeline.simulate import simulate as run
 
     tree = run(

@@ -8,19 +8,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count, groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.graph.nodes import Value
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.compare.binding import Block
     from workbench.compare.measuring import Measured
     from workbench.compare.states import State
-    from workbench.compare.visit import Visit
-    from workbench.graph.nodes import Op
+    from workbench.graph.nodes import Graph, Op
+
+
+class Peer(Protocol):
+    """A visit of one rank's execution, as the visits of other ranks see it."""
+
+    graph: Graph
+    peers: Sequence[Peer]
+
+    def step(self, number: int) -> None:
+        """Peer operator ``number``."""
+        ...
+
+    def input_state(self, number: int, slot: int, value: Value) -> State:
+        """Return what is known of an input."""
+        ...
+
+    def measured(self, number: int) -> Mapping[tuple[str, int], Measured]:
+        """Return what was measured of an operator, by direction and slot."""
+        ...
 
 
 def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
@@ -39,8 +57,8 @@ def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
         yield found
 
 
-def visit_together(visits: Sequence[Visit]) -> None:
-    """Visit the executions of several ranks operator by operator."""
+def visit_together(visits: Sequence[Peer]) -> None:
+    """Peer the executions of several ranks operator by operator."""
     for visit in visits:
         visit.peers = [one for one in visits if one is not visit]
     for number in range(max((len(visit.graph.ops) for visit in visits), default=0)):
@@ -53,7 +71,7 @@ def is_meeting(op: Op) -> bool:
     return op.op_type in COLLECTIVES
 
 
-def states_of_peers(visit: Visit, op: Op) -> dict[int, State]:
+def states_of_peers(visit: Peer, op: Op) -> dict[int, State]:
     """What is known of the other ranks' tensors, under negative slots.
 
     A named difference on another rank is blamed there.
@@ -68,7 +86,7 @@ def states_of_peers(visit: Visit, op: Op) -> dict[int, State]:
     }
 
 
-def measured_of_peers(visit: Visit, op: Op) -> dict[int, Measured]:
+def measured_of_peers(visit: Peer, op: Op) -> dict[int, Measured]:
     """Measured inputs of the other ranks, under negative slots."""
     slots = count(-1, -1)
     return {
@@ -79,7 +97,7 @@ def measured_of_peers(visit: Visit, op: Op) -> dict[int, Measured]:
     }
 
 
-def _peers(visit: Visit, op: Op) -> Iterator[tuple[Visit, int]]:
+def _peers(visit: Peer, op: Op) -> Iterator[tuple[Peer, int]]:
     if is_meeting(op):
         for peer in visit.peers:
             number = peer.graph.by_name.get(op.name)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from workbench.compare.binding import Binding, OpRun
-    from workbench.compare.states import Event
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
 
@@ -207,18 +206,3 @@ ODDITY_RULES: dict[str, Callable[[OpRun, Op, Graph, bool], Iterator[Found]]] = {
     REWRITTEN: _rewritten,
 }
 """Kind of anomaly → rule; the first rule that distrusts a tensor names it."""
-
-
-def is_version_matter(op: Op, event: Event) -> bool:
-    """Whether two versions of the framework are known to differ here and nothing reads it.
-
-    MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
-    """
-    worst = event.worst
-    if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
-        return False
-    sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
-    if len(sizes) < 2 or not sizes[0] or not sizes[1]:
-        return False
-    values = sizes[0] / sizes[1]  # n: values a channel
-    return worst.error <= 1.5 / max(values - 1.0, 1.0)

@@ -20,20 +20,21 @@ from workbench.compare.fusions import ends_of
 from workbench.compare.meeting import measured_of_peers, states_of_peers
 from workbench.compare.neighbors import overwritten
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor
-from workbench.compare.oddities import is_version_matter, rewritten_slots
-from workbench.compare.states import GAIN, Event, State
+from workbench.compare.oddities import rewritten_slots
+from workbench.compare.states import GAIN, Event, State, is_version_matter
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
 from workbench.compare.updating import is_beyond
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Block
     from workbench.compare.flow import Flow
     from workbench.compare.measuring import Measured
+    from workbench.compare.meeting import Peer
     from workbench.graph.nodes import Graph, Op, Operand
 
 GIVEN = frozenset(("attribute", "parameter", "input", "constant", "non-finite"))
@@ -56,7 +57,7 @@ class Visit:
         self.values = flow.values.setdefault(block, {})
         self.given = ends_of(graph)
         self.proxies = self._proxies()
-        self.peers: list[Visit] = []
+        self.peers: Sequence[Peer] = ()
         self.earlier = bool(flow.guilty or flow.before)
 
     def step(self, number: int) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.errors import GraphError
-from workbench.core.seeds import check_seed
 from workbench.graph import functional as ops
 from workbench.graph.nn import (
     GELU,
@@ -27,16 +24,12 @@ from workbench.graph.nn import (
     ReLU,
     SequentialCell,
 )
-from workbench.graph.parallel import check_ranks, data_parallel
-from workbench.graph.scripts import trace_script
-from workbench.graph.tracer import trace, trace_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from workbench.graph.flow import Network
     from workbench.graph.tensor import Operators, Tensor
 
 
@@ -311,65 +304,3 @@ MODELS: dict[str, Callable[[int], tuple[Cell, tuple[NDArray[Any], ...]]]] = {
     "lstm": lstm,
 }
 """Network and example inputs by name; both are the same for the same seed."""
-
-
-def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
-    """Return the graph that ``text`` names: a model or training, ``file.py:Name``, ``model.onnx``.
-
-    ``Name`` is a Cell class (built without arguments), a Cell, or a function. The file says what
-    goes in: ``INPUTS``, or ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)`` - one array,
-    or a tuple of them. Sizes that an ONNX model leaves open follow it, by their names or those of
-    inputs: ``model.onnx:batch=2,image=1x3x224x224``. For several ``ranks`` training steps take the mean
-    of their gradients (`workbench.graph.parallel.data_parallel`).
-    """
-    check_seed(seed)
-    check_ranks(ranks)
-    if ranks > 1:
-        with data_parallel(ranks):
-            return load_graph(text, seed)
-    if text in MODELS:
-        network, inputs = MODELS[text](seed)
-        return trace(network, *inputs, seed=seed)
-    from workbench.graph.trainings import TRAININGS
-
-    if text in TRAININGS:
-        make, batch = TRAININGS[text]
-        return trace_batches(make(), partial(batch, seed), text, seed)
-    path, name = split_graph(text)
-    if path.endswith(".onnx"):
-        from workbench.graph.onnx import read_onnx
-
-        return read_onnx(path, shapes=_sizes(name), seed=seed)
-    if not path.endswith(".py"):
-        known = f"one of {sorted([*MODELS, *TRAININGS])}, 'file.py:Name' or 'model.onnx'"
-        message = f"graph must be {known}, got {text!r}"
-        raise GraphError(message)
-    return trace_script(path, name, seed)
-
-
-def split_graph(text: str) -> tuple[str, str]:
-    """Return the file that a graph's text names, if any, and what follows its name.
-
-    >>> split_graph("net.py:Net"), split_graph("a.onnx"), split_graph("a.onnx:n=1"), split_graph("b")
-    (('net.py', 'Net'), ('a.onnx', ''), ('a.onnx', 'n=1'), ('', 'b'))
-    """
-    if text.endswith(".onnx"):
-        return text, ""
-    path, _, rest = text.rpartition(":")
-    return (path, rest) if path.endswith((".py", ".onnx")) else ("", text)
-
-
-def _sizes(text: str) -> dict[str, int | tuple[int, ...]]:
-    """Sizes by name: ``batch=2,image=1x3x224x224``."""
-    found: dict[str, int | tuple[int, ...]] = {}
-    for part in filter(None, text.split(",")):
-        name, _, sizes = part.rpartition("=")
-        numbers = sizes.split("x")
-        if not name or not all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers):
-            message = (
-                f"sizes of a model must be like 'batch=2' or 'image=1x3x224x224', got {part!r}"
-            )
-            raise GraphError(message)
-        shape = tuple(int(number) for number in numbers)
-        found[name] = shape if len(shape) > 1 else shape[0]
-    return found

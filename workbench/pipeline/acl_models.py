@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.graph.flow import one_graph
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
 from workbench.graph.ops import op_def
 from workbench.ir.detect import read_graph

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.graph.flow import one_graph
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.simulate import simulate
 

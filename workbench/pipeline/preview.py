@@ -369,7 +369,8 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
     """Return the graph that is given or named, or all those of one rank of a dump folder."""
     if not isinstance(graph, str | Path):
         return _all_graphs(graph)
-    from workbench.graph.models import MODELS, load_graph, split_graph
+    from workbench.graph.models import MODELS
+    from workbench.graph.networks import load_graph, split_graph
     from workbench.graph.trainings import TRAININGS
 
     known = {*MODELS, *TRAININGS}

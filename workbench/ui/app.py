@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.config import new
 from workbench.core.faces import make_face
 from workbench.graph.flow import Flow
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
 from workbench.pipeline.rehearse import rehearse, why_not
 from workbench.ui.code import config_code
@@ -31,7 +31,7 @@ class Workbench:
     Parameters
     ----------
     config : Config or name of a surface
-    graph : Graph or Flow, or text that `workbench.graph.models.load_graph` reads
+    graph : Graph or Flow, or text that `workbench.graph.networks.load_graph` reads
     device : str
         Profile of the simulated NPU.
     faults : sequence of str

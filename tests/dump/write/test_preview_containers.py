@@ -13,7 +13,7 @@ from workbench.dump.names.mapping import string_hash
 from workbench.dump.write.containers import predict_containers
 from workbench.dump.write.ge_tree import TREES
 from workbench.dump.write.target import GeTarget
-from workbench.graph.models import load_graph
+from workbench.graph.networks import load_graph
 from workbench.ir.ge_text import parse_ge_text
 
 PLAN = DumpPlan("/dump", files="bin", host_format=False, io=frozenset(("output",)))

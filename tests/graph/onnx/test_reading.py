@@ -10,7 +10,8 @@ from graph.onnx_models import FLOAT, computed, model, node
 from onnx import helper, numpy_helper
 
 from workbench.core.errors import FormatError, GraphError
-from workbench.graph.models import MODELS, load_graph
+from workbench.graph.models import MODELS
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.onnx import read_onnx
 from workbench.graph.onnx.files import library

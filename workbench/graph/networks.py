@@ -1,0 +1,108 @@
+"""Networks by name: an example, a training, a file of Python or ONNX. Users know it as ``wb.models``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from workbench.core.errors import GraphError
+from workbench.core.seeds import check_seed
+from workbench.graph.models import (
+    MLP,
+    MODELS,
+    AlexNet,
+    Attention,
+    BasicBlock,
+    BatchNorm,
+    EncoderLayer,
+    LeNet,
+    Norm,
+    ResNet,
+    SequenceClassifier,
+    Transformer,
+)
+from workbench.graph.parallel import check_ranks, data_parallel
+from workbench.graph.scripts import trace_script
+from workbench.graph.tracer import trace, trace_batches
+from workbench.graph.trainings import TRAININGS
+
+if TYPE_CHECKING:
+    from workbench.graph.flow import Network
+
+__all__ = [
+    "MLP",
+    "MODELS",
+    "TRAININGS",
+    "AlexNet",
+    "Attention",
+    "BasicBlock",
+    "BatchNorm",
+    "EncoderLayer",
+    "LeNet",
+    "Norm",
+    "ResNet",
+    "SequenceClassifier",
+    "Transformer",
+    "load_graph",
+    "split_graph",
+]
+
+
+def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
+    """Return the graph that ``text`` names: a model or training, ``file.py:Name``, ``model.onnx``.
+
+    ``Name`` is a Cell class (built without arguments), a Cell, or a function. The file says what
+    goes in: ``INPUTS``, or ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)`` - one array,
+    or a tuple of them. Sizes that an ONNX model leaves open follow it, by their names or those of
+    inputs: ``model.onnx:batch=2,image=1x3x224x224``. For several ``ranks`` training steps take the mean
+    of their gradients (`workbench.graph.parallel.data_parallel`).
+    """
+    check_seed(seed)
+    check_ranks(ranks)
+    if ranks > 1:
+        with data_parallel(ranks):
+            return load_graph(text, seed)
+    if text in MODELS:
+        network, inputs = MODELS[text](seed)
+        return trace(network, *inputs, seed=seed)
+    if text in TRAININGS:
+        make, batch = TRAININGS[text]
+        return trace_batches(make(), partial(batch, seed), text, seed)
+    path, name = split_graph(text)
+    if path.endswith(".onnx"):
+        from workbench.graph.onnx import read_onnx
+
+        return read_onnx(path, shapes=_sizes(name), seed=seed)
+    if not path.endswith(".py"):
+        known = f"one of {sorted([*MODELS, *TRAININGS])}, 'file.py:Name' or 'model.onnx'"
+        message = f"graph must be {known}, got {text!r}"
+        raise GraphError(message)
+    return trace_script(path, name, seed)
+
+
+def split_graph(text: str) -> tuple[str, str]:
+    """Return the file that a graph's text names, if any, and what follows its name.
+
+    >>> split_graph("net.py:Net"), split_graph("a.onnx"), split_graph("a.onnx:n=1"), split_graph("b")
+    (('net.py', 'Net'), ('a.onnx', ''), ('a.onnx', 'n=1'), ('', 'b'))
+    """
+    if text.endswith(".onnx"):
+        return text, ""
+    path, _, rest = text.rpartition(":")
+    return (path, rest) if path.endswith((".py", ".onnx")) else ("", text)
+
+
+def _sizes(text: str) -> dict[str, int | tuple[int, ...]]:
+    """Sizes by name: ``batch=2,image=1x3x224x224``."""
+    found: dict[str, int | tuple[int, ...]] = {}
+    for part in filter(None, text.split(",")):
+        name, _, sizes = part.rpartition("=")
+        numbers = sizes.split("x")
+        if not name or not all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers):
+            message = (
+                f"sizes of a model must be like 'batch=2' or 'image=1x3x224x224', got {part!r}"
+            )
+            raise GraphError(message)
+        shape = tuple(int(number) for number in numbers)
+        found[name] = shape if len(shape) > 1 else shape[0]
+    return found
