@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 
     Pair = tuple[Operators, Operators]
 
+PLAIN_LSTM: dict[str, Any] = {
+    "cell_type": "LSTM",
+    "direction": "UNIDIRECTIONAL",
+    "cell_depth": 1,
+    "use_peephole": False,
+    "keep_prob": 1.0,
+    "cell_clip": -1.0,
+    "num_proj": 0,
+    "time_major": True,
+    "activation": "tanh",
+    "forget_bias": 0.0,
+    "is_training": False,
+}
+"""Attributes of a `DynamicRNN` that is one layer of an LSTM in one direction."""
+
 
 class _DynamicLSTMAscend(Cell):
     """One layer in one direction, on (T, B, I)."""
@@ -41,17 +56,7 @@ class _DynamicLSTMAscend(Cell):
             bias,
             None,
             *state,
-            cell_type="LSTM",
-            direction="UNIDIRECTIONAL",
-            cell_depth=1,
-            use_peephole=False,
-            keep_prob=1.0,
-            cell_clip=-1.0,
-            num_proj=0,
-            time_major=True,
-            activation="tanh",
-            forget_bias=0.0,
-            is_training=False,
+            **PLAIN_LSTM,
         )
         return outputs, (h[-1], c[-1])
 

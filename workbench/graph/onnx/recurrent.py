@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.graph.onnx.trace import Lacking
+from workbench.graph.recurrent import PLAIN_LSTM
 from workbench.graph.tensor import record, record_all
 
 if TYPE_CHECKING:
@@ -99,17 +100,7 @@ def _lstm(node: Node, x: Any, place: int, batch: int) -> tuple[Any, ...]:
         bias,
         None,
         *states,
-        cell_type="LSTM",
-        direction="UNIDIRECTIONAL",
-        cell_depth=1,
-        use_peephole=False,
-        keep_prob=1.0,
-        cell_clip=-1.0,
-        num_proj=0,
-        time_major=True,
-        activation="tanh",
-        forget_bias=0.0,
-        is_training=False,
+        **PLAIN_LSTM,
     )
     return y, h, c
 
