@@ -76,7 +76,7 @@ conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 mutations: $(VENV)/developed
 	MUTATIONS=10000 KILLS=50 $(BIN)/python -m pytest -rP tests/scenarios/test_damaged_files.py tests/scenarios/test_killed_runs.py
 
-# every network on every surface and device, clean in thirty variants and with every fault; about an hour
+# every network on every surface and device, clean in thirty variants and with every fault; hours, not minutes
 grid: $(VENV)/developed
 	GRID=all SEEDS=30 $(BIN)/python -m pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py
 

@@ -8,7 +8,6 @@ a2:force_fp16`` shows where the time goes.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -18,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from one_thread import start_anew
 
 from workbench.graph import functional as F
 from workbench.graph import nn
@@ -37,7 +38,6 @@ CASES = (
     ("950", "cube_hif8"),
 )
 GOAL = 4
-THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
 
 
 class Layer(nn.Cell):
@@ -89,14 +89,6 @@ def parts(graph, profile: str, mode: str) -> None:
     print(f"{profile} {mode}: {whole * 1e3:.0f} ms, of which")
     for (op_type, name), share in sorted(spent.items(), key=lambda item: -item[1])[:15]:
         print(f"  {share * 1e3:7.1f} ms  {op_type} {name}")
-
-
-def start_anew() -> None:
-    """Start again with one thread and without a pinned core: both are read when NumPy is loaded."""
-    pinned = "OPENBLAS_CORETYPE" in os.environ
-    if pinned or any(os.environ.get(name) != count for name, count in THREADS.items()):
-        environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"} | THREADS
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import sys
 import time
@@ -23,12 +22,13 @@ from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from one_thread import start_anew
+
 from workbench.graph.onnx import read_onnx
 from workbench.run import reference
 from workbench.run.reference import run_reference
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
 RNG = np.random.default_rng(0)
 CONVS = [(3, 64, 224, 7, 2), (64, 256, 56, 1, 1), (64, 64, 56, 3, 1), (128, 128, 28, 3, 1),
          (256, 256, 14, 3, 1), (512, 512, 7, 3, 1)]  # fmt: skip
@@ -268,14 +268,6 @@ def parts(name: str) -> None:
     print(f"{name}: {whole * 1e3:.1f} ms, of which")
     for op_type, share in sorted(spent.items(), key=lambda item: -item[1])[:15]:
         print(f"  {share * 1e3:7.1f} ms  {op_type}")
-
-
-def start_anew() -> None:
-    """Start again with one thread and without a pinned core: both are read when NumPy is loaded."""
-    pinned = "OPENBLAS_CORETYPE" in os.environ
-    if pinned or any(os.environ.get(name) != count for name, count in THREADS.items()):
-        environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"} | THREADS
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
 
 
 def main() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from graph_outputs import results
 from onnx import TensorProto, helper, numpy_helper
 
-from workbench.graph.nodes import Param, Value
 from workbench.graph.onnx import read_onnx
-from workbench.run.executor import constant
-from workbench.run.reference import run_reference
 
 
 def value(name, array):
@@ -37,19 +35,7 @@ def node(op_type, inputs, outputs, name="", notes=None, **attrs):
 def computed(made, feeds, **settings):
     """Outputs of a model for some feeds."""
     graph = read_onnx(made, **settings)
-    values = {}
-    for record in run_reference(graph, feeds):
-        if record.key.io == "output":
-            values[record.key.op_name, record.key.slot] = record.source.array()
-    found = []
-    for operand in graph.outputs:
-        if isinstance(operand, Value):
-            found.append(values[graph.ops[operand.op].name, operand.slot])
-        elif isinstance(operand, Param):
-            found.append(values[graph.parameters[operand.index].name, 0])
-        else:
-            found.append(constant(operand))
-    return found
+    return results(graph, feeds)
 
 
 def one(op_type, inputs, opset, weights=(), count=1, **attrs):

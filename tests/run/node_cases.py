@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import onnx
+from graph_outputs import results
 from onnx import numpy_helper
 
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Param, Value
 from workbench.graph.onnx import read_onnx
 from workbench.graph.onnx.reading import OPSETS
 from workbench.graph.onnx.table import CONVERTERS
-from workbench.run.executor import constant
 from workbench.run.reference import run_reference
 
 KNOWN = {
@@ -106,23 +105,6 @@ def outcome(case, run=run_reference):
         return Outcome(case.name, node.op_type, (), str(error), "")
     operators = tuple(op.op_type for op in graph.ops)
     return Outcome(case.name, node.op_type, operators, "", differs(got, outputs, case))
-
-
-def results(graph, feeds, run=run_reference):
-    """Values of a graph's outputs."""
-    values = {}
-    for record in run(graph, feeds):
-        if record.key.io == "output":
-            values[record.key.op_name, record.key.slot] = record.source.array()
-    found = []
-    for operand in graph.outputs:
-        if isinstance(operand, Value):
-            found.append(values[graph.ops[operand.op].name, operand.slot])
-        elif isinstance(operand, Param):
-            found.append(values[graph.parameters[operand.index].name, 0])
-        else:
-            found.append(constant(operand))
-    return found
 
 
 def differs(got, want, case):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overflow_texts import MSACCUCMP
 
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError
@@ -547,38 +548,6 @@ def test_what_has_no_way_to_the_format_is_kept_with_the_reason(run, fields, reas
 
 # ---------------------------------------------------------------- overflow records
 
-JSON = """{
-    "DHA Atomic Add": {
-        "model_id": 0,
-        "stream_id": 0,
-        "task_id": 0,
-        "task_type": 0,
-        "pc_start": "0x0",
-        "para_base": "0x0",
-        "status": 0
-    },
-    "L2 Atomic Add": {
-        "model_id": 0,
-        "stream_id": 0,
-        "task_id": 0,
-        "task_type": 0,
-        "pc_start": "0x0",
-        "para_base": "0x0",
-        "status": 0
-    },
-    "AI Core": {
-        "model_id": 514,
-        "stream_id": 563,
-        "task_id": 57,
-        "task_type": 0,
-        "pc_start": "0x1008005b0000",
-        "para_base": "0x100800297000",
-        "kernel_code": "0x1008005ae000",
-        "block_idx": 1,
-        "status": 32
-    }
-}"""
-
 
 def test_overflow_records_become_msaccucmps_json(run):
     record = bytearray(2048)
@@ -590,7 +559,7 @@ def test_overflow_records_become_msaccucmps_json(run):
     name = "Opdebug.Node_OpDebug.57.563.1700000000000006"
     for options in ({}, {"format": "NCHW"}, {"type": "bin"}):
         result, found = run(data, name, **options)
-        assert found == {f"{name}.output.0.json": JSON.encode()}
+        assert found == {f"{name}.output.0.json": MSACCUCMP.encode()}
         assert not result.remarks
 
 

@@ -10,6 +10,7 @@ import dump_wire as wire
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from overflow_texts import MSACCUCMP
 
 from workbench.core.errors import FormatError
 from workbench.dump.container.writer import write_container
@@ -46,38 +47,6 @@ def magic(kind: int, numbers, version: int = 0, valid: int = 1, length: int | No
 
 
 AIV = (9, 12, 4, 0, 65535, 65535, 0x1240, 0x1260, 0, 3, 32)
-
-MSACCUCMP = """{
-    "DHA Atomic Add": {
-        "model_id": 0,
-        "stream_id": 0,
-        "task_id": 0,
-        "task_type": 0,
-        "pc_start": "0x0",
-        "para_base": "0x0",
-        "status": 0
-    },
-    "L2 Atomic Add": {
-        "model_id": 0,
-        "stream_id": 0,
-        "task_id": 0,
-        "task_type": 0,
-        "pc_start": "0x0",
-        "para_base": "0x0",
-        "status": 0
-    },
-    "AI Core": {
-        "model_id": 514,
-        "stream_id": 563,
-        "task_id": 57,
-        "task_type": 0,
-        "pc_start": "0x1008005b0000",
-        "para_base": "0x100800297000",
-        "kernel_code": "0x1008005ae000",
-        "block_idx": 1,
-        "status": 32
-    }
-}"""
 
 _ATOMIC = (
     '{"model_id":0,"para_base":"0x0","pc_start":"0x0","status":0,'
