@@ -1,0 +1,292 @@
+"""One operator on trial: what it read, what it gave, and what it would have given otherwise computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.core.dtypes import dtype as dtype_row
+from workbench.core.errors import GraphError
+from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.ops import bind, written
+from workbench.run.cube import CUBE
+from workbench.run.executor import literal
+from workbench.run.kernels import KERNELS
+from workbench.run.rounding import ROUND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.graph.nodes import Op, Operand
+
+    Array = NDArray[Any]
+    Loaded = Sequence[Array]
+
+MODES = ("float64", "float32", "cube")
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How operators are computed.
+
+    ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
+    ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
+    none), ``accumulator`` is the format of the cube's running sums.
+    """
+
+    precision: str = "float64"
+    inputs: str = ""
+    output: str = ""
+    accumulator: str = "float32"
+
+
+EXACT = Arithmetic()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is done otherwise at operator ``part`` of a kernel.
+
+    ``load`` changes its tensor inputs (as `workbench.graph.ops.bind` sorts them), ``settings`` overrides
+    settings, ``store`` changes its outputs, ``arithmetic`` replaces how it is computed.
+    """
+
+    part: int = 0
+    load: Callable[[list[Array]], list[Array]] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    store: Callable[[list[Array]], list[Array]] | None = None
+    arithmetic: Arithmetic | None = None
+
+
+NOTHING = Change(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What one kernel computes: operators of the table in order, and which of their outputs it gives.
+
+    In their operands ``Param(i)`` is flat input ``i`` of the kernel and ``Value(n, slot)`` an output of
+    ``ops[n]``, as in `workbench.graph.nodes.Fused`.
+    """
+
+    ops: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+    @property
+    def needed(self) -> frozenset[int]:
+        """Flat inputs of the kernel that its operators read as tensors or as computed settings."""
+        found = set()
+        for op in self.ops:
+            found |= {o.index for o in op.flat_inputs() if isinstance(o, Param)}
+        return frozenset(found)
+
+    def run(
+        self,
+        inputs: Mapping[int, Array],
+        arithmetic: Arithmetic = EXACT,
+        change: Change = NOTHING,
+    ) -> list[Array]:
+        """Return the kernel's outputs, unrounded, then nothing else.
+
+        ``inputs`` are its flat inputs by number, as stored. Raises GraphError for an operator without a
+        kernel, a missing input, or inputs that do not fit.
+        """
+        done: list[list[Array]] = []
+        with np.errstate(all="ignore"):
+            for number, op in enumerate(self.ops):
+                own = change if change.part == number else NOTHING
+                done.append(_outputs(op, inputs, done, own.arithmetic or arithmetic, own))
+        return [done[value.op][value.slot] for value in self.results]
+
+    def updated(self, inputs: Mapping[int, Array], arithmetic: Arithmetic = EXACT) -> list[Array]:
+        """Return what a kernel of one operator leaves in the inputs that it overwrites, in their order."""
+        (op,) = self.ops
+        with np.errstate(all="ignore"):
+            found = _computed(op, inputs, [], arithmetic, NOTHING)
+        return found[len(found) - len(written(op)) :]
+
+
+def _outputs(
+    op: Op,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+    change: Change,
+) -> list[Array]:
+    found = _computed(op, inputs, done, arithmetic, change)
+    found = found[: len(found) - len(written(op))]
+    found = [_rounded(array, arithmetic.output) for array in found]
+    return change.store(found) if change.store is not None else found
+
+
+def _computed(
+    op: Op,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+    change: Change,
+) -> list[Array]:
+    if op.op_type not in KERNELS:
+        message = (
+            f"operator {op.name} must be one of {len(KERNELS)} known types, got {op.op_type!r}"
+        )
+        raise GraphError(message)
+    bound = bind(op)
+    tensors = [_loaded(operand, inputs, done, arithmetic) for operand in bound.tensors]
+    if change.load is not None:
+        tensors = change.load(tensors)
+    settings = {
+        name: _plain(_read(value, inputs, done)) if isinstance(value, Value | Param) else value
+        for name, value in bound.settings.items()
+    } | dict(change.settings)
+    cube = arithmetic.precision == "cube" and op.op_type in CUBE
+    if cube and all(array.dtype == np.float32 for array in tensors):
+        name = arithmetic.accumulator
+        rounding = None if name == "float32" else _Sum(name)
+        return list(CUBE[op.op_type](tensors, settings, rounding))
+    return list(KERNELS[op.op_type](tensors, settings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Rounds running sums to a format."""
+
+    name: str
+
+    def __call__(self, sums: NDArray[np.float32]) -> NDArray[np.float32]:
+        return ROUND[self.name](sums, saturate=False, own=False)
+
+
+def _read(operand: Operand, inputs: Mapping[int, Array], done: Sequence[Sequence[Array]]) -> Array:
+    if isinstance(operand, Value):
+        return done[operand.op][operand.slot]
+    if isinstance(operand, Param):
+        if operand.index not in inputs:
+            message = f"input.{operand.index} must be known to compute the operator, got nothing"
+            raise GraphError(message)
+        return inputs[operand.index]
+    return literal(operand)
+
+
+def _loaded(
+    operand: Operand,
+    inputs: Mapping[int, Array],
+    done: Sequence[Sequence[Array]],
+    arithmetic: Arithmetic,
+) -> Array:
+    """Return an operand as the unit reads it; integers and bools as they are."""
+    array = _read(operand, inputs, done)
+    if array.dtype.kind in "biu":
+        return array
+    wide = np.float64 if arithmetic.precision == "float64" else np.float32
+    return _rounded(array.astype(wide, copy=False), arithmetic.inputs)
+
+
+def _rounded(array: Array, name: str) -> Array:
+    """Round floats to a format of fewer bits; float64 passes through float32."""
+    if not name or array.dtype.kind != "f":
+        return array
+    rounded = ROUND[name](array.astype(np.float32, copy=False), saturate=False, own=False)
+    return rounded.astype(array.dtype, copy=False)
+
+
+def _plain(array: Array) -> Any:
+    return array.item() if array.ndim == 0 else tuple(array.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An operator with what it read and gave.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        What it computes; its first operator that multiplies is usually the one that matters.
+    inputs : mapping of int to array
+        Flat inputs as stored, on the host's axes.
+    slot : int
+        The output on trial.
+    given : array
+        What was dumped, in the stored dtype and the host's shape.
+    expected : array
+        What ``arithmetic`` makes of the inputs, rounded to the dtype of ``given``; same shape.
+    floor : float
+        Relative error (‖given - expected‖ / ‖expected‖) that the number formats explain.
+    arithmetic : Arithmetic
+        How the operator is believed to be computed.
+    earlier : sequence of arrays
+        Other tensors that the device held when it ran, latest first, for what memory may show.
+    """
+
+    kernel: Kernel
+    inputs: Mapping[int, Array]
+    slot: int
+    given: Array
+    expected: Array
+    floor: float
+    arithmetic: Arithmetic = EXACT
+    earlier: Sequence[Array] = ()
+
+    @property
+    def error(self) -> float:
+        """Own error: relative distance of what it gave from what it should have given."""
+        return distance(self.given, self.expected)
+
+    def again(self, change: Change) -> Array:
+        """Return the output as it would be with one thing changed, in the dtype of ``given``."""
+        return stored(self.kernel.run(self.inputs, self.arithmetic, change)[self.slot], self.given)
+
+    def with_floor(self, floor: float) -> Trial:
+        """Return the same trial with another noise floor."""
+        return replace(self, floor=floor)
+
+
+def stored(array: Array, like: Array) -> Array:
+    """Round an array to the dtype of another and give it the other's shape, if it has as many elements."""
+    with np.errstate(all="ignore"):
+        array = array.astype(like.dtype, copy=False)
+    return array.reshape(like.shape) if array.size == like.size else array
+
+
+def distance(given: Array, expected: Array) -> float:
+    """‖given - expected‖ / ‖expected‖; infinite where finite and non-finite values meet, or nothing is left.
+
+    Positions at which both have the same infinity, or both NaN, agree: the operator gave what it had to.
+    """
+    if given.shape != expected.shape:
+        return float("inf")
+    a, b = given.astype(np.float64, copy=False), expected.astype(np.float64, copy=False)
+    finite = np.isfinite(b)
+    if not finite.all() or not np.isfinite(a).all():
+        other = (a == b) | (np.isnan(a) & np.isnan(b))
+        if not np.all(other | (finite & np.isfinite(a))):
+            return float("inf")
+        a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
+    with np.errstate(all="ignore"):
+        scale = float(np.linalg.norm(b.ravel()))
+        off = float(np.linalg.norm((a - b).ravel()))
+    if off == 0.0:
+        return 0.0
+    return off / scale if scale else float("inf")
+
+
+def plain_kernel(op: Op) -> Kernel:
+    """Return a kernel of one operator of the table, on the operator's own flat inputs.
+
+    Constants stay constants; every other operand becomes the kernel's input of the same number.
+    """
+    operands: list[Operand] = [
+        operand if isinstance(operand, Const) else Param(slot)
+        for slot, operand in enumerate(op.flat_inputs())
+    ]
+    outputs = tuple(Value(0, slot) for slot in range(max(len(op.outputs), 1)))
+    return Kernel((replace(op, inputs=tuple(operands)),), outputs)
+
+
+def storage_of(name: str) -> np.dtype[Any]:
+    """NumPy type in which a dtype is stored."""
+    return dtype_row(name).storage
