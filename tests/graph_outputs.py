@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.graph.nodes import Param, Value
-from workbench.run.executor import constant
+from workbench.run.constants import constant
 from workbench.run.reference import run_reference
 
 

@@ -71,7 +71,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ArraySource:
     """Data in memory. ``dtype`` names the stored type where NumPy's own type is wider.
 

@@ -101,6 +101,9 @@ MOVEMENT = IDENTITY | frozenset(
 )  # fmt: skip
 """Types that move elements without computing: they cannot be where a value first goes wrong."""
 
+CHOOSING = MOVEMENT | {"ReLU", "Maximum", "Minimum", "MaxPool", "Abs", "Neg", "ReluGrad", "Gather"}
+"""Types whose results are numbers of their inputs, up to sign, or zero: there is nothing to round."""
+
 CONTRACTIONS = frozenset(
     ("MatMul", "BatchMatMul", "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv2DBackpropFilter",
      "Dense", "MatMulExt", "MatMulBiasAddFusion", "MatMulBiasAddReluFusion", "Convolution", "ConvolutionGrad", "LSTM",

@@ -12,7 +12,8 @@ from workbench.dump.write.target import GeTarget
 from workbench.dump.write.writer import write_ge
 from workbench.graph.nodes import Const, Param, Value
 from workbench.pipeline.acl_errors import AclError, AclRefusal
-from workbench.run.executor import constant, operator_key, parameter_key
+from workbench.run.constants import constant
+from workbench.run.executor import operator_key, parameter_key
 from workbench.run.profiles import PROFILES
 
 if TYPE_CHECKING:

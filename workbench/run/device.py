@@ -12,10 +12,11 @@ from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import bind, left_in, op_def, written
-from workbench.graph.traits import MOVEMENT
+from workbench.graph.traits import CHOOSING
 from workbench.run.approximations import APPROXIMATIONS
+from workbench.run.constants import literal
 from workbench.run.cube import CUBE, INTEGERS
-from workbench.run.executor import empty, literal
+from workbench.run.executor import empty
 from workbench.run.faults import apply_faults, in_memory
 from workbench.run.kernels import KERNELS
 from workbench.run.kernels.collectives import REDUCING
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from workbench.run.numeric import NumericModel
 
     Array = NDArray[Any]
-
-_CHOOSING = MOVEMENT | {"ReLU", "Maximum", "Minimum", "MaxPool", "Abs", "Neg", "ReluGrad"}
-"""Operators whose results are numbers of their inputs, up to sign, or zero: nothing to round."""
 
 _REGISTER = {"NPUGetFloatStatusV2": False, "NPUClearFloatStatusV2": True}
 """Operators on the float status, which says whether any operator overflowed since it was cleared, and
@@ -100,7 +98,7 @@ class Device:
             for slot, tensor in enumerate(tensors)
         )
         site, results = self._computed(replace(site, inputs=inputs), settings, status)
-        exact = op.op_type in _CHOOSING and len(settled) == len(tensors)
+        exact = op.op_type in CHOOSING and len(settled) == len(tensors)
         count = len(results) - len(written(op))
         outputs = tuple(
             self._store(result, slot, site, status, exact=exact)

@@ -11,7 +11,8 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import ArraySource
 from workbench.graph.flow import Bind, If, Run
 from workbench.graph.nodes import Const, Value
-from workbench.run.executor import feeds_at, literal, parameter_value
+from workbench.run.constants import literal
+from workbench.run.executor import feeds_at, parameter_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

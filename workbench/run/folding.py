@@ -15,7 +15,8 @@ import numpy as np
 
 from workbench.graph.nodes import Param, Parameter, Value
 from workbench.graph.ops import bind
-from workbench.run.executor import literal, parameter_values
+from workbench.run.constants import literal
+from workbench.run.executor import parameter_values
 from workbench.run.kernels import KERNELS
 from workbench.run.rewrite import Rewrite
 

@@ -14,7 +14,7 @@ from workbench.core.formats import c0_of
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value
 from workbench.run.casts import Inserting
-from workbench.run.executor import constant_spec
+from workbench.run.constants import constant_spec
 from workbench.run.layout import Lie, device_lie, host_lie, laid_spec
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.traits import IN_PLACE
-from workbench.run.executor import constant_spec
+from workbench.run.constants import constant_spec
 from workbench.run.layout import bytes_of, device_lie, host_lie
 from workbench.run.no_task import pieces_of, runs_nothing
 

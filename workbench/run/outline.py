@@ -18,7 +18,8 @@ from workbench.core.dtypes import DTYPES, HELD_WIDER
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorRecord, TensorSpec
 from workbench.graph.nodes import Const, Param, Value
-from workbench.run.executor import constant_spec, operator_key, parameter_key
+from workbench.run.constants import constant_spec
+from workbench.run.executor import operator_key, parameter_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import OPS, bind
 from workbench.graph.traits import COMMUTATIVE
-from workbench.run.executor import constant_spec
+from workbench.run.constants import constant_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -24,7 +24,8 @@ from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param, Parameter, Value
 from workbench.graph.ops import OPS
 from workbench.run.calibration import find_layers, input_scales, weight_scales
-from workbench.run.executor import constant_spec, feeds_at
+from workbench.run.constants import constant_spec
+from workbench.run.executor import feeds_at
 from workbench.run.folding import Folded, unread
 from workbench.run.kernels import KERNELS
 from workbench.run.originals import INSERTED, IS_PART, origin_of, originals

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.tensors import ArraySource
 from workbench.ir.literals import parse_const
-from workbench.run.executor import constant, constant_spec
+from workbench.run.constants import constant, constant_spec
 from workbench.run.outline import Outlined
 
 if TYPE_CHECKING:
