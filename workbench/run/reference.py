@@ -17,6 +17,7 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.flow import Flow
 from workbench.graph.ops import written
+from workbench.graph.traits import CHOOSING
 from workbench.run.executor import NOTHING, execute, feeds_at
 from workbench.run.flow import run_flow
 from workbench.run.kernels import KERNELS
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 Precision = Literal["float64", "float32"]
+
+_AS_THEY_ARE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
+"""Types that kernels read as they are stored, where no result is a new number."""
 
 
 def run_reference(
@@ -93,16 +97,17 @@ def compute(
     if kernel is None:
         message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
         raise GraphError(message)
+    exact = op.op_type in CHOOSING and all(one.dtype in _AS_THEY_ARE for one in tensors)
     with np.errstate(all="ignore"):
-        outputs = kernel([_wide(tensor, dtype) for tensor in tensors], settings)
+        outputs = kernel(tensors if exact else [_wide(one, dtype) for one in tensors], settings)
         count = len(outputs) - len(places := written(op))
-        return [
-            *(_store(output, op, slot) for slot, output in enumerate(outputs[:count])),
-            *(
-                array.astype(tensors[place].dtype, copy=False)
-                for place, array in zip(places, outputs[count:], strict=True)
-            ),
-        ]
+        stored = [_store(output, op, slot) for slot, output in enumerate(outputs[:count])]
+        known = dict(zip(map(id, outputs), stored, strict=False))
+        for place, array in zip(places, outputs[count:], strict=True):
+            left = known.get(id(array), array)  # an output may be what the input becomes
+            kind = tensors[place].dtype
+            stored.append(left if left.dtype == kind else array.astype(kind, copy=False))
+        return stored
 
 
 def _wide(array: Array, precision: Precision) -> Array:
