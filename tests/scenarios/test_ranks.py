@@ -173,15 +173,6 @@ def test_a_wrong_weight_of_one_rank_is_told_beside_its_peers(tmp_path):
     assert text in found.evidence
 
 
-def test_two_ranks_of_one_tree_may_be_compared(mlp, tmp_path):
-    tree = run(mlp, "mindspore-cpu", tmp_path / "a")
-    comparison = wb.compare(tree, tree, rank=(0, 1))
-    status = {(row.op_type, row.io): row.status for row in comparison.rows}
-    assert status["AllReduce", "output"] == "equal"
-    assert status["AllReduce", "input"] == "fail"
-    assert comparison.findings[0].kind == "input"
-
-
 def test_a_step_is_skipped_on_all_ranks_if_one_overflows(tmp_path):
     def network():
         cell = nn.WithLossCell(MLP(), nn.SoftmaxCrossEntropyWithLogits(sparse=True))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.align import Alignment
     from workbench.compare.groups import Group
+    from workbench.compare.measuring import Measured
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op, Value
 
@@ -194,3 +195,26 @@ def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[s
     if is_inserted(leaf) or leaf.op_type in _VARIABLES:
         return "parameter", name
     return ("constant" if leaf.op_type.startswith("Const") else "input"), name
+
+
+def given_difference(
+    subject: tuple[str, str], item: Measured, slot: int, error: float
+) -> Difference:
+    """How an input that no operator produced differs, by its kind and name."""
+    kind, name = subject
+    metrics = item.divergence.metrics
+    shared = metrics.get("TargetNaN", 0)
+    if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
+        text = f"input.{slot} ({name}) holds NaN on both sides: {int(shared)} elements"
+        return Difference("non-finite", name, text)
+    shown = f"relative difference {error:.3g}"
+    if item.divergence.size == 1 and "TargetMax" in metrics:
+        shown = _values(metrics["TargetMax"], metrics["GoldenMax"])
+    what = f"input.{slot} ({name})" if kind == "attribute" else name
+    return Difference(kind, name, f"{what} differs: {shown}")
+
+
+def _values(target: float, golden: float) -> str:
+    """Two scalars with as few digits as tell them apart."""
+    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
+    return f"{target:.{digits}g} in the target, {golden:.{digits}g} in the golden"

@@ -15,10 +15,11 @@ from workbench.compare.judge import judge_rows
 from workbench.compare.loss_scale import name_scaling
 from workbench.compare.measuring import CANCELLED, measure_pairs
 from workbench.compare.network import network_of
+from workbench.compare.own_batches import OWN_BATCH
 from workbench.compare.pair_fusions import EXPECTED
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.pairs import EVERYTHING, Pairing, Selection
-from workbench.compare.peers import with_outlier
+from workbench.compare.peers import tell_of_batches, with_outlier
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
@@ -77,7 +78,8 @@ def compare_dumps(
         if not any(finding.defect for finding in findings):
             findings = [*first_failure(flow, pairs), *findings]
     steps = summarize(flow, measured, rows)
-    findings = with_outlier(tell_when(findings, flow, steps), pairing)
+    findings = with_outlier(tell_when(findings, flow, steps), flow)
+    findings = tell_of_batches(findings, flow, pairs)
     findings = _with_watched(findings, pairing, selection, rows)
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)
@@ -226,9 +228,9 @@ def decide(
 
 
 def _expected(row: Row) -> bool:
-    """Uncomparable rows that say nothing against agreement: memory that nobody reads."""
+    """Uncomparable rows that say nothing against agreement: memory that nobody reads, other batches."""
     return row.status == "uncomparable" and row.reason.endswith(
-        ("unused-output", "unwritten-output")
+        ("unused-output", "unwritten-output", OWN_BATCH)
     )
 
 

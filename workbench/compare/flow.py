@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updated_names, updates
 from workbench.compare.noise import contexts
+from workbench.compare.own_batches import ranks_of_one_job
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Param
 
@@ -30,7 +31,9 @@ class Flow:
     ``events`` are keyed by (block, operator). ``guilty`` are the origins of errors in order,
     ``tainted_named`` operators whose settings differ but whose inputs were wrong already, and
     ``before`` the updated parameters that differ when the first compared iteration begins, and
-    ``version_matters`` what two versions of the framework are known to do differently.
+    ``version_matters`` what two versions of the framework are known to do differently. ``job`` are the
+    ranks of target and golden if they are two of one job; then ``own_feeds`` and ``own_params`` are what
+    differs by design: feeds by name, and (rank, name) of what their batches update.
     """
 
     def __init__(self, pairing: Pairing, measured: Iterable[Measured], *, npu: bool) -> None:
@@ -49,6 +52,9 @@ class Flow:
         versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
         self.two_versions = len(versions) > 1
         self.tainted_params: set[tuple[int, str]] = set()
+        self.job = ranks_of_one_job(pairing)
+        self.own_feeds: dict[str, None] = {}
+        self.own_params: set[tuple[int, str]] = set()
         self.last_update: dict[tuple[int, str], float] = {}
         self.walked: list[Block] = []
         self.updated = {
@@ -59,6 +65,10 @@ class Flow:
         self.handed_over: dict[tuple[int, int, Shape | None], float] = {}
         self.coarsest: dict[tuple[int, int], float] = {}
         self._contexts: dict[tuple[int, int], list[float]] = {}
+
+    def is_own(self, rank: int, file_name: str) -> bool:
+        """Whether batches of a rank update a parameter, by the name its file carries."""
+        return any(rank == r and file_name in (name, sanitize(name)) for r, name in self.own_params)
 
     def is_tainted(self, rank: int, file_name: str) -> bool:
         """Whether a parameter, by the name its file carries, was updated by a wrong operator."""

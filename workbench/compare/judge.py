@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.noise import PASS_FACTOR, floor
+from workbench.compare.own_batches import OWN_BATCH
 from workbench.compare.result import Row
 from workbench.core.errors import FormatError
 
@@ -150,6 +151,8 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
     factor = event.factor if event is not None and item.pair.io == "output" else PASS_FACTOR
     if item.error <= factor * own:
         return Judged("pass", reason, own, inherited)
+    if flow.job is not None and _is_own(flow, item, event):
+        return Judged("uncomparable", OWN_BATCH, own, inherited)
     if event is not None and _heals(flow, item, event):
         return Judged("warn", "differs here, but all that reads it agrees again", own, inherited)
     wrong = _is_wrong(flow, item, event)
@@ -164,6 +167,19 @@ def _own_floor(flow: Flow, item: Measured, event: Event | None) -> float:
     if event is None:
         return floor(None, coarsest)
     return min(event.own_floor, floor(None, coarsest))
+
+
+def _is_own(flow: Flow, item: Measured, event: Event | None) -> bool:
+    """Whether a difference is that of the batches of two ranks, and no defect is known upstream."""
+    if event is None:
+        return flow.is_own(item.pair.target.key.rank, item.pair.op_name)
+    if item.pair.io == "output" or item.rewritten:
+        return event.own and not event.guilty
+    states = flow.input_states.get((event.block, event.op))
+    if states is None:
+        return event.own
+    state = states.get(item.pair.slot)
+    return state is not None and state.own and not state.causes
 
 
 def _heals(flow: Flow, item: Measured, event: Event) -> bool:

@@ -11,24 +11,22 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.compare.carried import updates
+from workbench.compare.binding import Binding
 from workbench.compare.findings import ADVICE, CERTAINTY
+from workbench.compare.own_batches import OWN_BATCH, holds_alike, other_ranks, updated_alike
 from workbench.compare.result import Finding
 from workbench.core.errors import WorkbenchError
 from workbench.dump.tree import Note
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.compare.binding import Binding, Block, OpRun
-    from workbench.compare.pairs import Pairing
+    from workbench.compare.binding import Block, OpRun
+    from workbench.compare.flow import Flow
+    from workbench.compare.result import Row
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph
-
-_PARTS = ("ReduceScatter", "HcomReduceScatter")
-_OWN = ("BatchNorm", "BatchNormExt", "BNTrainingUpdate")
-"""Their moments are those of a rank's own batches."""
 
 
 class Outlier(NamedTuple):
@@ -72,10 +70,10 @@ def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str]]:
     """Tensors of a graph that all ranks hold alike: operator, slot, name."""
     meet = any(op.op_type in COLLECTIVES for op in graph.ops)
     for number, op in enumerate(graph.ops) if meet else ():
-        if op.op_type in COLLECTIVES and op.op_type not in _PARTS:
+        if op.op_type in COLLECTIVES and holds_alike(graph, op):
             for slot in range(len(op.outputs)):
                 yield number, "output", slot, f"output.{slot} of {op.name}"
-        for slot, name in updates(graph, op) if op.op_type not in _OWN else ():
+        for slot, name in updated_alike(graph, op):
             yield number, "input", slot, name
 
 
@@ -113,21 +111,37 @@ def _digest(record: TensorRecord) -> bytes | None:
     return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
 
 
-def with_outlier(findings: Sequence[Finding], pairing: Pairing) -> list[Finding]:
+def with_outlier(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
     """Tell which rank differs from its peers at its first defect; it is a defect of its own if there is none.
 
-    On the golden side it is an anomaly.
+    On the golden side it is an anomaly. Two ranks of one job are looked at as the one job that they are.
     """
+    pairing = flow.pairing
+    if flow.job is not None:
+        return _with(findings, find_outlier(_both(pairing.target, pairing.golden)), flow.job)
     odd = find_outlier(pairing.golden)
     if odd is not None:
         pairing.notes.append(("golden", Note("rank", odd.run.op_name, str(odd))))
-    found, outlier = list(findings), find_outlier(pairing.target)
+    return _with(findings, find_outlier(pairing.target), ())
+
+
+def _both(one: Binding, other: Binding) -> Binding:
+    """Return all ranks of a job of which there are two trees, or the same one twice."""
+    return Binding(one.dump, {**other.graphs, **one.graphs}, {**other.runs, **one.runs})
+
+
+def _with(
+    findings: Sequence[Finding], outlier: Outlier | None, job: tuple[int, ...]
+) -> list[Finding]:
+    found = list(findings)
     if outlier is None:
         return found
     for place, finding in enumerate(found):
-        if finding.defect and finding.rank in outlier.ranks:
-            evidence = (*finding.evidence, str(outlier))
-            return [*found[:place], replace(finding, evidence=evidence), *found[place + 1 :]]
+        if finding.defect and (finding.rank in outlier.ranks or job):
+            told = replace(finding, evidence=(*finding.evidence, str(outlier)))
+            if job:
+                told = _of_job(told, outlier, job)
+            return [*found[:place], told, *found[place + 1 :]]
     run = outlier.run
     own = Finding(
         "rank", run.op_name, run.op_type, run.block.graph_id, run.block.iteration,
@@ -135,3 +149,56 @@ def with_outlier(findings: Sequence[Finding], pairing: Pairing) -> list[Finding]
         rank=outlier.ranks[0],
     )  # fmt: skip
     return [*(one for one in found if one.defect), own, *(one for one in found if not one.defect)]
+
+
+def _of_job(finding: Finding, outlier: Outlier, job: tuple[int, ...]) -> Finding:
+    """Return a defect between two ranks of a job, at the rank that others say is wrong.
+
+    Where nothing names its cause, that they differ at all is what is known.
+    """
+    wrong = [rank for rank in job if rank in outlier.ranks]
+    rank = wrong[0] if len(wrong) == 1 else finding.rank
+    if finding.kind != "own-error" or finding.op_name != outlier.run.op_name:
+        return replace(finding, rank=rank)
+    evidence = (str(outlier), *finding.evidence[:-1])
+    return replace(
+        finding, rank=rank, kind="rank", score=CERTAINTY["rank"], advice=ADVICE["rank"],
+        evidence=evidence,
+    )  # fmt: skip
+
+
+def tell_of_batches(findings: Iterable[Finding], flow: Flow, rows: Sequence[Row]) -> list[Finding]:
+    """Add to the findings what differs by design, or that ranks of two jobs should not be held together."""
+    pairing = flow.pairing
+    if flow.job is not None:
+        return [*findings, *_by_design(flow, rows)]
+    ranks = other_ranks(pairing)
+    if ranks is None:
+        return list(findings)
+    text = (
+        f"rank {ranks[0]} of one job is held against rank {ranks[1]} of another, and ranks are fed batches "
+        f"of their own: compare each rank with its own kind (--rank {ranks[0]}:{ranks[0]})"
+    )
+    return [
+        replace(one, evidence=(*one.evidence, text)) if one.kind == "input" else one
+        for one in findings
+    ]
+
+
+def _by_design(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
+    own = [row for row in rows if row.reason == OWN_BATCH]
+    if flow.job is None or not own:
+        return
+    first = min(own, key=lambda row: row.order)
+    fed = ", ".join(list(flow.own_feeds)[:4])
+    ours, theirs = sorted(flow.job)
+    evidence = (
+        f"ranks {ours} and {theirs} of one job train on batches of their own"
+        + (f": {fed} differ by design" if fed else ""),
+        f"{len(own)} tensors come of these batches and are not judged",
+    )
+    yield Finding(
+        "info", first.op_name, first.op_type, first.graph_id, first.iteration, first.io, first.slot,
+        CERTAINTY["info"], None, None, None, evidence, ADVICE["info"], first.source, first.order,
+        first.rank,
+    )  # fmt: skip

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from workbench.compare.own_batches import OWN_BATCH
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -96,14 +98,20 @@ def _inheritors(rows: Sequence[Row], finding: Finding) -> int:
 def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding]) -> str:
     counts = Counter(row.status for row in rows)
     compared = len(rows) - counts["uncomparable"]
+    own = sum(row.reason == OWN_BATCH for row in rows)
     if verdict == "inconclusive":
         if not rows:
             return "Nothing could be compared: the two dumps have no tensor in common"
+        if own == len(rows):
+            return f"Nothing could be compared: all {own} common tensors come of the ranks' own batches"
         return f"Nothing could be compared: all {len(rows)} common tensors are unreadable or distrusted"
     text = (
         f"No operator adds error of its own: {compared} tensors compared, {counts['equal']} equal"
     )
+    counts["uncomparable"] -= own
     rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
+    if own:
+        rest.append(f"{own} tensors of the ranks' own batches not judged")
     text += "".join(f", {part}" for part in rest)
     changed = next((finding for finding in findings if finding.kind == "changed-memory"), None)
     if changed is not None:

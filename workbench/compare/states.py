@@ -24,7 +24,8 @@ class State:
 
     ``causes`` are differences in something that no operator produced, on their way to the first
     operator that computes with it; ``via`` operators since the last measured value that were not
-    dumped. ``carried`` values come from an earlier step, at most moved.
+    dumped. ``carried`` values come from an earlier step, at most moved; ``own`` ones of the batch of
+    their rank.
     """
 
     error: float = 0.0
@@ -33,6 +34,7 @@ class State:
     causes: tuple[Difference, ...] = ()
     via: tuple[int, ...] = ()
     carried: bool = False
+    own: bool = False
 
 
 @dataclass(slots=True)
@@ -43,7 +45,8 @@ class Event:
     magnified as its data magnify it; it is guilty beyond ``factor`` times that, or beyond what an
     update or a jump explains (``beyond``). ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
-    whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized.
+    whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
+    ``own`` says that it computes with the batch of its own rank.
     """
 
     block: Block
@@ -63,6 +66,7 @@ class Event:
     steps: Steps | None = None
     unseen: int = 0
     beyond: bool = False
+    own: bool = False
 
 
 def is_version_matter(op: Op, event: Event) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.carried import aligned, state_name, updates
 from workbench.compare.cause import (
     Difference,
+    given_difference,
     group_difference,
     input_subject,
     leaf_subject,
@@ -19,8 +20,10 @@ from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
 from workbench.compare.meeting import measured_of_peers, states_of_peers
 from workbench.compare.neighbors import overwritten
-from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, coarsens, floor
+from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor
 from workbench.compare.oddities import rewritten_slots
+from workbench.compare.own_batches import holds_alike
+from workbench.compare.readings import read_values
 from workbench.compare.states import GAIN, Event, State, is_version_matter
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
 from workbench.compare.updating import is_beyond
@@ -56,7 +59,7 @@ class Visit:
         self.context = flow.context(block, graph, found)
         self.values = flow.values.setdefault(block, {})
         self.given = ends_of(graph)
-        self.proxies = self._proxies()
+        self.proxies = read_values(graph, found, self.measured)
         self.peers: Sequence[Peer] = ()
         self.earlier = bool(flow.guilty or flow.before)
 
@@ -68,44 +71,21 @@ class Visit:
     def measured(self, number: int) -> dict[tuple[str, int], Measured]:
         return self.flow.index.get((self.block, number), {})
 
-    def _proxies(self) -> dict[Value, Measured]:
-        """Values that were dumped only as the input of an operator that reads the same thing."""
-        table: dict[Value, Measured] = {}
-        for number, op in enumerate(self.graph.ops):
-            mine = self.measured(number)
-            for slot, operand in enumerate(op.flat_inputs()):
-                item = mine.get(("input", slot))
-                if not isinstance(operand, Value) or item is None or not item.usable:
-                    continue
-                own = self.measured(operand.op).get(("output", operand.slot))
-                if (own is None or not own.usable) and self._reads_the_same(number, slot, operand):
-                    table.setdefault(operand, item)
-        for number in reversed(range(len(self.graph.ops))):  # casts of casts carry one value
-            op = self.graph.ops[number]
-            item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
-            source = next(op.flat_inputs(), None)
-            if item is not None and isinstance(source, Value) and not coarsens(op):
-                table.setdefault(source, item)
-        return table
-
-    def _reads_the_same(self, number: int, slot: int, operand: Value) -> bool:
-        """Whether the golden's reader gets its input from the partner of the target's producer."""
-        if self.found is None or number not in self.found.partner:
-            return True
-        producer = self.found.mapped(self.found.target.origin(operand))
-        others = self.found.golden.origins(self.found.partner[number])
-        return producer is None or slot >= len(others) or others[slot] == producer
-
     def _visit(self, number: int, op: Op) -> None:
         states = self._input_states(number, op)
         self.flow.input_states[self.block, number] = states
         states = {**states, **states_of_peers(self, op)}
         tainted = any(state.tainted for state in states.values())
-        noise = [s.error for s in states.values() if not s.causes and math.isfinite(s.error)]
+        noise = [
+            s.error
+            for s in states.values()
+            if not s.causes and not s.own and math.isfinite(s.error)
+        ]
         noise += self.flow.left_by_the_last_step(self.block, self.graph, op)
         event = Event(
             self.block, number, floor(op, self.context[number]), max(noise, default=0.0), tainted,
             self.base + number, self.measured(number),
+            own=any(s.own for s in states.values()) and not holds_alike(self.graph, op),
         )  # fmt: skip
         self.flow.events[self.block, number] = event
         outputs = self._outputs(number, op)
@@ -118,6 +98,8 @@ class Visit:
             return
         if tainted:
             self._note_named(event, op, given)
+        elif event.own:
+            self._judge_own(event, op, states, causes)
         else:
             self._judge(event, op, states, causes)
         self._leave(number, op, outputs, event, states)
@@ -189,8 +171,8 @@ class Visit:
             before = self.values.get(operand, State())
             if not usable:
                 return before
-            if before.tainted or before.causes:
-                return State(error, True, before.tainted, before.causes)
+            if before.tainted or before.causes or before.own:
+                return State(error, True, before.tainted, before.causes, own=before.own)
             return self._produced(number, slot, operand, before, error)
         return self._given(number, op, slot, operand, error if usable else None)
 
@@ -228,6 +210,8 @@ class Visit:
         if self._is_tainted_param(operand):
             return State(error or 0.0, error is not None, tainted=True)
         feed = kind == "input"
+        if self._is_own(name, error, feed=feed):
+            return State(error or 0.0, error is not None, own=True)
         if error is None:
             received = self.flow.received(self.block, self.graph, operand)
             return State(received, tainted=self.earlier) if feed else State()
@@ -243,6 +227,15 @@ class Visit:
             self._began_before(number, slot, name, cause)
             return State(error, True, tainted=True)
         return State(error, True, causes=(cause,) if cause is not None else ())
+
+    def _is_own(self, name: str, error: float | None, *, feed: bool) -> bool:
+        """Whether a difference is by design: ranks of one job have batches, and moments of them, of their own."""
+        if self.flow.job is None or (error is not None and not 0 < error < math.inf):
+            return False
+        if feed:
+            self.flow.own_feeds[name] = None
+            self.flow.own_params.add((self.block.rank, name))
+        return (self.block.rank, name) in self.flow.own_params
 
     def _subject(
         self, op: Op, slot: int, operand: Operand, size: int = 1
@@ -285,17 +278,7 @@ class Visit:
         subject = self._subject(op, slot, operand, item.divergence.size)
         if subject is None:
             return None
-        metrics = item.divergence.metrics
-        shared = metrics.get("TargetNaN", 0)
-        if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
-            text = f"input.{slot} ({subject[1]}) holds NaN on both sides: {int(shared)} elements"
-            return Difference("non-finite", subject[1], text)
-        shown = f"relative difference {error:.3g}"
-        if item.divergence.size == 1 and "TargetMax" in metrics:
-            shown = _values(metrics["TargetMax"], metrics["GoldenMax"])
-        kind, name = subject
-        what = f"input.{slot} ({name})" if kind == "attribute" else name
-        return Difference(kind, name, f"{what} differs: {shown}")
+        return given_difference(subject, item, slot, error)
 
     def _hand_on(
         self,
@@ -345,6 +328,17 @@ class Visit:
         if unequal or beyond or found:
             event.unseen = len({n for s in states.values() for n in s.via})
             self._blame(event, blamed, found)
+
+    def _judge_own(
+        self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]
+    ) -> None:
+        """Judge what computes with the batch of its rank: by what has a name, and by NaN that no input has."""
+        found = (*causes, *self._differences(event.op, op))
+        broken = event.worst is not None and event.worst.divergence.mismatch
+        if found or (broken and all(math.isfinite(s.error) for s in states.values())):
+            self._blame(event, event.op, found)
+        named = {(self.block.rank, d.subject) for d in causes if d.kind == "parameter"}
+        self.flow.tainted_params |= named
 
     def _unequal_counts(self, event: Event) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())
@@ -416,18 +410,17 @@ class Visit:
             item = outputs.get(slot)
             if item is None:
                 error = max(event.inherited, aligned(op, states.values()))
-                state = State(error, tainted=wrong, via=(*via[-64:], number), carried=carried)
+                state = State(
+                    error, tainted=wrong, via=(*via[-64:], number), carried=carried, own=event.own
+                )
             else:
                 beyond = item.error > event.factor * event.own_floor
-                state = State(item.error, True, wrong and beyond, carried=carried)
+                own = event.own and not item.divergence.equal
+                state = State(item.error, True, wrong and beyond, carried=carried, own=own)
             self.values[Value(number, slot)] = state
             self.flow.hand_over(self.block, self.graph, Value(number, slot), state.error)
+        names = {(self.block.rank, name) for _, name in updates(self.graph, op)}
         if wrong:
-            names = {(self.block.rank, name) for _, name in updates(self.graph, op)}
             self.flow.tainted_params |= names
-
-
-def _values(target: float, golden: float) -> str:
-    """Two scalars with as few digits as tell them apart."""
-    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
-    return f"{target:.{digits}g} in the target, {golden:.{digits}g} in the golden"
+        elif event.own:
+            self.flow.own_params |= names

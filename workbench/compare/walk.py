@@ -20,6 +20,7 @@ from workbench.compare.meeting import together, visit_together
 from workbench.compare.noise import PASS_FACTOR, floor, spec_roundoff
 from workbench.compare.states import GAIN, Event
 from workbench.compare.visit import Visit
+from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,6 +73,8 @@ class _InTime:
                 continue
             self.flow.events[self.block, op] = event
             worst = event.worst.error if event.worst is not None else 0.0
+            if self._parts_by_design(event):
+                continue
             if worst > event.factor * event.explained:
                 self.failed = True
                 event.guilty = not event.tainted
@@ -80,6 +83,18 @@ class _InTime:
                 self.flow.guilty.append(event)
         key = (self.block.rank, self.block.graph_id)
         self.flow.coarsest[key] = max(self.coarsest, self.flow.coarsest.get(key, 0.0))
+
+    def _parts_by_design(self, event: Event) -> bool:
+        """Whether an operator may differ between two ranks of a job: what it reads does, or is not known."""
+        if self.flow.job is None:
+            return False
+        inputs = any(m.usable and m.pair.io == "input" for m in event.measured.values())
+        meets = self.flow.pairing.target.runs[self.block][event.op].op_type in COLLECTIVES
+        event.own = not meets and (event.tainted or not inputs)
+        event.tainted = False
+        if meets:
+            event.inherited, event.explained = 0.0, event.own_floor
+        return event.own
 
     def _event(self, op: int) -> Event | None:
         measured = self.flow.index.get((self.block, op), {})

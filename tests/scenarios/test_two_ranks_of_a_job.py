@@ -1,0 +1,185 @@
+"""Two ranks of one data-parallel job, held against each other: batches differ, weights must not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench import nn
+from workbench.core.plan import Iterations
+from workbench.graph import functional as F
+from workbench.graph.models import MLP
+from workbench.graph.networks import load_graph
+from workbench.graph.trainings import TRAININGS
+
+HEAD = "Default/network-WithLossCell/_backbone-MLP/head-Dense/MatMul-op0"
+SUM = "Default/grad_reducer-DistributedGradReducer/AllReduce-op1"
+UPDATE = "Default/optimizer-SGD/SGD-op2"
+
+
+def job(out, graph=None, *, surface="mindspore-o0o1", feeds=None, ranks=2, iterations=1, faults=()):
+    """A job on an NPU (or what the surface is of); every iteration is dumped."""
+    plan = replace(wb.config.new(surface).plan(), iterations=Iterations(((0, iterations - 1),)))
+    device = "reference" if surface == "mindspore-cpu" else "a2"
+    options = {"ranks": ranks, "iterations": iterations, "faults": faults, "surface": surface}
+    graph = graph or load_graph("mlp_train", 0, ranks)
+    return wb.simulate(graph, feeds, plan, out, device=device, **options)
+
+
+def defects(comparison):
+    return [one for one in comparison.findings if one.defect]
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-cpu", "mindspore-o2", "torchair"])
+def test_batches_differ_and_all_behind_the_allreduce_is_equal(surface, tmp_path):
+    tree = job(tmp_path / "a", surface=surface, iterations=2)
+    comparison = wb.compare(tree, tree, rank=(0, 1))
+    assert comparison.verdict == "pass"
+    assert not defects(comparison)
+    alike = [r for r in comparison.rows if r.match_rule and r.status != "uncomparable"]
+    assert {row.status for row in alike} == {"equal"}
+    own = {(r.op_type, r.io) for r in comparison.rows if r.reason == "own-batch"}
+    sums = (
+        "AllReduce" if surface.startswith("mindspore-o0") or "cpu" in surface else "HcomAllReduce"
+    )
+    assert (sums, "input") in own
+    assert (sums, "output") not in own
+    assert any(row.op_type == sums and row.io == "output" for row in alike)
+    (told,) = [one for one in comparison.findings if "batches of their own" in one.evidence[0]]
+    assert told.kind == "info"
+    assert "ranks 0 and 1" in told.evidence[0]
+    assert f"{len(own_rows(comparison))} tensors" in comparison.sentence
+
+
+def own_rows(comparison):
+    return [row for row in comparison.rows if row.reason == "own-batch"]
+
+
+def test_trees_of_two_ranks_are_of_one_job(tmp_path):
+    tree = job(tmp_path / "a")
+    comparison = wb.compare(tree / "rank_0", tree / "rank_1")
+    assert comparison.verdict == "pass"
+    assert own_rows(comparison)
+
+
+@pytest.mark.parametrize("factor", [1, 1.5])
+def test_without_graphs_the_order_of_time_tells_where_the_ranks_meet(factor, tmp_path):
+    faults = [f"scaled-output:{SUM}:{factor},rank=1"] if factor > 1 else []
+    tree = job(tmp_path / "a", surface="torchair", faults=faults)
+    one, other = (tree / f"worldsize2_global_rank{rank}" for rank in (0, 1))
+    comparison = wb.compare(one, other)
+    assert own_rows(comparison)
+    found = [(one.kind, one.op_type) for one in defects(comparison)]
+    assert found == ([("own-error", "HcomAllReduce")] if faults else [])
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+def test_a_weight_that_only_one_rank_holds_is_named(pair, tmp_path):
+    tree = job(tmp_path / "a", faults=[f"wrong-weight-element:{HEAD}:3,rank=1"])
+    (found,) = defects(wb.compare(tree, tree, rank=pair))
+    assert (found.kind, found.op_name, found.iteration) == ("parameter", HEAD, 0)
+    assert "head.weight differs" in found.evidence[0]
+
+
+def test_a_third_rank_says_which_of_two_is_wrong(tmp_path):
+    tree = job(tmp_path / "a", ranks=3, faults=[f"wrong-weight-element:{HEAD}:3,rank=2"])
+    (found,) = defects(wb.compare(tree, tree, rank=(0, 2)))
+    assert (found.kind, found.op_name, found.rank) == ("parameter", HEAD, 2)
+    text = "rank 2 differs from 0, 1 in head.weight of iteration 0, which all must hold alike"
+    assert text in found.evidence
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_sum_that_only_one_rank_got_is_named(split, tmp_path):
+    tree = job(tmp_path / "a", faults=[f"scaled-output:{SUM}:1.5,rank=1"])
+    two = (tree / "rank_0", tree / "rank_1") if split else (tree, tree)
+    comparison = wb.compare(*two, rank=None if split else (0, 1))
+    (found,) = defects(comparison)
+    assert (found.kind, found.op_name, found.op_type) == ("rank", SUM, "AllReduce")
+    text = "ranks 0, 1 differ from each other in output.0 of"
+    assert any(text in line for line in found.evidence)
+    assert text in comparison.sentence
+
+
+def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_named(tmp_path):
+    faults = [f"scaled-output:{UPDATE}:1.5,rank=1,iteration=1"]
+    tree = job(tmp_path / "a", ranks=3, iterations=3, faults=faults)
+    (found,) = defects(wb.compare(tree, tree, rank=(0, 1)))
+    assert (found.kind, found.op_name, found.iteration, found.rank) == ("rank", UPDATE, 1, 1)
+    held = "rank 1 differs from 0, 2 in body.1.bias of iteration 1, which all must hold alike"
+    assert held in found.evidence
+
+
+def test_a_setting_that_one_rank_has_is_named_though_its_data_are_its_own(tmp_path):
+    name = "Default/network-WithLossCell/_backbone-ResNet/bn1-BatchNorm/BatchNorm-op0"
+    faults = [f"wrong-attribute:{name}:epsilon=0.1,rank=1"]
+    tree = job(tmp_path / "a", load_graph("resnet_train", 0, 2), faults=faults)
+    found = defects(wb.compare(tree, tree, rank=(0, 1)))[0]
+    assert (found.kind, found.op_name) == ("attribute", name)
+
+
+def test_weights_whose_gradients_were_never_summed_are_named(tmp_path):
+    class Unsummed(nn.Cell):
+        def __init__(self):
+            cell = nn.WithLossCell(MLP(), nn.SoftmaxCrossEntropyWithLogits(sparse=True))
+            self.step = nn.TrainOneStepCell(cell, nn.SGD(cell.trainable_params(), 0.1))
+
+        def construct(self, x, label):
+            return F.all_reduce(self.step(x, label))
+
+    batches = [TRAININGS["mlp_train"][1](0, rank) for rank in (0, 1)]
+    graph = wb.trace(Unsummed().set_train(), *batches[0])
+    names = [p.name for p in graph.parameters if not p.is_weight]
+    feeds = [dict(zip(names, batch, strict=True)) for batch in batches]
+    tree = job(tmp_path / "a", graph, feeds=feeds)
+    found = defects(wb.compare(tree, tree, rank=(0, 1)))[0]
+    assert (found.kind, found.op_type) == ("rank", "SGD")
+
+
+def test_moving_statistics_are_those_of_a_ranks_own_batches(tmp_path):
+    graph = load_graph("resnet_train", 0, 2)
+    tree = job(tmp_path / "a", graph, iterations=2)
+    comparison = wb.compare(tree, tree, rank=(0, 1))
+    assert not defects(comparison)
+    assert comparison.verdict == "pass"
+
+
+def test_ranks_that_were_fed_alike_are_judged_from_the_first_operator_on(tmp_path):
+    graph = load_graph("mlp_train", 0, 2)
+    tree = job(
+        tmp_path / "a", graph, feeds=[graph.batches(0)] * 2,
+        faults=[f"scaled-output:{HEAD}:1.5,rank=1"],
+    )  # fmt: skip
+    comparison = wb.compare(tree, tree, rank=(1, 0))
+    found = defects(comparison)[0]
+    assert (found.kind, found.op_name) == ("own-error", HEAD)
+    assert not own_rows(comparison)
+
+
+def test_nan_on_one_rank_alone_is_told(tmp_path):
+    tree = job(tmp_path / "a", faults=[f"nan-output:{HEAD}:rank=1"])
+    comparison = wb.compare(tree, tree, rank=(1, 0))
+    found = defects(comparison)[0]
+    assert (found.kind, found.op_name) == ("non-finite", HEAD)
+
+
+def test_ranks_of_two_jobs_are_told_to_be_compared_with_their_own_kind(tmp_path):
+    golden = job(tmp_path / "g", surface="mindspore-cpu")
+    found = defects(wb.compare(job(tmp_path / "t"), golden, rank=(1, 0)))[0]
+    assert found.kind == "input"
+    assert any("compare each rank with its own kind (--rank 1:1)" in e for e in found.evidence)
+
+
+def test_ranks_whose_dumps_end_before_they_meet_cannot_be_compared(tmp_path):
+    graph = load_graph("mlp_train", 0, 2)
+    plan = (
+        wb.config.new("mindspore-o0o1")
+        .set("common_dump_settings.kernels", [HEAD])
+        .set("common_dump_settings.dump_mode", 1)
+    )
+    tree = wb.simulate(graph, None, plan, tmp_path / "a", device="a2", ranks=2)
+    comparison = wb.compare(tree, tree, rank=(0, 1))
+    assert not defects(comparison)
+    assert all(np.isfinite(r.error) for r in own_rows(comparison))
+    assert own_rows(comparison)
