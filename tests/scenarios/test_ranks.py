@@ -159,6 +159,8 @@ def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_found(surface, 
     held = "body.1.bias of iteration 1, which all must hold alike"
     assert f"rank 1 differs from 0, 2 in {held}" in found.evidence
     assert "in iteration 1 on rank 1" in comparison.sentence
+    (told,) = [one for one in comparison.to_json()["findings"] if one["op_name"] == update]
+    assert (told["iteration"], told["rank"]) == (1, 1)
 
 
 def test_a_wrong_weight_of_one_rank_is_told_beside_its_peers(tmp_path):

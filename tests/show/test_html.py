@@ -114,3 +114,12 @@ def test_nothing_at_all_is_still_a_page():
 def test_colors_follow_the_notebook():
     assert "var(--jp-layout-color1," in repr_html(make_result())
     assert 'body[data-jp-theme-light="false"] .wb' in repr_html(make_result())
+
+
+@pytest.mark.parametrize("ranks", [(0, 0), (0, 2)])
+def test_the_rank_of_a_finding_is_shown_where_there_are_several(ranks):
+    rows = tuple(make_row(rank=rank) for rank in ranks)
+    found = make_finding(rank=ranks[-1], iteration=4)
+    page = Reader(repr_html(make_result(rows=rows, findings=(found,))))
+    assert "iteration 4" in page.text
+    assert ("rank 2" in page.text) == (ranks == (0, 2))

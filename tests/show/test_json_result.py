@@ -120,6 +120,31 @@ def test_iterations_stand_behind_the_contract_and_are_read_again():
     assert from_json(data).iterations == steps
 
 
+RANKED = {
+    **CONTRACT,
+    "findings": [{**CONTRACT["findings"][0], "rank": INT}],
+    "operators": [{**CONTRACT["operators"][0], "rank": INT}],
+}
+
+
+def test_ranks_stand_behind_the_contract_where_there_are_several_and_are_read_again():
+    result = make_result(
+        rows=(make_row(rank=0), make_row(rank=2)),
+        findings=(make_finding(rank=2, iteration=3), make_finding(kind="info", rank=0)),
+    )
+    data = json.loads(dumps(result))
+    assert breaches(data, RANKED) == []
+    assert [one["rank"] for one in data["findings"]] == [2, 0]
+    again = from_json(data)
+    assert [row.rank for row in again.rows] == [0, 2]
+    assert [(one.rank, one.iteration) for one in again.findings] == [(2, 3), (0, 0)]
+
+
+def test_a_finding_on_the_other_rank_than_every_row_says_so():
+    result = make_result(rows=(make_row(rank=0),), findings=(make_finding(rank=1),))
+    assert breaches(json.loads(dumps(result)), RANKED) == []
+
+
 def test_the_check_itself_notices_a_breach():
     data = json.loads(dumps(network_result(20, 1)))
     data["operators"][3]["status"] = "fine"

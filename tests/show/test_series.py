@@ -75,3 +75,10 @@ def test_defects_are_marked_at_their_operator_and_others_are_not():
     )
     marks = series(make_result(rows=rows, findings=findings)).marks
     assert [(m.x, m.number, m.label) for m in marks] == [(1, 1, "a/c"), (0, 4, "a/b")]
+
+
+@pytest.mark.parametrize(("rank", "place"), [(0, 0), (1, 1), (7, 0)])
+def test_a_defect_is_marked_on_its_own_rank_or_on_the_one_that_was_compared_with_it(rank, place):
+    rows = (make_row(rank=0), make_row(rank=1))
+    result = make_result(rows=rows, findings=(make_finding(rank=rank),))
+    assert [mark.x for mark in series(result).marks] == [place]

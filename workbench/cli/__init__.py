@@ -29,6 +29,7 @@ from workbench.core.errors import WorkbenchError  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workbench.compare.result import Finding
     from workbench.pipeline.compare import Comparison
 
 AGREE, DIVERGE, TROUBLE = 0, 1, 2
@@ -148,7 +149,7 @@ def _summary(comparison: Comparison) -> str:
         text = f"{info.tensors} tensors = {cover.matched} matched + {lone} unmatched"
         lines.append(f"{side}:  {text} + {sum(skipped.values())} skipped{reasons}")
     for number, finding in enumerate(comparison.findings, 1):
-        lines.append(f"{number}. [{finding.kind}] {finding.op_name}")
+        lines.append(f"{number}. [{finding.kind}] {finding.op_name}{_when(comparison, finding)}")
         if finding.source is not None:
             lines.append(f"     {finding.source}")
         lines += [f"     {evidence}" for evidence in finding.evidence]
@@ -162,6 +163,14 @@ def _summary(comparison: Comparison) -> str:
     reported = [one for one in comparison.anomalies if one.kind in ("overflow", "exception")]
     lines += [f"  {one.side} {one.op_name}: {one.detail}" for one in reported[:_SHOWN]]
     return "\n".join([*lines, f"{comparison.verdict}: {comparison.sentence}"])
+
+
+def _when(comparison: Comparison, finding: Finding) -> str:
+    """Iteration and rank of a finding, where there are several."""
+    several = len({row.iteration for row in comparison.rows if row.iteration >= 0}) > 1
+    parts = [f"iteration {finding.iteration}"] if several else []
+    parts += [f"rank {finding.rank}"] if comparison.result.by_rank else []
+    return f" ({', '.join(parts)})" if parts and finding.op_name else ""
 
 
 def _kinds(comparison: Comparison) -> str:

@@ -283,7 +283,7 @@ def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     yield Finding(
         kind, name, op_type, row.graph_id, row.iteration, row.io, row.slot, 0.5, error,
         row.inherited_error, row.noise_floor, tuple(filter(None, evidence)), ADVICE[kind], source,
-        row.order,
+        row.order, row.rank,
     )  # fmt: skip
 
 
@@ -328,7 +328,7 @@ def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
                 *_steps(flow))  # fmt: skip
     yield Finding(
         "precision", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["precision"], None,
-        None, None, evidence, ADVICE["precision"], flow.pairing.frame((rank, graph_id), t),
+        None, None, evidence, ADVICE["precision"], flow.pairing.frame((rank, graph_id), t), rank=rank,
     )  # fmt: skip
 
 
@@ -354,7 +354,7 @@ def _settings(flow: Flow) -> Iterator[Finding]:
                 yield Finding(
                     "info", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["info"], None,
                     None, None, (*(d.text for d in differences), _seen(flow, rank, graph_id, t)),
-                    ADVICE["info"], flow.pairing.frame((rank, graph_id), t),
+                    ADVICE["info"], flow.pairing.frame((rank, graph_id), t), rank=rank,
                 )  # fmt: skip
 
 
@@ -391,5 +391,5 @@ def _unmatched(pairing: Pairing) -> Iterator[Finding]:
     yield Finding(
         "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
         CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,
-        op.frame if op is not None else None,
+        op.frame if op is not None else None, rank=key.rank,
     )  # fmt: skip

@@ -156,7 +156,7 @@ def _at_the_flag(flow: Flow, block: Block, texts: tuple[str, ...], *, ours: bool
     return Finding(
         "overflow", name, kind, block.graph_id, block.iteration, "output", 0, CERTAINTY["overflow"],
         None, None, None, texts, ADVICE["overflow"],
-        pairing.frame((block.rank, block.graph_id), number), order,
+        pairing.frame((block.rank, block.graph_id), number), order, block.rank,
     )  # fmt: skip
 
 

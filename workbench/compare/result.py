@@ -199,3 +199,9 @@ class Result:
     profile: str = "noise-floor"
     partial: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether several ranks were compared, so that a place needs one."""
+        ranks = {row.rank for row in self.rows} | {finding.rank for finding in self.findings}
+        return len(ranks) > 1

@@ -62,6 +62,7 @@ def _finding(
         advice=ADVICE[kind],
         source=pairing.frame((key.rank, key.graph_id), after.number),
         order=orders.get((key.rank, key.graph_id, key.iteration, first.owner.name), 0),
+        rank=key.rank,
     )
 
 

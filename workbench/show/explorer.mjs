@@ -676,6 +676,7 @@ function describe(data, row) {
   const parts = [
     h("h3", {}, h("span", { class: "wb-name" }, ...named(name))),
     h("p", {}, mark(status), " ", h("strong", {}, status), ` · ${data.get("op_type", row)} · ${data.get("tensor", row)}`,
+      data.named.rank ? ` · rank ${data.get("rank", row)}` : "",
       data.named.iteration ? ` · iteration ${data.get("iteration", row)}` : ""),
   ];
   if (data.get("reason", row)) parts.push(h("p", { class: "wbx-reason" }, data.get("reason", row)));
@@ -766,17 +767,18 @@ function readHash(store) {
   if (data.named[key]) changes.sort = { key, down: way === "down" };
   const name = wanted.get("op");
   if (name !== null) {
-    changes.selected = find(data, name, wanted.get("it"), wanted.get("t"));
+    changes.selected = find(data, name, wanted.get("it"), wanted.get("t"), wanted.get("r"));
     if (!changes.filter) changes.filter = EMPTY; // a link to an operator must find it
   }
   return changes;
 }
 
-function find(data, name, iteration, tensor) {
+function find(data, name, iteration, tensor, rank) {
   let best = -1, points = 0;
   for (let i = 0; i < data.rows; i++) {
     if (data.get("op_name", i) !== name && data.get("golden", i) !== name) continue;
-    const score = 1 + 4 * (data.named.iteration === undefined || String(data.get("iteration", i)) === iteration) + 2 * (data.get("tensor", i) === tensor);
+    const score = 1 + 8 * (data.named.rank !== undefined && String(data.get("rank", i)) === rank)
+      + 4 * (data.named.iteration === undefined || String(data.get("iteration", i)) === iteration) + 2 * (data.get("tensor", i) === tensor);
     if (score > points) { points = score; best = i; }
   }
   return best;
@@ -787,6 +789,7 @@ function writeHash(store) {
   if (selected >= 0) {
     parts.set("op", data.get("op_name", selected) || data.get("golden", selected));
     if (data.named.iteration) parts.set("it", data.get("iteration", selected));
+    if (data.named.rank) parts.set("r", data.get("rank", selected));
     parts.set("t", data.get("tensor", selected));
   }
   if (filter.statuses.length) parts.set("status", filter.statuses.join(","));

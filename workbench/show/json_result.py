@@ -38,11 +38,12 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
-    ``iterations`` comes behind them if there are any.
+    ``iterations`` comes behind them if there are any, and ``rank`` behind those of findings and
+    operators if several ranks were compared.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
-    coverage = result.coverage
+    coverage, several = result.coverage, result.by_rank
     values = {
         "schema": SCHEMA,
         "verdict": result.verdict,
@@ -59,12 +60,17 @@ def to_json(result: Result) -> dict[str, Any]:
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": a.detail}
             for a in result.anomalies
         ],
-        "findings": [_finding(finding) for finding in result.findings],
-        "operators": [_row(row) for row in result.rows if row.match_rule],
+        "findings": [_finding(one) | _ranked(one, several) for one in result.findings],
+        "operators": [_row(row) | _ranked(row, several) for row in result.rows if row.match_rule],
     }
     if result.iterations:
         values["iterations"] = [_iteration(step) for step in result.iterations]
     return values
+
+
+def _ranked(item: Finding | Row, several: bool) -> dict[str, Any]:
+    """The rank of a finding or row, if there are several."""
+    return {"rank": item.rank} if several else {}
 
 
 def dumps(result: Result) -> str:
@@ -307,6 +313,7 @@ def _read_place(node: _Node) -> dict[str, Any]:
         "iteration": node.get("iteration", int),
         "io": node.get("io", str),
         "slot": node.get("slot", int),
+        "rank": node.get("rank", int) if "rank" in node.value else 0,
     }
 
 

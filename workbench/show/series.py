@@ -13,7 +13,7 @@ from workbench.show import words
 from workbench.show.columns import alone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from workbench.compare.result import Finding, Result, Row, Status
 
@@ -153,16 +153,20 @@ def segments(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[Segment
 
 def marks(places: Sequence[int | None], result: Result) -> tuple[Mark, ...]:
     """Defects that have a place on the axis, best first."""
-    index: dict[tuple[str, int], int] = {}
+    index: dict[tuple[str, int, int | None], int] = {}
     for x, row in zip(places, result.rows, strict=True):
         if x is not None:
-            index.setdefault((row.op_name, row.iteration), x)
+            index.setdefault((row.op_name, row.iteration, row.rank), x)
+            index.setdefault((row.op_name, row.iteration, None), x)
+    found = [(number, one, _place(one, index)) for number, one in enumerate(result.findings, 1)]
     return tuple(
-        Mark(index[_key(finding)], number, words.leaf(finding.op_name))
-        for number, finding in enumerate(result.findings, 1)
-        if finding.defect and _key(finding) in index
+        Mark(x, number, words.leaf(one.op_name))
+        for number, one, x in found
+        if one.defect and x is not None
     )
 
 
-def _key(finding: Finding) -> tuple[str, int]:
-    return (finding.op_name, finding.iteration)
+def _place(finding: Finding, index: Mapping[tuple[str, int, int | None], int]) -> int | None:
+    """Place of a finding: on its own rank, or on that which was compared with it."""
+    name, iteration = finding.op_name, finding.iteration
+    return index.get((name, iteration, finding.rank), index.get((name, iteration, None)))

@@ -167,7 +167,12 @@ def finding_link(finding: Finding) -> str:
     """Address of the finding's row inside the report."""
     from urllib.parse import urlencode
 
-    place = {"op": finding.op_name, "it": finding.iteration, "t": f"{finding.io}:{finding.slot}"}
+    place = {
+        "op": finding.op_name,
+        "it": finding.iteration,
+        "r": finding.rank,
+        "t": f"{finding.io}:{finding.slot}",
+    }
     return f"#{urlencode(place, errors='replace')}"
 
 
