@@ -219,3 +219,15 @@ def test_a_loss_of_every_sample_is_scaled_one_by_one():
     step = nn.TrainOneStepWithLossScaleCell(network, optimizer, 8.0)
     graph = trace(step, np.float32([1, 2]), np.float32([0, 0]))
     assert {"OnesLike", "AllFinite"} <= {op.op_type for op in graph.ops}
+
+
+def test_a_gradient_of_float16_is_judged_by_statistics_alone(tmp_path):
+    """They count no zeros: nothing can be said of an underflow, and the defect is named all the same."""
+    graph = training(nn.FixedLossScaleUpdateCell(64.0), dtype="float16")
+    golden = dumped(tmp_path, graph)
+    form = new("mindspore-o0o1").set("common_dump_settings.saved_data", "statistic")
+    name = "Gradients/Default/network-WithLossCell/_backbone-MLP/head-Dense/Grad_MatMul/MatMul-op0"
+    faults = [f"scaled-output:{name}:8"]
+    tree = wb.simulate(graph, None, form, tmp_path / "target", device="a2", faults=faults)
+    found = wb.compare(tree, golden)
+    assert (found.findings[0].kind, found.findings[0].op_name) == ("own-error", name)

@@ -70,7 +70,8 @@ def _underflow(finding: Finding, flow: Flow) -> Finding:
 def _too_small(op: Op, item: Measured) -> str:
     """Say how many elements became zero if nothing else is wrong with the tensor; else nothing."""
     metrics, least = item.divergence.metrics, _least(item.pair.target)
-    if not metrics or not least or item.divergence.mismatch:
+    counted = "TargetZero" in metrics  # statistics count no zeros
+    if not counted or not least or item.divergence.mismatch:
         return ""
     gained = int(metrics["TargetZero"] - metrics["GoldenZero"])
     if gained <= 0 or not metrics["MaxAbsoluteError"] <= 2 * least:
