@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from diagnosing.runs import Run
     from workbench.compare.result import Finding, Row
+    from workbench.core.tensors import TensorRecord
     from workbench.run.faults import Fault
 
 VISIBLE = 4
@@ -64,17 +65,24 @@ def hits(run: Run, fault: Fault) -> set[str]:
 
 
 def victims(run: Run, clean: Run, fault: Fault) -> set[str]:
-    """Who suffers from an overrun: whose output is damaged, and who reads it first."""
+    """Who suffers from an overrun: whose output is damaged, and who reads it first.
+
+    Inputs are dumped when their operator is done, so that one of the writer's own may show the damage.
+    """
     if fault.kind != "overrun":
         return set()
+    writer = hits(run, fault)
     for own, other in zip(run.records, clean.records, strict=True):
-        if own.source.array().tobytes() != other.source.array().tobytes():
-            key = own.key
-            reader = run.graph.op(key.op_name)
-            operand = [*reader.flat_inputs()][key.slot] if key.io == "input" else None
-            damaged = {run.graph.ops[operand.op].name} if isinstance(operand, Value) else set()
-            return {key.op_name} | damaged
+        key = own.key
+        if key.op_name not in writer and _bytes(own) != _bytes(other):
+            operand = [*run.graph.op(key.op_name).flat_inputs()][key.slot]
+            hurt = key.io == "input" and isinstance(operand, Value)
+            return {key.op_name} | ({run.graph.ops[operand.op].name} if hurt else set())
     return set()
+
+
+def _bytes(record: TensorRecord) -> bytes:
+    return record.source.array().tobytes()
 
 
 def operators(findings: Iterable[Finding]) -> list[str]:
