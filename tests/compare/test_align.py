@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.compare.align import align, match_parameters
+from workbench.compare.overrides import Match, Overrides
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
 
@@ -105,7 +106,7 @@ def test_a_fusion_makes_one_group_for_each_layer():
 
 def test_the_user_has_the_first_word():
     graph = chain("ReLU", "ReLU")
-    found = align(graph, graph, {graph.ops[0].name: graph.ops[1].name})
+    found = align(graph, graph, Overrides((Match((graph.ops[0].name,), (graph.ops[1].name,)),)))
     assert found.partner[0] == 1
     assert found.matches[0].rule == "map"
 

@@ -20,6 +20,7 @@ from workbench.compare.originals import (
     original_names,
     original_types,
 )
+from workbench.compare.overrides import Match, Overrides
 from workbench.graph.nodes import Const, Param, Value
 from workbench.ir.ge_text import parse_ge_text
 
@@ -212,7 +213,7 @@ def test_alignment_knows_values_inside_and_at_the_edges():
 
 
 def test_the_users_word_counts_before_that_of_the_graph():
-    found = align(RELU, CHAIN, {"conv1relu1": "conv1"})
+    found = align(RELU, CHAIN, Overrides((Match(("conv1relu1",), ("conv1",)),)))
     assert found.partner[3] == 0
     assert found.fusions == ()
 

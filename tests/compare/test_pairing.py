@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import small_dumps as small
 from small_dumps import START, Net, chain, in_memory, shoot
 from workbench.compare.engine import bind_both, compare_dumps, ledger
-from workbench.compare.overrides import Overrides
+from workbench.compare.overrides import Ignore, Match, Overrides
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.pairs import Selection
 from workbench.dump.read.reader import load
@@ -24,7 +24,8 @@ SECOND = 1_000_000
 
 
 def pairing(target, golden, **choice):
-    overrides = Overrides(choice.pop("pairs", {}), frozenset(choice.pop("ignore", ())))
+    pairs = tuple(Match((t,), (g,)) for t, g in choice.pop("pairs", {}).items())
+    overrides = Overrides(pairs, tuple(map(Ignore, choice.pop("ignore", ()))))
     return pair_tensors(*bind_both(target, golden), Selection(**choice, overrides=overrides))
 
 

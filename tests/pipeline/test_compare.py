@@ -164,7 +164,7 @@ def test_a_map_file_pairs_what_names_cannot(pair, tmp_path):
     mapped = wb.compare(target, golden, map_file=path)
     assert mapped.verdict == "pass"
     assert "map" in {row.match_rule for row in mapped.rows}
-    assert mapped.result.facts["map file"] == "1 pairs, 0 ignored operators"
+    assert mapped.result.facts["map file"] == "1 pairs, 0 groups, 0 ignored, 0 tolerated"
 
 
 def test_a_map_file_ignores_what_the_user_names(pair, tmp_path):

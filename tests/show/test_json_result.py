@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sample_results import make_finding, make_result, make_row, make_step, network_result
+from sample_results import (
+    NASTY,
+    make_finding,
+    make_result,
+    make_row,
+    make_step,
+    network_result,
+)
+from workbench.compare.result import OverrideUse
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import SourceFrame
 from workbench.show.json_result import dumps, from_json, to_json
@@ -143,6 +151,15 @@ def test_ranks_stand_behind_the_contract_where_there_are_several_and_are_read_ag
 def test_a_finding_on_the_other_rank_than_every_row_says_so():
     result = make_result(rows=(make_row(rank=0),), findings=(make_finding(rank=1),))
     assert breaches(json.loads(dumps(result)), RANKED) == []
+
+
+def test_what_became_of_a_map_file_stands_behind_the_contract_and_is_read_again():
+    uses = (OverrideUse("ignore", NASTY[1], "random", 0, 0), OverrideUse("pair", "a ↔ b", "", 2, 9))
+    result = make_result(overrides=uses)
+    data = json.loads(dumps(result))
+    entry = {"kind": TEXT, "what": TEXT, "reason": TEXT, "operators": INT, "tensors": INT}
+    assert breaches(data, {**CONTRACT, "overrides": [entry]}) == []
+    assert from_json(data).overrides == uses
 
 
 def test_the_check_itself_notices_a_breach():

@@ -12,8 +12,10 @@ import pytest
 from test_html import Reader
 
 from sample_results import NASTY, make_result, make_step, network_result
+from workbench.compare.result import OverrideUse
 from workbench.core.errors import WorkbenchError
 from workbench.show.report import SECTIONS, report_html, write_report
+from workbench.show.view import LISTED
 
 
 def test_two_reports_of_one_result_are_the_same_bytes(tmp_path):
@@ -110,6 +112,18 @@ def test_the_worst_of_every_part_of_an_iteration_is_shown_escaped():
     assert not {"img", "b"} & set(page.tags)
     plain = Reader(report_html(make_result()))
     assert "worst error of every part" not in plain.text
+
+
+def test_what_became_of_a_map_file_is_shown_escaped():
+    uses = (
+        OverrideUse("tolerance", NASTY[0], "agreed upon", 3, 7),
+        *(OverrideUse("ignore", f"Print-op{n}", "", 0, 0) for n in range(LISTED)),
+    )
+    page = Reader(report_html(make_result(overrides=uses)))
+    for words in ("agreed upon", "Print-op1", "none", "1 more are in the JSON"):
+        assert words in page.text
+    assert not {"img", "b"} & set(page.tags)
+    assert "Map file" not in Reader(report_html(make_result())).text
 
 
 def test_title_profile_and_facts_are_shown():

@@ -57,7 +57,10 @@ def compare(
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the report.")] = "",
     csv: Annotated[str, typer.Option(metavar="FILE", help="Write every row as CSV.")] = "",
     map_: Annotated[
-        str, typer.Option("--map", metavar="FILE", help="Your own pairs and ignored operators.")
+        str,
+        typer.Option(
+            "--map", metavar="FILE", help="Your own pairs, ignored and tolerated operators."
+        ),
     ] = "",
     target_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the target.")] = "",
     golden_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the golden.")] = "",
@@ -157,6 +160,11 @@ def _summary(comparison: Comparison) -> str:
         f"{anomaly.side} model {anomaly.op_name}: {anomaly.detail}"
         for anomaly in comparison.anomalies
         if anomaly.kind == "model"
+    ]
+    lines += [
+        f"map file: {use.kind} {use.what}: {use.tensors} tensors"
+        + " (fits nothing)" * (not use.operators)
+        for use in comparison.result.overrides[:_SHOWN]
     ]
     if comparison.anomalies:
         lines.append(f"{len(comparison.anomalies)} anomalies: {_kinds(comparison)}")

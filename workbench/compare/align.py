@@ -23,16 +23,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from workbench.compare.by_hand import hand_groups
 from workbench.compare.fusions import Fusion, ends_of, find_fusions, find_leaves, inserted
 from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
 from workbench.compare.layers import with_layers
+from workbench.compare.overrides import NO_OVERRIDES
 from workbench.compare.quantised import NOTHING, Quantised, find_quantised
 from workbench.graph.traits import COMMUTATIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from workbench.compare.overrides import Overrides
     from workbench.graph.nodes import Graph, Op
 
 LEAST = 1.4
@@ -128,10 +131,10 @@ class Alignment:
         return tuple(n for n in range(len(self.golden.graph.ops)) if n not in self.taken)
 
 
-def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None) -> Alignment:
+def align(target: Graph, golden: Graph, forced: Overrides = NO_OVERRIDES) -> Alignment:
     """Match the operators of two graphs; never raises, unmatched ones are left over.
 
-    ``forced`` maps target names to golden names that the user has paired; they come first.
+    ``forced`` holds what the user has paired; it comes first.
     """
     quantised = find_quantised(target)
     if quantised and find_quantised(golden):
@@ -139,7 +142,7 @@ def align(target: Graph, golden: Graph, forced: Mapping[str, str] | None = None)
     if quantised:
         target = with_layers(target, quantised)
     work = _Work(GraphView(target), GraphView(golden))
-    work.by_hand(forced or {})
+    work.by_hand(forced)
     work.by_fusion()
     work.by_ancestry()
     work.by_evidence()
@@ -175,29 +178,35 @@ class _Work:
         same = self.target.graph.ops[t].name == self.golden.graph.ops[g].name
         self.matches.append(OpMatch((t,), (g,), "name" if same else rule, round(score, 3)))
 
-    def by_hand(self, forced: Mapping[str, str]) -> None:
-        """Take the user's own pairs."""
+    def by_hand(self, forced: Overrides) -> None:
+        """Take the user's own pairs and groups."""
         ours, theirs = self.target.graph.by_name, self.golden.graph.by_name
-        for name, other in forced.items():
+        for name, other in forced.pairs.items():
             if name in ours and other in theirs and theirs[other] not in self.taken:
                 self.partner[ours[name]] = theirs[other]
                 self.taken.add(theirs[other])
                 self.matches.append(OpMatch((ours[name],), (theirs[other],), "map", 1.0))
+        for group in hand_groups(forced, self.target, self.golden):
+            self._take(group)
 
     def by_fusion(self) -> None:
         """Take what the graph engine says of the kernels it made."""
         for fusion in find_fusions(self.target, self.golden):
-            if self.partner.keys() & set(fusion.target) or self.taken & set(fusion.golden):
+            ours = self.partner.keys() | self.fused
+            if ours & set(fusion.target) or self.taken & set(fusion.golden):
                 continue  # the user knows better
             (t, *more), (g, *others) = fusion.target, fusion.golden
             if not more and not others:
                 self.claim(t, g, "fusion", 1.0)
                 continue
-            self.fusions.append(fusion)
-            self.fused.update(fusion.target)
-            self.taken.update(fusion.golden)
-            self.values.update(fusion.values)
-            self.matches.append(OpMatch(fusion.target, fusion.golden, "fusion", 1.0))
+            self._take(fusion)
+
+    def _take(self, fusion: Fusion) -> None:
+        self.fusions.append(fusion)
+        self.fused.update(fusion.target)
+        self.taken.update(fusion.golden)
+        self.values.update(fusion.values)
+        self.matches.append(OpMatch(fusion.target, fusion.golden, fusion.rule, 1.0))
 
     def by_ancestry(self) -> None:
         """Match operators whose whole ancestry is the same."""

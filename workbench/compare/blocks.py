@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.compare.binding import Binding, Block
+    from workbench.compare.overrides import Overrides
     from workbench.compare.pairs import Pairing, Selection
 
 LIKENESS = 0.5
@@ -44,7 +45,7 @@ def pair_graphs(
             result[rank, mine[0]] = (other_rank, left.pop())
             continue
         for graph in mine:
-            forced = selection.overrides.pairs
+            forced = selection.overrides
             found = _best_graph(target, golden, (rank, graph), other_rank, left, pairing, forced)
             if found is not None:
                 left.discard(found)
@@ -72,7 +73,7 @@ def _best_graph(
     other_rank: int,
     left: set[int],
     pairing: Pairing,
-    forced: Mapping[str, str],
+    forced: Overrides,
 ) -> int | None:
     mine = target.graphs.get(key)
     if mine is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.bind import bind
 from workbench.compare.binding import Binding
+from workbench.compare.by_hand import override_uses, with_tolerances
 from workbench.compare.findings import find, first_failure
 from workbench.compare.iterations import summarize, tell_when
 from workbench.compare.joining import joined
@@ -71,6 +72,7 @@ def compare_dumps(
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden))
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
+    rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))
     pairs = [row for row in rows if row.match_rule]
     findings = name_scaling(find(flow, pairs), flow)
     if chosen.limits:
@@ -95,6 +97,7 @@ def compare_dumps(
         iterations=steps,
         profile=str(chosen),
         partial=partial,
+        overrides=override_uses(pairing),
         facts=_facts(target, golden, selection),
     )
     return Compared(result, flow)
@@ -246,9 +249,8 @@ def _under_profile(finding: Finding, rows: Sequence[Row]) -> Finding:
 
 def _facts(target: Dump, golden: Dump, selection: Selection) -> dict[str, str]:
     facts = {}
-    if selection.overrides.path:
-        pairs, ignored = len(selection.overrides.pairs), len(selection.overrides.ignore)
-        facts["map file"] = f"{pairs} pairs, {ignored} ignored operators"
+    if selection.overrides:
+        facts["map file"] = str(selection.overrides)
     for side, dump in (("target", target), ("golden", golden)):
         for key in ("device_target", "ms_version"):
             if key in dump.info:

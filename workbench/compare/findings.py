@@ -90,8 +90,17 @@ def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
         blames += _began_before(flow, alone=not blames)
     defects = _merge(flow, blames) or list(first_failure(flow, rows))
     facts = [*_precision(flow, rows), *_settings(flow), *_version_matters(flow)]
-    facts += _unmatched(flow.pairing)
+    facts += [*_excused(flow), *_unmatched(flow.pairing)]
     return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
+
+
+def _excused(flow: Flow) -> list[Finding]:
+    """What would be defects if the map file did not tolerate them."""
+    blames = []
+    for event, tolerance in flow.excused:
+        text = f"tolerated up to {tolerance.relative_error:g} by the map file: {tolerance.reason}"
+        blames.append(_Blame(event, "info", str(tolerance), (text, *_decide(event).texts)))
+    return _merge(flow, blames)
 
 
 def _began_before(flow: Flow, *, alone: bool) -> list[_Blame]:

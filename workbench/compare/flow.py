@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Block
     from workbench.compare.measuring import Measured
+    from workbench.compare.overrides import Tolerance
     from workbench.compare.pairs import Pairing
     from workbench.compare.states import Event, State
     from workbench.graph.nodes import Graph, Op, Operand, Value
@@ -31,7 +32,8 @@ class Flow:
     ``events`` are keyed by (block, operator). ``guilty`` are the origins of errors in order,
     ``tainted_named`` operators whose settings differ but whose inputs were wrong already, and
     ``before`` the updated parameters that differ when the first compared iteration begins, and
-    ``version_matters`` what two versions of the framework are known to do differently. ``job`` are the
+    ``version_matters`` what two versions of the framework are known to do differently, ``excused`` what
+    the map file tolerates. ``job`` are the
     ranks of target and golden if they are two of one job; then ``own_feeds`` and ``own_params`` are what
     differs by design: feeds by name, and (rank, name) of what their batches update.
     """
@@ -48,6 +50,7 @@ class Flow:
         self.guilty: list[Event] = []
         self.tainted_named: list[Event] = []
         self.before: list[Event] = []
+        self.excused: list[tuple[Event, Tolerance]] = []
         self.version_matters: list[Event] = []
         versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
         self.two_versions = len(versions) > 1

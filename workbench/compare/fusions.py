@@ -40,12 +40,13 @@ _NUMBERED = re.compile(r"(.*-op)(\d{1,9})", re.DOTALL)
 class Fusion:
     """Kernels of both sides that stand for the same operators of the network.
 
-    ``values`` are outputs (target, golden) that are the same tensor.
+    ``values`` are outputs (target, golden) that are the same tensor, ``rule`` who says so.
     """
 
     target: tuple[int, ...]
     golden: tuple[int, ...]
     values: tuple[tuple[Origin, Origin], ...]
+    rule: str = "fusion"
 
 
 def find_fusions(target: GraphView, golden: GraphView) -> list[Fusion]:

@@ -1,79 +1,323 @@
-"""The map file: what the user knows better than alignment. Read everywhere, reported in the result.
+"""The map file: what the user knows better than alignment and noise floor. Read everywhere, reported in the result.
 
 ::
 
-    {"pairs":  [{"target": "Default/b-Net/ReLU-op1", "golden": "Default/a-Net/ReLU-op0"}],
-     "ignore": ["Default/debug-Print/Print-op0"]}
+    {"pairs":      [{"target": "Default/b-Net/ReLU-op1", "golden": "Default/a-Net/ReLU-op0"},
+                    {"target": ["Default/MatMulBiasAdd-op0"], "golden": ["Default/MatMul-op0", "Default/BiasAdd-op0"]}],
+     "ignore":     ["Default/debug-Print/Print-op0",
+                    {"name": "*/Dropout-op*", "side": "target", "reason": "random"}],
+     "tolerances": [{"name": "Default/head/*", "relative_error": 0.02, "reason": "fast kernels, agreed upon"},
+                    {"op_type": "GeLU", "relative_error": 0.001, "reason": "tanh approximation"}]}
 
-Names are full operator names of the IR, or file-side names where there is no IR.
+Names are full operator names of the IR, or file-side names where there is no IR. In names to ignore or
+to tolerate, ``*`` and ``?`` stand for any characters and for any one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from fnmatch import translate
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
 MAX_BYTES = 1 << 26
 """Largest file that is read."""
 
-_KEYS = ("pairs", "ignore")
+MAX_PATTERNS = 1000
+"""Most entries with wildcards or types: each is held against every operator."""
+
+MAX_NAME = 4096
+"""Most characters of a name or reason."""
+
+_T = TypeVar("_T")
+
+_KEYS = ("pairs", "ignore", "tolerances")
+_SIDES = ("both", "target", "golden")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Operators of the target and of the golden that stand for the same computation, N to M."""
+
+    target: tuple[str, ...]
+    golden: tuple[str, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is one operator on either side."""
+        return len(self.target) == len(self.golden) == 1
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.target)} ↔ {', '.join(self.golden)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Operators to leave out: a name or pattern, on which side, and why."""
+
+    name: str
+    side: Literal["both", "target", "golden"] = "both"
+    reason: str = ""
+
+    def fits(self, op_name: str, op_type: str = "", side: str = "both") -> bool:
+        """Whether an operator of a side is meant."""
+        here = "both" in (self.side, side) or self.side == side
+        return here and _same_name(self.name, op_name)
+
+    def __str__(self) -> str:
+        return self.name if self.side == "both" else f"{self.name} in the {self.side}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Relative error that outputs of some operators of the target may have, and why.
+
+    ``name`` is a name or pattern, ``op_type`` a type; what is given must fit.
+    """
+
+    relative_error: float
+    reason: str
+    name: str = ""
+    op_type: str = ""
+
+    def fits(self, op_name: str, op_type: str) -> bool:
+        """Whether an operator is meant."""
+        named = not self.name or _same_name(self.name, op_name)
+        return named and (not self.op_type or self.op_type == op_type)
+
+    def __str__(self) -> str:
+        which = " ".join(filter(None, (self.op_type, self.name)))
+        return f"{which} may be off by {self.relative_error:g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Pairs of operators (target name → golden name) and operators to leave out."""
+    """What a map file says; ``path`` is where it was read, empty for one made in memory."""
 
-    pairs: Mapping[str, str] = field(default_factory=dict)
-    ignore: frozenset[str] = frozenset()
-    path: str = ""
+    matches: tuple[Match, ...] = ()
+    ignore: tuple[Ignore, ...] = ()
+    tolerances: tuple[Tolerance, ...] = ()
+    path: str = field(default="", compare=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.matches or self.ignore or self.tolerances)
+
+    def __str__(self) -> str:
+        pairs, groups = len(self.pairs), len(self.groups)
+        rest = f"{len(self.ignore)} ignored, {len(self.tolerances)} tolerated"
+        return f"{pairs} pairs, {groups} groups, {rest}"
+
+    @property
+    def pairs(self) -> Mapping[str, str]:
+        """Target name → golden name of what is one operator on either side."""
+        return {match.target[0]: match.golden[0] for match in self.matches if match.plain}
+
+    @property
+    def groups(self) -> tuple[Match, ...]:
+        """Matches of several operators."""
+        return tuple(match for match in self.matches if not match.plain)
+
+    def match(self, target: Iterable[str], golden: Iterable[str]) -> Overrides:
+        """Return the same with one match more; earlier ones that name one of these operators go."""
+        ours, theirs = tuple(target), tuple(golden)
+        kept = [
+            one for one in self.matches
+            if not set(one.target) & set(ours) and not set(one.golden) & set(theirs)
+        ]  # fmt: skip
+        return Overrides((*kept, Match(ours, theirs)), self.ignore, self.tolerances, self.path)
+
+    def tolerated(self, op_name: str, op_type: str, error: float) -> Tolerance | None:
+        """Return the first tolerance that an error of an operator keeps."""
+        return next(
+            (t for t in self.tolerances if error <= t.relative_error and t.fits(op_name, op_type)),
+            None,
+        )
 
 
 NO_OVERRIDES = Overrides()
 
 
+def is_pattern(name: str) -> bool:
+    """Whether a name of the map file has wildcards."""
+    return "*" in name or "?" in name
+
+
+def _same_name(name: str, op_name: str) -> bool:
+    return bool(_pattern(name).match(op_name)) if is_pattern(name) else name == op_name
+
+
+@lru_cache(maxsize=MAX_PATTERNS)
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(translate(name.replace("[", "[[]")))
+
+
 def read_overrides(path: Path) -> Overrides:
-    """Read a map file; raises FormatError with its place if it is not one."""
+    """Read a map file; raises FormatError or AlignError with file and key if it is not one."""
+    text = file_content(path, MAX_BYTES, "map file")
     try:
-        data = json.loads(file_content(path, MAX_BYTES, "map file"))
+        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         message = f"{path}: map file must be JSON, got {error}"
         raise FormatError(message) from error
-    if not isinstance(data, dict) or set(data) - set(_KEYS):
-        unknown = sorted(set(data) - set(_KEYS)) if isinstance(data, dict) else type(data).__name__
-        message = f"{path}: map file must be an object with {list(_KEYS)}, got {unknown!r}"
-        raise FormatError(message)
-    pairs = _pairs(data.get("pairs", []), path)
-    ignore = data.get("ignore", [])
-    if not isinstance(ignore, list) or not all(isinstance(name, str) for name in ignore):
-        message = f"{path}: ignore must be a list of operator names, got {ignore!r}"
-        raise FormatError(message)
-    return Overrides(pairs, frozenset(ignore), str(path))
+    return parse_overrides(data, str(path))
 
 
-def _pairs(items: Any, path: Path) -> dict[str, str]:
+def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) < len(items):
+        keys = [key for key, _ in items]
+        raise ValueError(f"key {next(k for k in keys if keys.count(k) > 1)!r} twice")
+    return found
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word}, which is no number of JSON")
+
+
+def parse_overrides(data: object, where: str = "") -> Overrides:
+    """Return what decoded JSON says; raises FormatError or AlignError that starts with ``where`` and the key."""
+    top = _entry(data, where, "map file", _KEYS)
+    matches = _list(top, "pairs", where, _match)
+    _check_once(matches, where)
+    found = Overrides(
+        tuple(matches),
+        tuple(dict.fromkeys(_list(top, "ignore", where, _ignore))),
+        tuple(_list(top, "tolerances", where, _tolerance)),
+        where,
+    )
+    names = [*(one.name for one in found.ignore), *(one.name for one in found.tolerances)]
+    patterns = sum(is_pattern(name) or not name for name in names)
+    if patterns > MAX_PATTERNS:
+        what = f"at most {MAX_PATTERNS} entries with wildcards or types"
+        raise FormatError(f"{_at(where)}map file must have {what}, got {patterns}")
+    return found
+
+
+def to_data(overrides: Overrides) -> dict[str, Any]:
+    """Return overrides as the map file has them."""
+
+    def one(names: tuple[str, ...]) -> str | list[str]:
+        return names[0] if len(names) == 1 else list(names)
+
+    return {
+        "pairs": [{"target": one(m.target), "golden": one(m.golden)} for m in overrides.matches],
+        "ignore": [
+            i.name if (i.side, i.reason) == ("both", "")
+            else _told(name=i.name, side=i.side, reason=i.reason)
+            for i in overrides.ignore
+        ],
+        "tolerances": [
+            _told(name=t.name, op_type=t.op_type, relative_error=t.relative_error, reason=t.reason)
+            for t in overrides.tolerances
+        ],
+    }  # fmt: skip
+
+
+def _told(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value != ""}
+
+
+def save_overrides(overrides: Overrides, path: str | Path) -> Path:
+    """Write a map file; raises FormatError or AlignError for what `read_overrides` would refuse."""
+    target, data = Path(path), to_data(overrides)
+    parse_overrides(data)
+    text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    # lone surrogates of file names become what JSON spells them
+    target.write_bytes(text.encode("utf-8", "backslashreplace"))
+    return target
+
+
+def _at(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _entry(data: object, where: str, key: str, known: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(data, dict) or set(data) - set(known):
+        got = sorted(set(data) - set(known)) if isinstance(data, dict) else type(data).__name__
+        message = f"{_at(where)}{key} must be an object with {list(known)}, got {got!r}"
+        raise FormatError(message)
+    return data
+
+
+def _list(
+    top: dict[str, Any], key: str, where: str, read: Callable[[Any, str, str], _T]
+) -> list[_T]:
+    items = top.get(key, [])
     if not isinstance(items, list):
-        message = f"{path}: pairs must be a list of {{target, golden}}, got {items!r}"
+        message = f"{_at(where)}{key} must be a list, got {type(items).__name__}"
         raise FormatError(message)
-    pairs: dict[str, str] = {}
-    for number, item in enumerate(items):
-        names = (item.get("target"), item.get("golden")) if isinstance(item, dict) else (None, None)
-        if not all(isinstance(name, str) for name in names):
-            message = (
-                f"{path}: pairs[{number}] must be {{target: name, golden: name}}, got {item!r}"
-            )
-            raise FormatError(message)
-        target, golden = str(names[0]), str(names[1])
-        for word, name, taken in (("target", target, pairs), ("golden", golden, pairs.values())):
-            if name in taken:
-                message = f"{path}: pairs[{number}] must name a {word} once, got {name!r} again"
-                raise AlignError(message)
-        pairs[target] = golden
-    return pairs
+    return [read(item, where, f"{key}[{number}]") for number, item in enumerate(items)]
+
+
+def _text(value: object, where: str, key: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value.strip()) <= len(value) <= MAX_NAME:
+        shown = repr(value)[:60]
+        message = f"{_at(where)}{key} must be text of 1 to {MAX_NAME} characters, got {shown}"
+        raise FormatError(message)
+    return value
+
+
+def _match(item: object, where: str, key: str) -> Match:
+    entry = _entry(item, where, key, ("target", "golden"))
+    sides = []
+    for side in ("target", "golden"):
+        value, place = entry.get(side), f"{key}.{side}"
+        names = value if isinstance(value, list) and value else [value]
+        sides.append(tuple(_text(name, where, place) for name in names))
+    return Match(*sides)
+
+
+def _check_once(matches: list[Match], where: str) -> None:
+    """Refuse an operator that two entries of ``pairs`` name."""
+    for side in ("target", "golden"):
+        seen: set[str] = set()
+        for number, match in enumerate(matches):
+            for name in getattr(match, side):
+                if name in seen:
+                    got = f"pairs[{number}] must name a {side} once, got {name!r} again"
+                    raise AlignError(f"{_at(where)}{got}")
+                seen.add(name)
+
+
+def _ignore(item: object, where: str, key: str) -> Ignore:
+    if not isinstance(item, dict):
+        return Ignore(_text(item, where, key))
+    entry = _entry(item, where, key, ("name", "side", "reason"))
+    side = entry.get("side", "both")
+    if side not in _SIDES:
+        raise FormatError(
+            f"{_at(where)}{key}.side must be one of {list(_SIDES)}, got {str(side)[:60]!r}"
+        )
+    reason = _text(entry["reason"], where, f"{key}.reason") if "reason" in entry else ""
+    name = _text(entry.get("name"), where, f"{key}.name")
+    return Ignore(name, cast('Literal["both", "target", "golden"]', side), reason)
+
+
+def _tolerance(item: object, where: str, key: str) -> Tolerance:
+    entry = _entry(item, where, key, ("name", "op_type", "relative_error", "reason"))
+    if "reason" not in entry:
+        message = f"{_at(where)}{key}.reason must say why the error is tolerated, got none"
+        raise FormatError(message)
+    if not entry.keys() & {"name", "op_type"}:
+        message = f"{_at(where)}{key} must have a name or an op_type, got neither; name '*' is all"
+        raise FormatError(message)
+    error = _positive(entry.get("relative_error"), where, f"{key}.relative_error")
+    texts = {k: _text(entry[k], where, f"{key}.{k}") for k in ("name", "op_type") if k in entry}
+    return Tolerance(error, _text(entry["reason"], where, f"{key}.reason"), **texts)
+
+
+def _positive(value: object, where: str, key: str) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, int | float) and number and 0 < value <= 1e308:
+        return float(value)
+    message = f"{_at(where)}{key} must be a number above 0, got {str(value)[:60]}"
+    raise FormatError(message)

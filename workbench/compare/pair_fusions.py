@@ -63,7 +63,9 @@ def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, b
         for a, b in fusion.values:
             run, other = ours.get(a.number), theirs.get(b.number)
             if run is not None and other is not None:
-                pair_places(pairing, run, other, ("output", a.slot), ("output", b.slot), base)
+                pair_places(
+                    pairing, run, other, ("output", a.slot), ("output", b.slot), base, fusion.rule
+                )
         for number in fusion.target:
             if number in ours:
                 _pair_inputs(pairing, found, fusion, ours[number], theirs, base)
@@ -96,7 +98,7 @@ def _pair_inputs(
             if number in theirs and ("input", other) in theirs[number].tensors
         ]
         for there, other in partners:
-            if pair_places(pairing, run, there, place, ("input", other), base):
+            if pair_places(pairing, run, there, place, ("input", other), base, fusion.rule):
                 break
         else:
             if partners and place in run.tensors and len(fusion.target) > 1:
@@ -191,6 +193,7 @@ def pair_places(
     place: tuple[str, int],
     there: tuple[str, int],
     base: int,
+    rule: str = "fusion",
 ) -> bool:
     """Pair two tensors, if both are there and free."""
     record, partner = run.tensors.get(place), other.tensors.get(there)
@@ -199,7 +202,7 @@ def pair_places(
         return False
     if id(record) in claimed["target"] or id(partner) in claimed["golden"]:
         return False
-    pair = Pair(record, partner, run, other, *place, "fusion", 1.0, run.op_name, base + run.op)
+    pair = Pair(record, partner, run, other, *place, rule, 1.0, run.op_name, base + run.op)
     pairing.add(pair)
     return True
 

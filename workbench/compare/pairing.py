@@ -9,12 +9,13 @@ import re
 from typing import TYPE_CHECKING
 
 from workbench.compare.blocks import pair_blocks, pair_graphs
-from workbench.compare.pair_fusions import pair_fusions, skip_left, skip_unequalled
+from workbench.compare.by_hand import MAP, leave_out, tell_unknown
+from workbench.compare.pair_fusions import pair_fusions, pair_places, skip_left, skip_unequalled
 from workbench.compare.pair_quantised import pair_quantised, skip_floats
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
 from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tree import Note, Skipped
+from workbench.dump.tree import Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Binding, Block, OpRun
     from workbench.compare.graph_view import Origin
-    from workbench.compare.overrides import Overrides
     from workbench.core.tensors import TensorRecord
 
 
@@ -32,48 +32,19 @@ _CUT_OUT = re.compile(r".*sgt_graph_\d+_(?=.)", re.ASCII)
 
 def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYTHING) -> Pairing:
     """Pair two bound dumps."""
-    pairing = Pairing(target, golden)
-    _note_unknown_names(pairing, selection.overrides)
-    _ignore(pairing, selection.overrides)
+    pairing = Pairing(target, golden, overrides=selection.overrides)
+    tell_unknown(pairing)
+    leave_out(pairing)
     graphs = pair_graphs(target, golden, selection, pairing)
     pair_blocks(pairing, graphs, selection)
     for number, block in enumerate(pairing.block_order):
-        _pair_runs(pairing, block, number, selection.overrides.pairs)
+        _pair_runs(pairing, block, number)
     pair_parameters(pairing, graphs, selection)
     _leftovers(pairing, selection)
     return pairing
 
 
-def _note_unknown_names(pairing: Pairing, overrides: Overrides) -> None:
-    """Tell names of the map file that no operator has: a misspelt one must not go unseen."""
-    if not overrides.pairs and not overrides.ignore:
-        return
-    ours, theirs = _names(pairing.target), _names(pairing.golden)
-    unknown = [("target", name) for name in overrides.pairs if name not in ours]
-    unknown += [("golden", name) for name in overrides.pairs.values() if name not in theirs]
-    unknown += [("target", name) for name in sorted(overrides.ignore - ours - theirs)]
-    detail = "the map file names an operator that this dump does not have"
-    pairing.notes += [(side, Note("map-file", name, detail)) for side, name in unknown]
-
-
-def _names(binding: Binding) -> set[str]:
-    """Names of all operators, dumped or not."""
-    dumped = {run.op_name for runs in binding.runs.values() for run in runs.values()}
-    return dumped | {op.name for graph in binding.graphs.values() for op in graph.ops}
-
-
-def _ignore(pairing: Pairing, overrides: Overrides) -> None:
-    """Leave out the operators that the map file names, on both sides."""
-    for side in ("target", "golden") if overrides.ignore else ():
-        binding: Binding = getattr(pairing, side)
-        skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
-        for runs in binding.runs.values():
-            for number in [n for n, run in runs.items() if run.op_name in overrides.ignore]:
-                run = runs.pop(number)
-                skipped += [Skipped(run.op_name, "ignored", "by the map file") for _ in run.tensors]
-
-
-def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str, str]) -> None:
+def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
     """Pair the tensors of one execution of one graph."""
     ours = pairing.target.runs[block]
     theirs = pairing.golden.runs[pairing.blocks[block]]
@@ -81,6 +52,9 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
     base = number << 24  # an execution has far fewer operators than this
     if found is not None and found.quantised:
         pair_quantised(pairing, found, ours, theirs, base)
+    if found is None:
+        _pair_named_groups(pairing, ours, theirs, base)
+    forced = pairing.overrides.pairs
     for op, run, other, rule, score in _matched_runs(ours, theirs, found, forced):
         order = found.input_order(op) if found is not None and op in found.partner else {}
         for (io, slot), record in run.tensors.items():
@@ -96,6 +70,29 @@ def _pair_runs(pairing: Pairing, block: Block, number: int, forced: Mapping[str,
             skip_floats(pairing, found, ours, theirs)
         _pair_groups(pairing, found, ours, theirs, base)
         skip_unequalled(pairing, found, ours, theirs)
+
+
+def _pair_named_groups(
+    pairing: Pairing, ours: Mapping[int, OpRun], theirs: Mapping[int, OpRun], base: int
+) -> None:
+    """Pair the user's groups without a graph: inputs of the first operator, outputs of the last.
+
+    First and last are as the map file lists them; what else the members have lies inside.
+    """
+    sides = [{run.op_name: run for run in runs.values()} for runs in (ours, theirs)]
+    for match in pairing.overrides.groups:
+        members = [
+            [known[name] for name in names if name in known]
+            for names, known in zip((match.target, match.golden), sides, strict=True)
+        ]
+        if [len(one) for one in members] != [len(match.target), len(match.golden)]:
+            continue
+        for io, place in (("input", 0), ("output", -1)):
+            run, other = members[0][place], members[1][place]
+            for where in [at for at in run.tensors if at[0] == io]:
+                pair_places(pairing, run, other, where, where, base, MAP)
+        for side, runs in zip(("target", "golden"), members, strict=True):
+            skip_left(pairing, side, runs, "inside-group")
 
 
 def _matched_runs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from workbench.compare.overrides import NO_OVERRIDES, Overrides
 if TYPE_CHECKING:
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Binding, Block, OpRun
+    from workbench.compare.overrides import Tolerance
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Note, Skipped
     from workbench.graph.nodes import SourceFrame
@@ -47,7 +49,8 @@ class Lone:
 class Pairing:
     """Everything about two dumps that is matched, and everything that is not.
 
-    ``claimed`` holds the records of each side (by identity) whose place in the ledger is decided.
+    ``claimed`` holds the records of each side (by identity) whose place in the ledger is decided,
+    ``ignored`` and ``tolerated`` count the tensors that entries of the map file decided.
     """
 
     target: Binding
@@ -59,6 +62,9 @@ class Pairing:
     skipped_golden: list[Skipped] = field(default_factory=list)
     notes: list[tuple[str, Note]] = field(default_factory=list)
     alignments: dict[tuple[int, int], Alignment] = field(default_factory=dict)
+    overrides: Overrides = NO_OVERRIDES
+    ignored: Counter[int] = field(default_factory=Counter)
+    tolerated: Counter[Tolerance] = field(default_factory=Counter)
     blocks: dict[Block, Block] = field(default_factory=dict)
     block_order: list[Block] = field(default_factory=list)
     claimed: dict[str, set[int]] = field(

@@ -159,6 +159,21 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class OverrideUse:
+    """What became of one entry of the map file.
+
+    ``kind`` is ``pair``, ``group``, ``ignore`` or ``tolerance``. It fits ``operators``; 0: nothing in these
+    dumps. ``tensors`` were paired, left out or tolerated by it.
+    """
+
+    kind: str
+    what: str
+    reason: str
+    operators: int
+    tensors: int
+
+
+@dataclass(frozen=True, slots=True)
 class IterationRow:
     """One part of one iteration: ``parameters`` (as it reads them), ``forward``, ``backward`` or ``optimizer``.
 
@@ -184,7 +199,8 @@ class IterationRow:
 class Result:
     """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it.
 
-    ``iterations`` is empty where one iteration of no training was compared.
+    ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
+    map file.
     """
 
     verdict: Verdict
@@ -198,6 +214,7 @@ class Result:
     iterations: tuple[IterationRow, ...] = ()
     profile: str = "noise-floor"
     partial: bool = False
+    overrides: tuple[OverrideUse, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
 
     @property

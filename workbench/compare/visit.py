@@ -6,6 +6,7 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from workbench.compare.by_hand import excuse
 from workbench.compare.carried import aligned, state_name, updates
 from workbench.compare.cause import (
     Difference,
@@ -386,12 +387,12 @@ class Visit:
         return ()
 
     def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
-        event.guilty = True
         event.blamed = number
+        event.guilty = not excuse(self.flow, event)
         # an argument that differs as dumped input and as constant of the graph is one difference
         once = {(d.kind, d.subject): d for d in reversed(differences)}
         event.differences = tuple(d for d in differences if once[d.kind, d.subject] is d)
-        self.flow.guilty.append(event)
+        self.flow.guilty += [event] if event.guilty else []
 
     def _leave(
         self,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from workbench.compare.by_hand import excuse
 from workbench.compare.flow import Flow
 from workbench.compare.healing import heal
 from workbench.compare.meeting import together, visit_together
@@ -64,6 +65,7 @@ class _InTime:
         self.base = number << 24
         self.failed = False
         self.coarsest = 0.0
+        self.excused = 0.0
 
     def run(self) -> None:
         runs = self.flow.pairing.target.runs[self.block]
@@ -73,14 +75,15 @@ class _InTime:
                 continue
             self.flow.events[self.block, op] = event
             worst = event.worst.error if event.worst is not None else 0.0
-            if self._parts_by_design(event):
+            if self._parts_by_design(event) or worst <= event.factor * event.explained:
                 continue
-            if worst > event.factor * event.explained:
+            event.blamed = op
+            if event.tainted or not excuse(self.flow, event):
                 self.failed = True
                 event.guilty = not event.tainted
-            if event.guilty:
-                event.blamed = op
-                self.flow.guilty.append(event)
+                self.flow.guilty += [event] if event.guilty else []
+            else:
+                self.excused = max(self.excused, worst)
         key = (self.block.rank, self.block.graph_id)
         self.flow.coarsest[key] = max(self.coarsest, self.flow.coarsest.get(key, 0.0))
 
@@ -102,11 +105,12 @@ class _InTime:
         if not usable:
             return None
         inputs = [m.error for m in usable if m.pair.io == "input"]
-        inherited = max(inputs, default=0.0)
+        inherited = max(inputs, default=self.excused)
         labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
         self.coarsest = max(self.coarsest, *(spec_roundoff(label) for label in labels))
         own = floor(None, self.coarsest)
-        wrong_inputs = inherited > PASS_FACTOR * own or (self.failed and not inputs)
+        wrong_inputs = inherited > max(PASS_FACTOR * own, GAIN * self.excused)
+        wrong_inputs |= self.failed and not inputs
         event = Event(self.block, op, own, inherited, wrong_inputs, self.base - op, measured)
         event.explained = own + GAIN * inherited
         outputs = [m for m in usable if m.pair.io == "output"]

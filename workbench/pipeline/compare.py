@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.compare.engine import compare_dumps
-from workbench.compare.overrides import Overrides, read_overrides
+from workbench.compare.overrides import NO_OVERRIDES, Overrides, read_overrides
 from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.dump.read.reader import load
@@ -186,7 +186,7 @@ def compare(
     target: str | Path | Dump,
     golden: str | Path | Dump,
     *,
-    map_file: str | Path | None = None,
+    map_file: str | Path | Overrides | None = None,
     target_graph: str | Path | None = None,
     golden_graph: str | Path | None = None,
     target_model: str | None = None,
@@ -203,8 +203,8 @@ def compare(
     ----------
     target, golden : path or Dump
         The run in question, and the run we trust.
-    map_file : path, optional
-        The user's own pairs and operators to ignore (see `workbench.compare.overrides`).
+    map_file : path or Overrides, optional
+        The user's own pairs and groups, what to ignore and to tolerate (see `workbench.compare.overrides`).
     target_graph, golden_graph : path, optional
         IR files to use instead of those in the trees.
     target_model, golden_model : str, optional
@@ -222,7 +222,8 @@ def compare(
     FormatError
         A path is no dump or has no such model, or a given graph or map file cannot be read.
     """
-    overrides = read_overrides(Path(map_file)) if map_file is not None else Overrides()
+    if isinstance(map_file, str | Path):
+        map_file = read_overrides(Path(map_file))
     compared = compare_dumps(
         target
         if isinstance(target, Dump)
@@ -230,7 +231,7 @@ def compare(
         golden
         if isinstance(golden, Dump)
         else load(golden, graph=golden_graph, model=golden_model),
-        selection=Selection(rank, iteration, overrides),
+        selection=Selection(rank, iteration, map_file or NO_OVERRIDES),
         profile=profile,
         progress=progress,
         cancelled=cancelled,

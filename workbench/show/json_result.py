@@ -14,6 +14,7 @@ from workbench.compare.result import (
     Coverage,
     Finding,
     IterationRow,
+    OverrideUse,
     Result,
     Row,
     Side,
@@ -38,8 +39,8 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
-    ``iterations`` comes behind them if there are any, and ``rank`` behind those of findings and
-    operators if several ranks were compared.
+    ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
+    those of findings and operators if several ranks were compared.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
@@ -65,6 +66,8 @@ def to_json(result: Result) -> dict[str, Any]:
     }
     if result.iterations:
         values["iterations"] = [_iteration(step) for step in result.iterations]
+    if result.overrides:
+        values["overrides"] = [asdict(use) for use in result.overrides]
     return values
 
 
@@ -228,6 +231,7 @@ def from_json(data: object) -> Result:
         findings=tuple(_read_finding(node) for node in top.nodes("findings")),
         rows=tuple(_read_row(node, order) for order, node in enumerate(top.nodes("operators"))),
         iterations=tuple(_read_iteration(node) for node in _later_nodes(top, "iterations")),
+        overrides=tuple(_read_use(node) for node in _later_nodes(top, "overrides")),
     )
 
 
@@ -245,6 +249,14 @@ def _read_iteration(node: _Node) -> IterationRow:
         part=node.get("part", str),
         op_name=node.get("op_name", str),
         status=cast("Status", node.word("status", get_args(Status))),
+    )
+
+
+def _read_use(node: _Node) -> OverrideUse:
+    return OverrideUse(
+        **{name: node.get(name, str) for name in ("kind", "what", "reason")},
+        operators=node.get("operators", int),
+        tensors=node.get("tensors", int),
     )
 
 

@@ -80,6 +80,7 @@ def report_html(
             digits=payload.digits(result),
             left_out=payload.left_out(result),
             version=_version(),
+            listed=view.LISTED,
         )
     )
     return text.encode("utf-8", errors="replace").decode()  # lone surrogates of file names
