@@ -162,6 +162,19 @@ def test_a_device_fails_where_its_peer_has():
     assert second[-1] == ("Neg", "failure")
 
 
+def test_a_device_does_not_fail_where_its_peer_went_another_way():
+    meets = traced(lambda x: ops.relu(ops.all_reduce(x)), 2, np.ones(2, np.float32))
+    other = traced(ops.relu, 2, np.ones(2, np.float32))
+    meeting = Meeting(2)
+
+    def work(rank):
+        program = as_it_is((meets, other)[rank], numeric_model("a2"))
+        return [*run_program(program, member=Member(meeting, rank))]
+
+    with pytest.raises(LostRankError, match=r"rank 1 must be at .*AllReduce-op0 of iteration 0"):
+        in_lockstep([lambda rank=rank: work(rank) for rank in range(2)], meeting)
+
+
 def test_what_a_rank_hands_over_stays_as_it_was():
     meeting = Meeting(2)
     array = np.ones(1)

@@ -51,6 +51,8 @@ class Outlier(NamedTuple):
 
 def find_outlier(binding: Binding) -> Outlier | None:
     """Return the first tensor that not all ranks hold alike; ``None`` if there is none, or one rank alone."""
+    if not any(op.op_type in COLLECTIVES for graph in binding.graphs.values() for op in graph.ops):
+        return None
     groups: dict[tuple[int, ...], list[Block]] = {}
     for block in binding.runs:
         groups.setdefault((block.iteration, block.graph_id, block.turn), []).append(block)
@@ -68,8 +70,7 @@ def find_outlier(binding: Binding) -> Outlier | None:
 
 def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str]]:
     """Tensors of a graph that all ranks hold alike: operator, slot, name."""
-    meet = any(op.op_type in COLLECTIVES for op in graph.ops)
-    for number, op in enumerate(graph.ops) if meet else ():
+    for number, op in enumerate(graph.ops):
         if op.op_type in COLLECTIVES and holds_alike(graph, op):
             for slot in range(len(op.outputs)):
                 yield number, "output", slot, f"output.{slot} of {op.name}"
@@ -190,7 +191,7 @@ def _by_design(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     if flow.job is None or not own:
         return
     first = min(own, key=lambda row: row.order)
-    fed = ", ".join(list(flow.own_feeds)[:4])
+    fed = ", ".join([name for name in flow.own_feeds if name][:4])
     ours, theirs = sorted(flow.job)
     evidence = (
         f"ranks {ours} and {theirs} of one job train on batches of their own"

@@ -43,6 +43,10 @@ class LostRankError(GraphError):
     """Another rank has ended, and this one waited for it."""
 
 
+class FailedRankError(LostRankError):
+    """The device of another rank has failed, and this one waited for it."""
+
+
 class Meeting:
     """Where ``ranks`` ranks hand each other their tensors; who runs holds ``turn``."""
 
@@ -52,11 +56,13 @@ class Meeting:
         self._rounds: dict[int, Given] = {}
         self._passed = [0] * ranks
         self._gone: set[int] = set()
+        self._devices: dict[int, Fallible] = {}
 
     def exchange(self, rank: int, place: str, tensors: Sequence[Array]) -> list[Array]:
         """Hand over a rank's tensors at an operator; return those of all ranks, rank by rank.
 
-        Raises LostRankError if a rank has ended before it came here, GraphError if one came elsewhere.
+        Raises LostRankError if a rank has ended before it came here (FailedRankError if its device failed),
+        GraphError if one came elsewhere.
         """
         with self.turn:
             number = self._passed[rank]
@@ -66,12 +72,22 @@ class Meeting:
             self.turn.notify_all()
             self.turn.wait_for(lambda: len(given) == self.ranks or self._gone - given.keys())
             if len(given) < self.ranks:
-                lost = min(self._gone - given.keys())
-                raise LostRankError(f"rank {lost} must be at {place}, where others wait, got none")
+                raise self._lost(self._gone - given.keys(), place)
             if min(self._passed) > number:
                 self._rounds.pop(number, None)
         _check(given)
         return [tensor for one in sorted(given) for tensor in given[one][1]]
+
+    def _lost(self, ranks: set[int], place: str) -> LostRankError:
+        failed = {rank for rank in ranks if (one := self._devices.get(rank)) and one.failed}
+        kind = FailedRankError if failed else LostRankError
+        lost = min(failed or ranks)
+        return kind(f"rank {lost} must be at {place}, where others wait, got its end before that")
+
+    def attend(self, rank: int, device: Fallible | None) -> None:
+        """Take note of the device that a rank runs on."""
+        if device is not None:
+            self._devices[rank] = device
 
     def leave(self, rank: int) -> None:
         """Take note that a rank has ended."""
@@ -102,9 +118,10 @@ class Member:
     def joined(self, compute: Compute, iteration: int, device: Fallible | None = None) -> Compute:
         """Return how an operator is computed that may need the tensors of other ranks.
 
-        A ``device`` fails where its peers have ended, and is there no more once it has failed; without one
-        that is an error.
+        A ``device`` fails where those of its peers have, and is there no more once it has failed. Who has
+        ended otherwise did not go the way of the others: an error.
         """
+        self.meeting.attend(self.rank, device)
         own = {"rank": self.rank, "ranks": self.meeting.ranks}
 
         def together(op: Op, tensors: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -116,7 +133,7 @@ class Member:
             place = f"{op.name} of iteration {iteration}"
             try:
                 everyone = self.meeting.exchange(self.rank, place, tensors)
-            except LostRankError:
+            except FailedRankError:
                 if device is None:
                     raise
                 return device.fail(op, tensors)
