@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from workbench.config import new
+from workbench.core.errors import GraphError
 from workbench.graph import functional as F
 from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
@@ -67,3 +68,32 @@ def test_a_rehearsed_overflow_dump_is_held_against_everything(surface, device, m
 def test_a_dump_of_what_fails_has_nothing_to_be_compared_with():
     config = new("acl").set("dump", {"dump_scene": "aic_err_brief_dump"})
     assert why_not(config) == "a dump of what fails holds nothing else: nothing to compare"
+
+
+def test_several_networks_are_rehearsed_in_the_order_of_a_schedule():
+    config = new("mindspore-o0o1").set("common_dump_settings.iteration", "all")
+    pair = [load_graph("mlp_train"), load_graph("mlp")]
+    faults = ["scaled-output:*head-Dense/MatMul-op0:2,iteration=1"]
+    clean = rehearse(pair, config, schedule=(0, 1, 0))
+    assert not [one for one in clean.findings if one.defect]
+    graphs = {row.graph_id for row in clean.rows}
+    assert len(graphs) == 2
+    assert {row.iteration for row in clean.rows} >= {0, 1}
+    faulty = rehearse(pair, config, schedule=(0, 1, 0), faults=faults)
+    assert faulty.findings[0].op_type == "MatMul"
+
+
+def test_a_loop_that_takes_too_many_turns_ends_a_rehearsal():
+    def endless(x):
+        return F.while_loop(lambda y: F.less(y, 1e9), lambda y: y + 0.0, x)
+
+    graph = trace(endless, np.float32(1))
+    with pytest.raises(GraphError, match="3"):
+        rehearse(graph, new("mindspore-o0o1"), max_turns=3)
+
+
+def test_several_ranks_are_rehearsed_together():
+    graph, config = load_graph("mlp_train", 0, 2), new("mindspore-o2")
+    name = "Default/optimizer-SGD/SGD-op1"
+    found = rehearse(graph, config, ranks=2, faults=[f"scaled-output:{name}:2,rank=1"])
+    assert (found.findings[0].op_name, found.findings[0].rank) == (name, 1)

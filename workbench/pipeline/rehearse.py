@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.simulate import simulate, unsimulated
+from workbench.run.flow import MAX_TURNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,27 +45,30 @@ def why_not(config: Config) -> str:
 
 
 def rehearse(
-    graph: Network,
+    graph: Network | Sequence[Network],
     config: Config,
     *,
-    feeds: Feeds = None,
+    feeds: Feeds | Sequence[Feeds] = None,
     device: str = DEVICE,
     faults: Sequence[Fault | str] = (),
     precision_mode: str | None = None,
     seed: int = 0,
     iterations: int = 1,
+    schedule: Sequence[int] | None = None,
+    max_turns: int = MAX_TURNS,
+    ranks: int = 1,
     out: str | Path | None = None,
     report: Report | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Comparison:
-    """Run a graph twice as ``config`` asks and compare the dumps.
+    """Run graphs twice as ``config`` asks and compare the dumps.
 
     Parameters
     ----------
-    graph : Graph or Flow
+    graph : Graph, Flow or a sequence of them
     config : Config
         A form of which `why_not` says nothing; both runs dump what it asks for.
-    feeds, device, faults, precision_mode, seed, iterations
+    feeds, device, faults, precision_mode, seed, iterations, schedule, max_turns, ranks
         See `workbench.pipeline.simulate.simulate`.
     out : path, optional
         New or empty folder for the trees ``golden`` and ``target``; a temporary one if left out.
@@ -80,7 +84,8 @@ def rehearse(
     """
     with ExitStack() as stack:
         root = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-")))
-        options: dict[str, Any] = {"seed": seed, "iterations": iterations}
+        options: dict[str, Any] = {"seed": seed, "iterations": iterations, "ranks": ranks}
+        options |= {"schedule": schedule, "max_turns": max_turns}
         plan = replace(config.plan(out=str(root)), kind="data")  # the reference never overflows
         golden = simulate(
             graph, feeds, plan, root / "golden", progress=_counter(report, "reference"), **options

@@ -37,7 +37,7 @@ class Workbench:
     faults : sequence of str
         Defects planted in it.
     precision_mode : str, optional
-    seed, iterations : int
+    seed, iterations, ranks : int
 
     >>> Workbench(graph="mlp").run().verdict
     'warn'
@@ -53,18 +53,20 @@ class Workbench:
         precision_mode: str | None = None,
         seed: int = 0,
         iterations: int = 1,
+        ranks: int = 1,
     ) -> None:
         self.config = new(config) if isinstance(config, str) else config
         self.graph = graph
         self.device, self.faults = device, tuple(faults)
         self.precision_mode, self.seed, self.iterations = precision_mode, seed, iterations
+        self.ranks = ranks
         self.comparison: Comparison | None = None
 
     def load_graph(self) -> Network:
         """Return the graph itself; raises GraphError if there is none of that name."""
         if isinstance(self.graph, Graph | Flow):
             return self.graph
-        return load_graph(self.graph, self.seed)
+        return load_graph(self.graph, self.seed, self.ranks)
 
     def reason(self) -> str:
         """Why nothing can run with these settings; empty if it can."""
@@ -86,6 +88,7 @@ class Workbench:
             precision_mode=self.precision_mode,
             seed=self.seed,
             iterations=self.iterations,
+            ranks=self.ranks,
             out=out,
             report=report,
             cancelled=cancelled,
@@ -110,6 +113,7 @@ class Workbench:
             f"    precision_mode={self.precision_mode!r},",
             f"    seed={self.seed!r},",
             f"    iterations={self.iterations!r},",
+            f"    ranks={self.ranks!r},",
             ")",
             "comparison = bench.run()",
             "comparison",
