@@ -1,0 +1,114 @@
+"""How often the right kind of fault is told from an operator's inputs and output, kind by kind.
+
+``python benchmarks/hypotheses.py --seeds 2000-2019``: a confusion matrix. ``--fit --seeds 1000-1099``: the
+weights of `workbench.compare.hypotheses.calibration`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from faulty_trials import KINDS, VISIBLE, planted
+
+from workbench.compare.hypotheses.believed import settled
+from workbench.compare.hypotheses.calibration import features, fit
+from workbench.compare.hypotheses.case import BUDGET
+from workbench.compare.hypotheses.explain import attempts, explain
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="2000-2009")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--mode", default=None)
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--misses", action="store_true")
+    options = parser.parse_args()
+    first, last = (int(part) for part in options.seeds.split("-"))
+    kinds = options.kinds.split(",")
+    cases = (
+        p
+        for kind in kinds
+        for seed in range(first, last + 1)
+        for p in planted(kind, seed, mode=options.mode)
+    )
+    if options.fit:
+        show_fit(cases)
+    else:
+        show_matrix(cases, misses=options.misses)
+
+
+def show_fit(cases):
+    rows, right = [], []
+    for one in cases:
+        if one.trial.error > VISIBLE * one.trial.floor:
+            case = settled(one.trial, BUDGET)
+            tried, _ = attempts(case)
+            if tried:
+                rows.append(features(case, tried))
+                right.append(tried[0].guess.kind == one.kind)
+    print(len(rows), sum(right) / len(rows), fit(rows, right))
+
+
+def show_matrix(cases, misses):
+    table, seen, times = defaultdict(Counter), Counter(), []
+    chance = defaultdict(list)
+    for one in cases:
+        if one.trial.error <= VISIBLE * max(one.trial.floor, 0):
+            seen["hidden"] += 1
+            continue
+        start = time.perf_counter()
+        found = explain(one.trial)
+        times.append(time.perf_counter() - start)
+        kind = found[0].kind if found else "nothing"
+        table[one.kind][kind] += 1
+        if found:
+            chance[min(int(found[0].probability * 10), 9)].append(kind == one.kind)
+        if misses and kind != one.kind:
+            print(
+                one.kind,
+                one.mode,
+                one.place,
+                one.trial.given.shape,
+                f"error {one.trial.error:.3g} floor {one.trial.floor:.3g}",
+            )
+            for row in found[:3]:
+                print(
+                    f"      {row.probability:.2f} {row.share:.4f} {row.exact:.3f} {row.kind}: {row.text[:150]}"
+                )
+            if all(row.kind != one.kind for row in found[:3]):
+                print(
+                    "      ",
+                    [
+                        (row.kind, round(row.share, 3), round(row.probability, 3))
+                        for row in found
+                        if row.kind == one.kind
+                    ],
+                )
+    right = sum(row[kind] for kind, row in table.items())
+    total = sum(sum(row.values()) for row in table.values())
+    for kind, row in table.items():
+        others = ", ".join(f"{name} {count}" for name, count in row.most_common() if name != kind)
+        print(f"{kind:22} {row[kind]:4} of {sum(row.values()):4}   {others}")
+    print(
+        f"all {right} of {total} = {right / max(total, 1):.1%}; too small to be seen: {seen['hidden']}"
+    )
+    times.sort()
+    if times:
+        print(f"time: median {times[len(times) // 2] * 1e3:.1f} ms, most {times[-1] * 1e3:.0f} ms")
+    for part in sorted(chance):
+        rows = chance[part]
+        print(
+            f"said {part / 10:.1f} to {part / 10 + 0.1:.1f}: right {sum(rows) / len(rows):.2f} of {len(rows)}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""Trials of operators with planted faults, built in memory: what they read, gave and should have given."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from workbench.compare.replay.trial import EXACT, Arithmetic, Trial, distance, plain_kernel, stored
+from workbench.core.errors import GraphError
+from workbench.graph.networks import load_graph
+from workbench.graph.ops import op_def
+from workbench.run.faults import FAULTS, Fault
+from workbench.run.npu import run_npu
+from workbench.run.numeric import numeric_model
+from workbench.run.reference import run_reference
+
+VISIBLE = 4.0
+DEVICES = (
+    ("910a", "allow_fp32_to_fp16"),
+    ("910a", "force_fp16"),
+    ("910a", "force_fp32"),
+    ("310p", "force_fp16"),
+    ("a2", "must_keep_origin_dtype"),
+    ("a2", "allow_mix_precision"),
+    ("a2", "allow_fp32_to_bf16"),
+    ("a2", "force_fp16"),
+    ("950", "must_keep_origin_dtype"),
+    ("950", "allow_mix_precision_bf16"),
+)
+KINDS = tuple(kind for kind, row in FAULTS.items() if not row.ends_run)
+MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm")
+SETTINGS = {
+    "Conv2D": (
+        {"pad_mode": "same"}, {"pad_mode": "pad", "pad": 1}, {"pad_mode": "pad", "pad": 2}, {"stride": 1},
+        {"dilation": 2, "pad_mode": "pad", "pad": 2}, {"dilation": 2, "pad_mode": "same"},
+        {"pad_mode": "pad", "pad": (2, 0, 2, 0)}, {"pad_mode": "pad", "pad": (0, 2, 0, 2)},
+        {"pad_mode": "pad", "pad": (3, 1, 3, 1)}, {"pad_mode": "pad", "pad": (0, 1, 0, 1)},
+        {"pad_mode": "pad", "pad": (1, 0, 1, 0)},
+    ),
+    "MaxPool": ({"pad_mode": "same"}, {"kernel_size": 1}, {"kernel_size": 2}, {"kernel_size": 3}, {"strides": 1}),
+    "LayerNorm": ({"epsilon": 1e-12}, {"epsilon": 1e-3}, {"epsilon": 1e-2}, {"epsilon": 0.1}, {"epsilon": 0.0371},
+                  {"begin_norm_axis": 1}),
+    "BatchNorm": ({"epsilon": 1e-3}, {"epsilon": 1e-2}, {"epsilon": 0.2}, {"epsilon": 0.0123}, {"is_training": True}),
+    "Softmax": ({"axis": (1,)}, {"axis": (2,)}, {"axis": (0,)}),
+    "MatMul": ({"transpose_b": False}, {"transpose_a": True}),
+    "BatchMatMul": ({"transpose_b": False}, {"transpose_a": True}, {"transpose_b": True}),
+    "Transpose": ({"dims": (0, 1, 2, 3)}, {"dims": (2, 0, 1, 3)}, {"dims": (0, 3, 2, 1)}),
+    "StridedSlice": ({"begin": (0, 0, 0)},),
+    "Split": (),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A trial and the kind of fault that it has; how its floor and inputs came about; where."""
+
+    kind: str
+    trial: Trial
+    mode: str
+    place: str
+
+
+@cache
+def network(model, seed):
+    return load_graph(model, seed)
+
+
+def records(run):
+    """Inputs and outputs by operator, in order."""
+    found: dict[str, dict] = {}
+    for record in run:
+        key = record.key
+        found.setdefault(key.op_name, {})[key.io, key.slot] = record.source.array()
+    return found
+
+
+@cache
+def clean(model, seed, profile, precision):
+    return records(run_npu(network(model, seed), profile=profile, precision_mode=precision))
+
+
+@cache
+def golden(model, seed):
+    return records(run_reference(network(model, seed)))
+
+
+def planted(kind, seed, model=None, mode=None):
+    """Yield trials with a fault of a kind, chosen by a seed; none if the operator cannot have it or shows nothing."""
+    rng = random.Random(f"{kind} {seed}")
+    model = model or rng.choice(MODELS)
+    weights = seed % 7
+    profile, precision = rng.choice(DEVICES)
+    graph = network(model, weights)
+    fault = chosen_fault(kind, graph, rng)
+    if fault is None:
+        return
+    try:
+        faulty = records(run_npu(graph, profile=profile, precision_mode=precision, faults=[fault]))
+    except GraphError:
+        return
+    name = fault.op_name
+    if kind == "overrun":
+        name = victim(graph, faulty)
+        if name is None:
+            return
+    right = clean(model, weights, profile, precision)
+    formats = dict(
+        zip(
+            (op.name for op in graph.ops),
+            numeric_model(profile, precision).formats(graph),
+            strict=True,
+        )
+    )[name]
+    op = graph.op(name)
+    modes = (mode,) if mode else ("model", "exact", "golden")
+    for how in modes:
+        trial = _trial(op, kind, how, faulty, right, golden(model, weights), formats, rng, graph)
+        if trial is not None:
+            yield Planted(kind, trial, how, f"{model} {weights} {profile} {precision} {fault}")
+
+
+def _trial(op, kind, how, faulty, right, reference, formats, rng, graph):
+    arithmetic = Arithmetic("cube", formats.inputs, formats.output) if how == "model" else EXACT
+    # an uploaded weight is dumped as it is: only the golden inputs show it as the operator's own error
+    own = right if kind == "wrong-weight-element" else faulty
+    source = reference if how == "golden" else own
+    if op.name not in source or ("output", 0) not in faulty[op.name]:
+        return None
+    inputs = _inputs(source, op.name)
+    kernel = plain_kernel(op)
+    given = faulty[op.name]["output", 0]
+    if kind == "overrun":
+        given = read_again(graph, faulty, op.name)
+    try:
+        expected = stored(kernel.run(inputs, arithmetic)[0], given)
+        believed = kernel.run(_inputs(reference if how == "golden" else right, op.name), arithmetic)
+    except GraphError:
+        return None
+    if expected.shape != given.shape:
+        return None
+    noise = distance(right[op.name]["output", 0], stored(believed[0], given))
+    if not np.isfinite(noise):
+        return None
+    least = 2.0**-24 if given.dtype.kind not in "biu" else 0.0
+    floor = max(noise * rng.uniform(1.1, 3.0), least)
+    return Trial(
+        kernel, inputs, 0, given, expected, floor, arithmetic, earlier(graph, faulty, op.name, kind)
+    )
+
+
+def _inputs(found, name):
+    return {slot: array for (io, slot), array in found[name].items() if io == "input"}
+
+
+def earlier(graph, found, name, kind):
+    """Outputs of the operators before one, latest first; of all others for what is overwritten later."""
+    names = [op.name for op in graph.ops]
+    before = names[: names.index(name)]
+    if kind == "overrun":
+        before += names[len(before) + 1 :]
+    return tuple(
+        array
+        for other in reversed(before)
+        for (io, _), array in found.get(other, {}).items()
+        if io == "output"
+    )
+
+
+def readers(graph, name):
+    number = graph.by_name[name]
+    for value, places in graph.consumers.items():
+        if getattr(value, "op", None) == number and value.slot == 0:
+            yield from ((graph.ops[reader].name, slot) for reader, slot in places)
+
+
+def read_again(graph, found, name):
+    """What the last reader of an output read."""
+    for reader, slot in readers(graph, name):
+        if reader in found and ("input", slot) in found[reader]:
+            array = found[reader]["input", slot]
+            if not np.array_equal(array, found[name]["output", 0], equal_nan=True):
+                return array
+    return found[name]["output", 0]
+
+
+def victim(graph, found):
+    """An operator whose output is not what its reader read."""
+    for op in graph.ops:
+        outputs = found.get(op.name, {})
+        if ("output", 0) in outputs:
+            mine = outputs["output", 0]
+            if not np.array_equal(read_again(graph, found, op.name), mine, equal_nan=True):
+                return op.name
+    return None
+
+
+def chosen_fault(kind, graph, rng):
+    row = FAULTS[kind]
+    ops = [op for op in graph.ops if not row.types or op.op_type in row.types]
+    ops = [op for op in ops if row.step != "memory" or op_def(op.op_type).engine != "none"]
+    ops = [op for op in ops if op_def(op.op_type).engine != "none"]
+    if kind == "wrong-attribute":
+        ops = [op for op in ops if SETTINGS.get(op.op_type)]
+    if kind == "wrong-weight-element":
+        ops = [op for op in ops if any(s is not None for s in op.input_specs[1:2])]
+    if not ops:
+        return None
+    op = rng.choice(ops)
+    strength, value = STRENGTHS.get(kind, lambda rng, op: (None, None))(rng, op)
+    return Fault(kind, op.name, strength=strength, value=value, seed=rng.randrange(1000))
+
+
+STRENGTHS = {
+    "wrong-attribute": lambda rng, op: (None, rng.choice(SETTINGS[op.op_type])),
+    "wrong-weight-element": lambda rng, op: (rng.choice((1, 1, 2)), rng.choice((None, 5.0, None))),
+    "dropped-k-tail": lambda rng, op: (rng.choice((1, 1, 2, 3)), None),
+    "scaled-output": lambda rng, op: (rng.choice((1.01, 0.5, 2.0, 0.9, 1.05, 1.1, 0.125, 1.37)), None),
+    "flush-to-zero": lambda rng, op: (rng.choice((None, 1e-3, 1e-2, 0.05, 0.1)), None),
+    "saturated": lambda rng, op: (rng.choice((0.1, 0.5, 1.0, 2.0)), None),
+    "nan-output": lambda rng, op: (rng.choice((1, 1, 3, 16)), None),
+    "overwritten-element": lambda rng, op: (rng.choice((1, 1, 3)), rng.choice((None, 3.7, None))),
+    "bit-flip": lambda rng, op: (rng.choice((1, 1, 2)), rng.choice((None, None, 29, 27, 31))),
+    "wrong-layout-lanes": lambda rng, op: (rng.choice((1, 1, 2, 4, 8, 15)), None),
+    "unwritten-tail-tile": lambda rng, op: (None, rng.choice((None, None, 0.0))),
+    "missing-cast": lambda rng, op: (None, rng.choice((None, None, "float16", "bfloat16"))),
+    "fast-approximation": lambda rng, op: (None, rng.choice((None, "high_performance"))),
+}  # fmt: skip
+
+
+def clean_trials(model, seed):
+    """Trials of every operator of a network on devices without a fault, with floors that noise stays within."""
+    graph = network(model, seed)
+    for profile, precision in DEVICES[:6:2]:
+        right = clean(model, seed, profile, precision)
+        formats = numeric_model(profile, precision).formats(graph)
+        for op, own in zip(graph.ops, formats, strict=True):
+            yield from _clean(op, own, right)
+
+
+def _clean(op, formats, right):
+    inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
+    kernel = plain_kernel(op)
+    for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):
+        expected = stored(kernel.run(inputs, arithmetic)[0], given)
+        noise = distance(given, expected)
+        yield Trial(kernel, inputs, 0, given, expected, 1.2 * noise, arithmetic)

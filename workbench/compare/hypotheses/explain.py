@@ -1,0 +1,141 @@
+"""Which fault explains best what an operator gave, and how likely that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.compare.hypotheses.believed import settled
+from workbench.compare.hypotheses.calibration import probability
+from workbench.compare.hypotheses.case import BUDGET, FAILURES, OverBudgetError
+from workbench.compare.hypotheses.pattern import describe
+from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT, HYPOTHESES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.compare.hypotheses.case import Case, Guess
+    from workbench.compare.replay.trial import Trial
+
+UNEXPLAINED = "unexplained"
+"""Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
+
+_LAST_CHEAP = list(FROM_OUTPUT)[-1]
+_ENOUGH = 32  # elements of which all are equal before nothing further is tried
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A kind of fault that explains an operator's own error.
+
+    Attributes
+    ----------
+    share : float
+        How much of the own error it explains: 1 - what it leaves over / the error.
+    exact : float
+        Share of the elements whose value it gives to the last bit.
+    probability : float
+        That this is the kind, calibrated on faults in the simulated device.
+    """
+
+    kind: str
+    share: float
+    exact: float
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A guess and what it leaves over, and its score: the lower, the better.
+
+    The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes
+    to say, to a tenth of the noise, what the guess leaves over of every element, and its fitted numbers.
+    """
+
+    guess: Guess
+    remains: float
+    exact: float
+    score: float
+
+
+def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:
+    """Return the kinds of faults that explain an operator's own error, best first.
+
+    Nothing where the error is within the trial's floor. ``budget`` bounds the operations on numbers; kinds that
+    it did not suffice for are named in the first text.
+    """
+    if trial.given.shape != trial.expected.shape or not trial.given.size:
+        return []
+    with np.errstate(all="ignore"):
+        case = settled(trial, budget)
+        if not case.error > case.floor or not trial.error > trial.floor:
+            return []
+        tried, missed = attempts(case)
+        return _ranked(case, tried, missed)
+
+
+def _ranked(case: Case, tried: list[Tried], missed: list[str]) -> list[Explained]:
+    chances = probability(case, tried)
+    found = [
+        Explained(one.guess.kind, _share(one, case), one.exact, one.guess.text, chance)
+        for one, chance in zip(tried, chances, strict=True)
+    ]
+    rest = max(1.0 - sum(chances), 0.0)
+    if not found or rest > found[0].probability:
+        found.append(Explained(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
+    found.sort(key=lambda one: -one.probability)
+    if missed:
+        words = f"{found[0].text}; not tried, as it takes too long: {', '.join(missed)}"
+        found[0] = replace(found[0], text=words)
+    return found
+
+
+def attempts(case: Case) -> tuple[list[Tried], list[str]]:
+    """Return the best guess of every kind that explains anything, best first, and the kinds not tried."""
+    best: dict[str, Tried] = {}
+    missed: list[str] = []
+    nothing = case.surprise(case.trial.expected)
+    for kind, hypothesis in HYPOTHESES.items():
+        try:
+            for guess in _guesses(hypothesis(case)):
+                one = judged(guess, case)
+                least = best[kind].score if kind in best else math.inf
+                if one.score < min(least, nothing) and case.differs(guess.output):
+                    best[kind] = one
+        except OverBudgetError:
+            missed.append(kind)
+        computed = kind == _LAST_CHEAP or kind in COMPUTED
+        if computed and any(_settles(one, case) for one in best.values()):
+            break
+    return sorted(best.values(), key=lambda one: one.score), missed
+
+
+def _guesses(guesses: Iterator[Guess]) -> Iterator[Guess]:
+    """Guesses up to one that cannot be computed: untrusted inputs end a kind, not the rest."""
+    try:
+        yield from guesses
+    except FAILURES:
+        return
+
+
+def judged(guess: Guess, case: Case) -> Tried:
+    """Score a guess."""
+    remains = case.remains(guess.output)
+    fitted = guess.parameters * case.number
+    score = case.surprise(guess.output) + fitted
+    return Tried(guess, remains, case.exact(guess.output), score)
+
+
+def _settles(one: Tried, case: Case) -> bool:
+    """Whether every element is explained to the last bit, by next to no free numbers."""
+    return one.exact == 1.0 and one.guess.parameters <= 2.0 and case.given.size >= _ENOUGH
+
+
+def _share(one: Tried, case: Case) -> float:
+    if math.isinf(case.error):
+        return max(1.0 - one.remains, 0.0)
+    return max(1.0 - one.remains / case.error, 0.0)

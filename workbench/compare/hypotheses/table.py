@@ -1,0 +1,55 @@
+"""The hypotheses: one row for every kind of fault, the cheap ones first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.compare.hypotheses import (
+    attributes,
+    others,
+    outputs,
+    places,
+    reading,
+    units,
+    weights,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from workbench.compare.hypotheses.case import Case, Guess
+
+FROM_OUTPUT: dict[str, Callable[[Case], Iterator[Guess]]] = {
+    "nan-output": places.nan_output,
+    "bit-flip": places.bit_flip,
+    "overwritten-element": places.overwritten_element,
+    "overrun": places.overrun,
+    "unwritten-tail-tile": places.unwritten_tail_tile,
+    "wrong-sign": outputs.wrong_sign,
+    "flush-to-zero": outputs.flush_to_zero,
+    "saturated": outputs.saturated,
+    "scaled-output": outputs.scaled_output,
+    "wrong-layout-lanes": outputs.wrong_layout_lanes,
+    "transposed-output": reading.transposed_output,
+    "stale-output": places.stale_output,
+}
+"""Guesses from what was given and expected alone: cheap."""
+
+COMPUTED: dict[str, Callable[[Case], Iterator[Guess]]] = {
+    "missing-step": others.missing_step,
+    "swapped-inputs": reading.swapped_inputs,
+    "integer-wrap": others.integer_wrap,
+    "missing-cast": units.missing_cast,
+    "fast-approximation": units.fast_approximation,
+    "half-accumulation": units.half_accumulation,
+    "transposed-weight": reading.transposed_weight,
+    "dropped-k-tail": reading.dropped_k_tail,
+    "wrong-weight-element": weights.wrong_weight_element,
+    "wrong-attribute": attributes.wrong_attribute,
+    "shifted-output": others.shifted_output,
+}
+"""Guesses that need the operator computed again."""
+
+HYPOTHESES = {**FROM_OUTPUT, **COMPUTED}
+"""Guesses by kind. What the simulated device can have is called here as there; the others are what happens
+in compilers and kernels besides: an operator left out, inputs or axes exchanged, integers wrapped around."""

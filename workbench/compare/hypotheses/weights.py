@@ -1,0 +1,226 @@
+"""A wrong element of a weight: its trace in the output is one row, column or channel, off by a known pattern."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compare.hypotheses.case import FAILURES, Guess
+from workbench.compare.replay.trial import Change
+from workbench.graph.ops import bind
+from workbench.graph.windows import window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.compare.hypotheses.case import Case
+    from workbench.graph.nodes import Op
+
+    Array = NDArray[Any]
+    Place = tuple[int, ...]
+
+_MOST = 4  # wrong elements that are looked for
+_NOTHING = 0.01  # of what is to be explained: noise
+_PATCHES = 1 << 24  # numbers that the patches of a convolution may take
+
+
+def wrong_weight_element(case: Case) -> Iterator[Guess]:
+    """One element of what the operator multiplies with, or adds, is another one."""
+    if not case.places.size or case.places.size == case.given.size or not case.is_float:
+        return
+    for part, op in case.parts():
+        try:
+            found = list(_suspects(case, part, op))
+        except FAILURES:
+            continue
+        for place, index, value in found:
+            yield from _replaced(case, part, place, index, value)
+
+
+def _replaced(
+    case: Case, part: int, place: int, index: list[Place], value: list[float]
+) -> Iterator[Guess]:
+    """Yield what the operator gives with other elements of a tensor that it reads."""
+
+    def load(tensors: list[Array]) -> list[Array]:
+        changed = tensors[place].copy()
+        for one, number in zip(index, value, strict=True):
+            changed[one] = number
+        return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
+
+    guess = case.again(Change(part, load=load))
+    if guess is not None:
+        was = case.tensors(part)[place][index[0]]
+        words = f"element {list(index[0])} of input {place} was {value[0]:.5g} and not {was:.5g}"
+        yield Guess("wrong-weight-element", guess, words, 2.0 * len(index))
+
+
+def _suspects(case: Case, part: int, op: Op) -> Iterator[tuple[int, list[Place], list[float]]]:
+    """Elements of inputs that the error may come from, with the values that they must have had."""
+    tensors = case.tensors(part)
+    last = part == len(case.trial.kernel.ops) - 1
+    if op.op_type == "MatMul" and last and len(tensors) == 2:
+        yield from _of_product(case, bind(op).settings, tensors)
+    elif op.op_type == "Conv2D" and last and len(tensors) == 2:
+        yield from _of_convolution(case, bind(op).settings, tensors)
+    for place, tensor in enumerate(tensors):
+        if tensor.ndim == 1 and tensor.size > 1 and tensor.dtype.kind == "f":
+            yield from _of_vector(case, part, place, tensor)
+    if op.op_type == "Gather" and len(tensors) == 2 and last:
+        yield from _of_table(case, bind(op).settings, tensors)
+
+
+def _of_product(
+    case: Case, settings: Any, tensors: list[Array]
+) -> Iterator[tuple[int, list[Place], list[float]]]:
+    """Every column of a product is off by multiples of the left side's columns."""
+    left = tensors[0].T if settings["transpose_a"] else tensors[0]
+    rest = _rest(case).reshape(case.shape)
+    columns = np.flatnonzero(case.off.reshape(case.shape).any(axis=0))
+    if not 0 < columns.size <= _MOST:
+        return
+    index: list[Place] = []
+    value: list[float] = []
+    for column in columns:
+        atoms = left.astype(np.float64)
+        for row, step in _pursued(atoms, rest[:, column]):
+            place = (int(column), row) if settings["transpose_b"] else (row, int(column))
+            index.append(place)
+            value.append(float(tensors[1][place]) + step)
+    if index:
+        yield 1, index, value
+
+
+def _of_convolution(
+    case: Case, settings: Any, tensors: list[Array]
+) -> Iterator[tuple[int, list[Place], list[float]]]:
+    """Every channel that is off is so by what elements of a kernel see of the image."""
+    x, weight = tensors
+    off = case.off.reshape(case.shape)
+    channels = np.flatnonzero(off.any(axis=(0, 2, 3)))
+    if not 0 < channels.size <= 2:
+        return
+    rest = _rest(case).reshape(case.shape)
+    depth = weight.shape[1]
+    index: list[Place] = []
+    value: list[float] = []
+    for channel in channels:
+        start = int(channel) // (weight.shape[0] // int(settings["group"])) * depth
+        atoms = _patches(x[:, start : start + depth], weight, settings, case.shape)
+        for number, step in _pursued(atoms, rest[:, channel].reshape(-1)):
+            tap = np.unravel_index(number, weight.shape[1:])
+            place = (int(channel), *(int(i) for i in tap))
+            index.append(place)
+            value.append(float(weight[place]) + step)
+    if index:
+        yield 1, index, value
+
+
+def _patches(x: Array, weight: Array, settings: Any, shape: tuple[int, ...]) -> Array:
+    """What every element of a kernel meets: (images · rows · columns, elements)."""
+    view = window(settings, x.shape[2:], weight.shape[2:], settings["stride"])
+    top, bottom, left, right = view.pads
+    elements = x.shape[1] * view.kernel[0] * view.kernel[1]
+    count = shape[0] * shape[2] * shape[3]
+    if elements * count > _PATCHES:
+        raise MemoryError
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    seen = np.empty((x.shape[1], *view.kernel, shape[0], *shape[2:]))
+    for i, j in np.ndindex(view.kernel):
+        down = slice(i * view.dilation[0], None, view.stride[0])
+        along = slice(j * view.dilation[1], None, view.stride[1])
+        piece = padded[:, :, down, along][:, :, : shape[2], : shape[3]]
+        seen[:, i, j] = piece.swapaxes(0, 1)
+    return seen.reshape(elements, count).T
+
+
+def _pursued(atoms: Array, rest: Array) -> list[tuple[int, float]]:
+    """Columns that a vector is made of, each chosen by what the others leave, with their factors.
+
+    Orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad, 1993), up to a few columns.
+    """
+    norms = np.linalg.norm(atoms, axis=0)
+    usable = np.where(norms > 0, norms, np.inf)
+    chosen: list[int] = []
+    steps, left, whole = np.zeros(0), rest, float(np.linalg.norm(rest))
+    while len(chosen) < min(_MOST, rest.size):
+        fit = np.abs(left @ atoms) / usable
+        fit[chosen] = 0.0
+        chosen.append(int(np.argmax(fit)))
+        steps = np.linalg.lstsq(atoms[:, chosen], rest, rcond=None)[0]
+        left = rest - atoms[:, chosen] @ steps
+        if float(np.linalg.norm(left)) < _NOTHING * whole:
+            break
+    return [(one, float(step)) for one, step in zip(chosen, steps, strict=True)]
+
+
+def _of_vector(
+    case: Case, part: int, place: int, tensor: Array
+) -> Iterator[tuple[int, list[Place], list[float]]]:
+    """A vector that is laid along an axis: one of its places is off everywhere, or a few are."""
+    for axis, size in enumerate(case.shape):
+        if size != tensor.size:
+            continue
+        others = tuple(n for n in range(len(case.shape)) if n != axis)
+        places = np.flatnonzero(case.off.reshape(case.shape).any(axis=others))
+        if 0 < places.size <= _MOST:
+            values = [_element(case, part, place, (int(one),)) for one in places]
+            if all(value is not None for value in values):
+                index: list[Place] = [(int(one),) for one in places]
+                yield place, index, [float(value) for value in values if value is not None]
+
+
+def _element(case: Case, part: int, place: int, index: Place) -> float | None:
+    """Value of one element, by two steps of Gauss and Newton, the first of them long."""
+    was = float(case.tensors(part)[place][index])
+    number, step = was, abs(was) or 1.0
+    for _ in range(3):
+        here = _with_element(case, part, place, index, number)
+        there = _with_element(case, part, place, index, number + step)
+        if here is None or there is None:
+            return None
+        change, rest = there - here, case.given - here
+        usable = np.isfinite(change) & np.isfinite(rest)
+        below = float(change[usable] @ change[usable])
+        if not below:
+            return None
+        number += step * float(rest[usable] @ change[usable]) / below
+        step = 1e-2 * abs(number) or 1e-3
+    return number if number != was else None
+
+
+def _with_element(case: Case, part: int, place: int, index: Place, number: float) -> Array | None:
+    def load(tensors: list[Array]) -> list[Array]:
+        changed = tensors[place].copy()
+        changed[index] = number
+        return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
+
+    guess = case.again(Change(part, load=load))
+    return None if guess is None else guess.reshape(-1).astype(np.float64)
+
+
+def _of_table(
+    case: Case, settings: Any, tensors: list[Array]
+) -> Iterator[tuple[int, list[Place], list[float]]]:
+    """Every look-up of one row of a table shows the same wrong number."""
+    table, indices = tensors
+    if settings.get("axis") or table.ndim != 2:
+        return
+    rows = indices.reshape(-1)[case.places // table.shape[1]]
+    columns = case.places % table.shape[1]
+    found = {
+        (int(r), int(c)): float(v)
+        for r, c, v in zip(rows, columns, case.given[case.places], strict=True)
+    }
+    if 0 < len(found) <= _MOST:
+        yield 0, list(found), list(found.values())
+
+
+def _rest(case: Case) -> Array:
+    """What is to be explained, zero where it is not finite."""
+    with np.errstate(all="ignore"):
+        rest = case.given.astype(np.float64) - case.expected
+    return np.where(np.isfinite(rest), rest, 0.0)
