@@ -11,8 +11,8 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import bind, written
+from workbench.run.constants import literal
 from workbench.run.cube import CUBE
-from workbench.run.executor import literal
 from workbench.run.kernels import KERNELS
 from workbench.run.rounding import ROUND
 
