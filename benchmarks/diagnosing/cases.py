@@ -41,8 +41,11 @@ MODELS = {
 }  # fmt: skip
 """How often a model is in a deck: the two that take longest, least."""
 
-ITERATIONS = (2, 3)
-"""How many iterations a training runs."""
+HAND = 5
+"""Models that a seed is dealt."""
+
+ITERATIONS = {"resnet_train": (2,), "transformer_train": (2,)}
+"""How many iterations a training runs, if not 2 or 3."""
 
 KINDS = tuple(kind for kind, row in FAULTS.items() if not row.ends_run)
 ENDING = tuple(kind for kind, row in FAULTS.items() if row.ends_run)
@@ -61,7 +64,7 @@ STRENGTHS: dict[str, tuple[float | None, ...]] = {
     "wrong-layout-lanes": (1, 2, 4, 8),
 }
 VALUES: dict[str, tuple[Any, ...]] = {
-    "missing-cast": (None, None, "bfloat16", "float8_e4m3fn", "float8_e5m2"),
+    "missing-cast": (None, "bfloat16", "float8_e4m3fn", "float8_e5m2"),
     "wrong-weight-element": (None, None, 0.0),
     "overwritten-element": (None, None, 100.0),
     "bit-flip": (None, None, 12, 13, 15, 27, 31),
@@ -121,9 +124,16 @@ class Draw:
 
     def card(self, deck: Sequence[Any], *purpose: object) -> Any:
         """The card of a deck that this seed is dealt."""
-        turn, place = divmod(self.seed, len(deck))
-        order = np.random.default_rng([turn, _number(purpose)]).permutation(len(deck))
-        return deck[int(order[place])]
+        return self.hand(deck, 1, *purpose)[0]
+
+    def hand(self, deck: Sequence[Any], count: int, *purpose: object) -> list[Any]:
+        """The cards of a deck that this seed is dealt."""
+        found = []
+        for number in range(self.seed * count, (self.seed + 1) * count):
+            turn, place = divmod(number, len(deck))
+            order = np.random.default_rng([turn, _number(purpose)]).permutation(len(deck))
+            found.append(deck[int(order[place])])
+        return found
 
     def setting(self, model: str) -> Setting:
         """Where this seed runs a model: all its faults there, and its clean run."""
@@ -132,15 +142,22 @@ class Draw:
         device, (surface, files) = self.card([*product(PROFILES, surfaces)], "place", model)
         modes = ["", "", *modes_of(PROFILES[device])]
         mode = modes[int(self.rng("mode", model).integers(len(modes)))]
-        iterations = int(self.rng("iterations", model).choice(ITERATIONS)) if training else 1
+        iterations = (
+            int(self.rng("iterations", model).choice(ITERATIONS.get(model, (2, 3))))
+            if training
+            else 1
+        )
         return Setting(model, self.seed, device, surface, files, mode, iterations)
 
     def models(self) -> dict[str, list[str]]:
-        """Kinds of faults by the model in which this seed plants them."""
-        found: dict[str, list[str]] = {}
-        for kind in (*KINDS, *ENDING):
-            deck = [m for m, count in MODELS.items() for _ in range(count) if _has_place(kind, m)]
-            found.setdefault(self.card(deck, "model", kind), []).append(kind)
+        """Kinds of faults by the model in which this seed plants them; those without a place are left out."""
+        deck = [model for model, count in MODELS.items() for _ in range(count)]
+        found: dict[str, list[str]] = {model: [] for model in self.hand(deck, HAND, "models")}
+        for number in self.rng("kinds").permutation(len(FAULTS)):
+            kind = [*FAULTS][int(number)]
+            able = [model for model in found if _has_place(kind, model)]
+            if able:
+                found[min(able, key=lambda model: len(found[model]))].append(kind)
         return found
 
     def lower(self, count: int) -> list[Setting]:

@@ -25,22 +25,22 @@ def setting(surface="torchair", model="lenet", files="bin", mode="", iterations=
 # ---------------------------------------------------------------- what is planted
 
 
-def test_every_kind_that_lets_a_run_end_is_planted_once_a_seed():
-    for seed in range(3):
-        planted = [kind for kinds in Draw(seed).models().values() for kind in kinds]
-        assert sorted(planted) == sorted(FAULTS)
+def test_every_kind_is_planted_once_a_seed_if_it_has_a_place():
+    for seed in range(9):
+        models = Draw(seed).models()
+        planted = [kind for kinds in models.values() for kind in kinds]
+        missing = {*FAULTS} - {*planted}
+        assert len(planted) == len(set(planted))
+        assert missing <= {"fast-approximation"}
+        assert not missing or "transformer" not in models
 
 
 def test_models_come_as_often_as_their_cards_and_devices_evenly():
-    count = sum(MODELS.values())
-    met = Counter(model for seed in range(count) for model in _models_of("wrong-sign", seed))
-    assert met == MODELS
+    deck = [model for model, cards in MODELS.items() for _ in range(cards)]
+    dealt = Counter(model for seed in range(len(deck)) for model in Draw(seed).hand(deck, 5, "x"))
+    assert dealt == {model: 5 * cards for model, cards in MODELS.items()}
     devices = Counter(Draw(seed).setting("lenet").device for seed in range(35))
     assert set(devices.values()) == {7}
-
-
-def _models_of(kind, seed):
-    return [model for model, kinds in Draw(seed).models().items() if kind in kinds]
 
 
 def test_a_seed_is_always_the_same_and_no_training_runs_on_acl():
