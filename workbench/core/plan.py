@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workbench.core.expressions import expression
+
 if TYPE_CHECKING:
     from workbench.core.tensors import Io
 
@@ -87,7 +89,7 @@ class Selector:
         if self.kind == "name":
             return op_name == self.text
         if self.kind == "regex":
-            return re.fullmatch(self.text, op_name) is not None
+            return expression(self.text).fullmatch(op_name)
         if self.kind == "type":
             return self.text.lower() in op_type.lower()
         return self.kind == "all"

@@ -6,11 +6,11 @@ names, and a list of ten thousand names costs one look-up an operator.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
+from workbench.core.expressions import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class Choice:
         for entry in entries:
             if entry.kind == "range":
                 self._names |= _between(entry, graphs)
-        self._patterns = [_pattern(entry) for entry in entries if entry.kind == "regex"]
+        self._patterns = [expression(entry.text) for entry in entries if entry.kind == "regex"]
         self._others = [entry for entry in entries if entry.kind in ("type", "all")]
         self._known: dict[tuple[str, str], bool] = {}
 
@@ -78,14 +78,6 @@ def names_model(model: str, graphs: Iterable[Graph]) -> bool:
     """Whether an entry for a model is for these graphs; only GE's graphs know what they are called."""
     names = [graph.name for graph in graphs if graph.dialect == "ge"]
     return not model or not names or model in names
-
-
-def _pattern(entry: Selector) -> re.Pattern[str]:
-    try:
-        return re.compile(entry.text)
-    except (re.error, RecursionError, OverflowError) as error:
-        message = f"name of an operator must be a regular expression, got {entry.text!r} ({error})"
-        raise FormatError(message) from error
 
 
 def _between(entry: Selector, graphs: Iterable[Graph]) -> set[str]:

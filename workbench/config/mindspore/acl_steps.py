@@ -22,6 +22,7 @@ from workbench.config.mindspore.reading import (
     own_device,
     own_rank,
 )
+from workbench.core.expressions import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -109,8 +110,9 @@ def _finds(text: str, name: str) -> bool:
     if not is_regex(text):
         return False
     selector = read_kernel(text.replace("\\", '"'))
-    pattern = compiled(selector.text) if selector is not None else None
-    return pattern is not None and pattern.search(name) is not None
+    if selector is None or compiled(selector.text) is None:
+        return False
+    return expression(selector.text).search(name)
 
 
 def _by_msprobe(form: MindSporeForm, operators: Sequence[str]) -> list[str]:
