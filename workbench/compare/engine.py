@@ -23,6 +23,7 @@ from workbench.compare.pairs import EVERYTHING, Pairing, Selection
 from workbench.compare.peers import tell_of_batches, with_outlier
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
+from workbench.compare.replay.replay import replay
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.compare.sentence import sentence
 from workbench.compare.walk import walk
@@ -69,7 +70,8 @@ def compare_dumps(
     pairing = pair_tensors(ours, theirs, selection)
     measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
     partial = any(item.reason == CANCELLED for item in measured)
-    flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden))
+    replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
+    flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))

@@ -16,6 +16,7 @@ from workbench.compare.graph_view import Origin
 from workbench.compare.meeting import is_meeting
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.originals import original_names
+from workbench.compare.replay.words import own_words
 from workbench.compare.result import Finding
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import CONSTANT_ITERATION
@@ -182,9 +183,11 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
     first = group[0]
     event = first.event
     op = _operator(flow, event)
-    worst = event.worst
+    worst, own = event.worst, event.replayed
     slot = worst.pair.slot if worst is not None else 0
     error = worst.error if worst is not None else None
+    if own is not None and first.kind in ("own-error", "non-finite"):
+        error = own.error
     run = flow.pairing.target.runs[event.block].get(event.op)
     return Finding(
         kind=first.kind,
@@ -233,6 +236,8 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
             base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
             yield f"{where} has relative error {worst.error:.3g}, {base}"
         yield f"its produced inputs differ by at most {event.inherited:.2g}"
+    if event.replayed is not None:
+        yield from own_words(event.replayed)
     if event.steps is not None:
         yield str(event.steps)
     yield from _ranks(flow, group)

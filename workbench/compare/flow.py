@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.compare.measuring import Measured
     from workbench.compare.overrides import Tolerance
     from workbench.compare.pairs import Pairing
+    from workbench.compare.replay.replay import Replay
     from workbench.compare.states import Event, State
     from workbench.graph.nodes import Graph, Op, Operand, Value
 
@@ -38,9 +39,17 @@ class Flow:
     differs by design: feeds by name, and (rank, name) of what their batches update.
     """
 
-    def __init__(self, pairing: Pairing, measured: Iterable[Measured], *, npu: bool) -> None:
+    def __init__(
+        self,
+        pairing: Pairing,
+        measured: Iterable[Measured],
+        *,
+        npu: bool,
+        replayed: Replay | None = None,
+    ) -> None:
         self.pairing = pairing
         self.npu = npu
+        self.replayed = replayed
         self.index: dict[tuple[Block, int], dict[tuple[str, int], Measured]] = {}
         for item in measured:
             run = item.pair.run

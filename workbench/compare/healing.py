@@ -42,8 +42,11 @@ def heal(flow: Flow) -> None:
 def _is_doubtful(event: Event) -> bool:
     """Whether the blame may rest on values that do not correspond, or that are meant to differ.
 
-    A named difference may be undone on purpose: a loss scale is divided out before the optimizer.
+    A named difference may be undone on purpose: a loss scale is divided out before the optimizer. What an
+    operator makes of its own inputs needs no other side.
     """
+    if event.replayed is not None and event.replayed.suspect:
+        return False
     if event.differences:
         return True
     rules = {m.pair.rule for m in event.measured.values()}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from workbench.compare.binding import Block
     from workbench.compare.cause import Difference
     from workbench.compare.measuring import Measured
+    from workbench.compare.replay.replay import Own
     from workbench.compare.steps import Steps
     from workbench.graph.nodes import Op
 
@@ -46,7 +47,7 @@ class Event:
     update or a jump explains (``beyond``). ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
     whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
-    ``own`` says that it computes with the batch of its own rank.
+    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error.
     """
 
     block: Block
@@ -67,6 +68,7 @@ class Event:
     unseen: int = 0
     beyond: bool = False
     own: bool = False
+    replayed: Own | None = None
 
 
 def is_version_matter(op: Op, event: Event) -> bool:

@@ -97,12 +97,16 @@ class Visit:
         if op.op_type in MOVEMENT and given and not tainted:
             self._hand_on(number, op, outputs, given, event)
             return
+        replayed = self.flow.replayed
+        event.replayed = replayed.own.get((self.block, number)) if replayed is not None else None
         if tainted:
             self._note_named(event, op, given)
         elif event.own:
             self._judge_own(event, op, states, causes)
         else:
             self._judge(event, op, states, causes)
+        if event.replayed is not None and event.replayed.suspect and not event.guilty:
+            self._blame(event, number, ())
         self._leave(number, op, outputs, event, states)
 
     def _explain(
@@ -322,6 +326,7 @@ class Visit:
             found = ()  # other operators for the same thing round otherwise; that is no hint
         if beyond and not found:
             blamed, found = self._mover(event.op)
+        beyond = beyond and bool(found or not self._is_cleared(event, states))
         if not found and self.flow.two_versions and is_version_matter(op, event):
             event.healed, event.blamed = True, event.op
             self.flow.version_matters.append(event)
@@ -340,6 +345,12 @@ class Visit:
             self._blame(event, event.op, found)
         named = {(self.block.rank, d.subject) for d in causes if d.kind == "parameter"}
         self.flow.tainted_params |= named
+
+    def _is_cleared(self, event: Event, states: Mapping[int, State]) -> bool:
+        """Whether replay says that the operator did what it had to, and all that it read was compared."""
+        replayed = self.flow.replayed
+        unseen = any(state.via for state in states.values())
+        return replayed is not None and replayed.clears(event.block, event.op) and not unseen
 
     def _unequal_counts(self, event: Event) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())

@@ -29,14 +29,22 @@ if TYPE_CHECKING:
     from workbench.compare.binding import Block
     from workbench.compare.measuring import Measured
     from workbench.compare.pairs import Pairing
+    from workbench.compare.replay.replay import Replay
 
 
-def walk(pairing: Pairing, measured: Iterable[Measured], *, npu: bool) -> Flow:
+def walk(
+    pairing: Pairing,
+    measured: Iterable[Measured],
+    *,
+    npu: bool,
+    replayed: Replay | None = None,
+) -> Flow:
     """Visit every execution in order and return what was learned.
 
     ``npu``: one of the runs was on an NPU, whose cube rounds its inputs whatever the graph says.
+    ``replayed`` are own errors of the target's operators; where there is one it decides.
     """
-    flow = Flow(pairing, measured, npu=npu)
+    flow = Flow(pairing, measured, npu=npu, replayed=replayed)
     numbers = count()
     for blocks in together(pairing.block_order):
         visits = []

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import dtype as dtype_row
+from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import bind, written
+from workbench.graph.traits import CONTRACTIONS
+from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.constants import literal
 from workbench.run.cube import CUBE
 from workbench.run.kernels import KERNELS
-from workbench.run.rounding import ROUND
+from workbench.run.rounding import ROUND, saturated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,22 +29,23 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Loaded = Sequence[Array]
 
-MODES = ("float64", "float32", "cube")
-
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """How operators are computed.
+    """How a kernel is computed.
 
     ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
     ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
-    none), ``accumulator`` is the format of the cube's running sums.
+    none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
+    `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does.
     """
 
     precision: str = "float64"
     inputs: str = ""
     output: str = ""
     accumulator: str = "float32"
+    implementation: str = ""
+    saturates: bool = False
 
 
 EXACT = Arithmetic()
@@ -99,8 +103,17 @@ class Kernel:
         with np.errstate(all="ignore"):
             for number, op in enumerate(self.ops):
                 own = change if change.part == number else NOTHING
-                done.append(_outputs(op, inputs, done, own.arithmetic or arithmetic, own))
-        return [done[value.op][value.slot] for value in self.results]
+                how = own.arithmetic or self._inside(op, arithmetic)
+                done.append(_outputs(op, inputs, done, how, own))
+            outputs = [done[value.op][value.slot] for value in self.results]
+            return [_rounded(array, arithmetic.output, arithmetic) for array in outputs]
+
+    def _inside(self, op: Op, arithmetic: Arithmetic) -> Arithmetic:
+        """How one of several operators is computed: what stays in the unit is float32, only products read less."""
+        if len(self.ops) == 1:
+            return replace(arithmetic, output="")
+        inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
+        return replace(arithmetic, inputs=inputs, output="")
 
     def updated(self, inputs: Mapping[int, Array], arithmetic: Arithmetic = EXACT) -> list[Array]:
         """Return what a kernel of one operator leaves in the inputs that it overwrites, in their order."""
@@ -119,7 +132,7 @@ def _outputs(
 ) -> list[Array]:
     found = _computed(op, inputs, done, arithmetic, change)
     found = found[: len(found) - len(written(op))]
-    found = [_rounded(array, arithmetic.output) for array in found]
+    found = [_rounded(array, arithmetic.output, arithmetic) for array in found]
     return change.store(found) if change.store is not None else found
 
 
@@ -148,6 +161,9 @@ def _computed(
         name = arithmetic.accumulator
         rounding = None if name == "float32" else _Sum(name)
         return list(CUBE[op.op_type](tensors, settings, rounding))
+    fast = APPROXIMATIONS.get(arithmetic.implementation, {}).get(op.op_type)
+    if fast is not None and all(array.dtype == np.float32 for array in tensors):
+        return [fast.compute(*tensors)]
     return list(KERNELS[op.op_type](tensors, settings))
 
 
@@ -183,14 +199,16 @@ def _loaded(
     if array.dtype.kind in "biu":
         return array
     wide = np.float64 if arithmetic.precision == "float64" else np.float32
-    return _rounded(array.astype(wide, copy=False), arithmetic.inputs)
+    array = array.astype(wide, copy=False)
+    return array if isinstance(operand, Value) else _rounded(array, arithmetic.inputs, arithmetic)
 
 
-def _rounded(array: Array, name: str) -> Array:
+def _rounded(array: Array, name: str, arithmetic: Arithmetic) -> Array:
     """Round floats to a format of fewer bits; float64 passes through float32."""
     if not name or array.dtype.kind != "f":
         return array
-    rounded = ROUND[name](array.astype(np.float32, copy=False), saturate=False, own=False)
+    narrow = array.astype(np.float32, copy=False)
+    rounded = ROUND[name](narrow, saturate=arithmetic.saturates, own=False)
     return rounded.astype(array.dtype, copy=False)
 
 
@@ -238,16 +256,23 @@ class Trial:
 
     def again(self, change: Change) -> Array:
         """Return the output as it would be with one thing changed, in the dtype of ``given``."""
-        return stored(self.kernel.run(self.inputs, self.arithmetic, change)[self.slot], self.given)
+        outputs = self.kernel.run(self.inputs, self.arithmetic, change)
+        return stored(outputs[self.slot], self.given, saturates=self.arithmetic.saturates)
 
     def with_floor(self, floor: float) -> Trial:
         """Return the same trial with another noise floor."""
         return replace(self, floor=floor)
 
 
-def stored(array: Array, like: Array) -> Array:
-    """Round an array to the dtype of another and give it the other's shape, if it has as many elements."""
+def stored(array: Array, like: Array, *, saturates: bool = False) -> Array:
+    """Round an array to the dtype of another and give it the other's shape, if it has as many elements.
+
+    ``saturates``: floats that are too large become the largest.
+    """
+    row = DTYPES.get(like.dtype.name)
     with np.errstate(all="ignore"):
+        if saturates and row is not None and row.is_float and array.dtype.kind == "f":
+            array = saturated(array, row.largest)
         array = array.astype(like.dtype, copy=False)
     return array.reshape(like.shape) if array.size == like.size else array
 
@@ -267,26 +292,35 @@ def distance(given: Array, expected: Array) -> float:
             return float("inf")
         a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
     with np.errstate(all="ignore"):
-        scale = float(np.linalg.norm(b.ravel()))
-        off = float(np.linalg.norm((a - b).ravel()))
+        scale, off = _norm(b), _norm(a - b)
     if off == 0.0:
         return 0.0
     return off / scale if scale else float("inf")
 
 
+def _norm(array: NDArray[np.float64]) -> float:
+    """‖array‖, scaled where its square is no number; BLAS would start threads for it."""
+    flat = array.reshape(-1)
+    found = math.sqrt(float(np.einsum("i,i->", flat, flat)))
+    if math.isfinite(found) and (found > 0.0 or not flat.size):
+        return found
+    largest = float(np.max(np.abs(flat), initial=0.0))
+    if not largest or not math.isfinite(largest):
+        return largest
+    small = flat / largest
+    return largest * math.sqrt(float(np.einsum("i,i->", small, small)))
+
+
 def plain_kernel(op: Op) -> Kernel:
     """Return a kernel of one operator of the table, on the operator's own flat inputs.
 
-    Constants stay constants; every other operand becomes the kernel's input of the same number.
+    Constants that are settings stay what they are; every other operand becomes the kernel's input of the
+    same number: a graph prints fewer digits of a constant tensor than a dump has.
     """
+    slots = bind(op).slots
     operands: list[Operand] = [
-        operand if isinstance(operand, Const) else Param(slot)
+        operand if isinstance(operand, Const) and slot not in slots else Param(slot)
         for slot, operand in enumerate(op.flat_inputs())
     ]
     outputs = tuple(Value(0, slot) for slot in range(max(len(op.outputs), 1)))
     return Kernel((replace(op, inputs=tuple(operands)),), outputs)
-
-
-def storage_of(name: str) -> np.dtype[Any]:
-    """NumPy type in which a dtype is stored."""
-    return dtype_row(name).storage

@@ -1,0 +1,211 @@
+"""One attempt to compute an operator of the target again: its work, its inputs, what it gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compare.fusions import LEAVES
+from workbench.compare.oddities import rewritten_slots
+from workbench.compare.replay.trial import EXACT, Trial, stored
+from workbench.compare.replay.values import Values
+from workbench.compare.replay.works import Work, work_of
+from workbench.core.errors import GraphError
+from workbench.graph.nodes import Param, Value
+from workbench.graph.ops import OPS, left_in, written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.compare.binding import Block
+    from workbench.compare.pairs import Pairing
+    from workbench.compare.replay.trial import Arithmetic, Change, Kernel
+    from workbench.compare.replay.values import Known
+    from workbench.graph.nodes import Op
+
+    Array = NDArray[Any]
+
+TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
+"""What kernels raise on inputs that do not fit; files may hold anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An operator that can be computed again.
+
+    ``inputs`` are its flat inputs, ``given`` what it gave by slot (what it left in input ``s`` under
+    ``-1 - s``), flat and short where only the first elements are known. ``assumed`` says what of it is not
+    from the target's own files.
+    """
+
+    block: Block
+    number: int
+    op: Op
+    kernel: Kernel
+    rule: str
+    inputs: Mapping[int, Array]
+    given: Mapping[int, Array]
+    assumed: tuple[str, ...] = ()
+    partial: bool = False
+
+    def results(
+        self, arithmetic: Arithmetic = EXACT, change: Change | None = None
+    ) -> dict[int, Array]:
+        """Return what it should have given, by slot, in the dtypes of what it gave.
+
+        Raises one of ``TROUBLE`` if its inputs do not fit.
+        """
+        outputs = self.kernel.run(self.inputs, arithmetic, *(() if change is None else (change,)))
+        table: dict[int, Array] = dict(enumerate(outputs))
+        if len(self.kernel.ops) == 1 and any(slot < 0 for slot in self.given):
+            left = self.kernel.updated(self.inputs, arithmetic)
+            slots = written(self.kernel.ops[0])
+            table |= {-1 - slot: array for slot, array in zip(slots, left, strict=True)}
+        return {
+            slot: self._like(table[slot], given, arithmetic)
+            for slot, given in self.given.items()
+            if slot in table
+        }
+
+    def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array:
+        """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
+        if given.ndim == 1 and array.size > given.size:
+            array = array.reshape(-1)[: given.size]
+        unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
+        array = stored(array, given, saturates=arithmetic.saturates)
+        if unknown is None or unknown.shape != given.shape:
+            return array
+        return np.where(unknown, given, array)
+
+    def trial(self, slot: int, floor: float, arithmetic: Arithmetic) -> Trial:
+        """Return the trial of one of its outputs."""
+        expected = self.results(arithmetic)[slot]
+        return Trial(self.kernel, self.inputs, slot, self.given[slot], expected, floor, arithmetic)
+
+
+@dataclass
+class Attempts:
+    """The operators of the target, each tried when it is asked for."""
+
+    pairing: Pairing
+    ours: Values = field(init=False)
+    theirs: Values = field(init=False)
+    _works: dict[tuple[int, int, int], Work] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ours = Values(self.pairing.target)
+        self.theirs = Values(self.pairing.golden)
+
+    def of_partner(self, block: Block, number: int) -> Attempt | str:
+        """Return the golden's counterpart of an operator, ready to be computed, or why it cannot be."""
+        found = self.pairing.alignments.get((block.rank, block.graph_id))
+        other = self.pairing.blocks.get(block)
+        partner = found.partner.get(number) if found is not None else None
+        graph = self.pairing.golden.graph(other) if other is not None else None
+        if partner is None or other is None or graph is None:
+            return "it has no partner"
+        op = graph.ops[partner]
+        given = _given(self.theirs, other, partner, op)
+        work = work_of(partner, op, None)
+        if work.kernel is None or not given:
+            return work.reason or "its outputs are not in the dump"
+        return self._ready(self.theirs, other, partner, op, work, given)
+
+    def attempt(self, block: Block, number: int) -> Attempt | str:
+        """Return an operator ready to be computed, or why it cannot be."""
+        graph = self.pairing.target.graph(block)
+        assert graph is not None
+        op = graph.ops[number]
+        given = _given(self.ours, block, number, op)
+        if not given:
+            return "its outputs are not in the dump"
+        work = self._work(block, number, op)
+        if work.kernel is None:
+            return work.reason
+        return self._ready(self.ours, block, number, op, work, given)
+
+    def _ready(
+        self, values: Values, block: Block, number: int, op: Op, work: Work, given: dict[int, Array]
+    ) -> Attempt | str:
+        """Gather the inputs of an operator of one side."""
+        assert work.kernel is not None
+        inputs: dict[int, Array] = {}
+        assumed: list[str] = []
+        partial = False
+        for slot in sorted(work.kernel.needed):
+            known = values.read(block, number, slot)
+            if known is None and values is self.ours:
+                known = self._assumed(block, number, op, slot)
+            if known is None:
+                return _missing(op, slot)
+            inputs[slot] = known.array
+            partial |= known.partial
+            if known.assumed:
+                assumed.append(known.assumed)
+        told = tuple(dict.fromkeys(assumed))
+        return Attempt(block, number, op, work.kernel, work.rule, inputs, given, told, partial)
+
+    def _work(self, block: Block, number: int, op: Op) -> Work:
+        key = (block.rank, block.graph_id, number)
+        if key not in self._works:
+            found = self.pairing.alignments.get(key[:2])
+            self._works[key] = work_of(number, op, found)
+        return self._works[key]
+
+    def _assumed(self, block: Block, number: int, op: Op, slot: int) -> Known | None:
+        """Return what the golden read there, for an input that no operator computes."""
+        graph = self.pairing.target.graph(block)
+        operand = next((o for n, o in enumerate(op.flat_inputs()) if n == slot), None)
+        found = self.pairing.alignments.get((block.rank, block.graph_id))
+        other = self.pairing.blocks.get(block)
+        partner = found.partner.get(number) if found is not None else None
+        leaf = (
+            isinstance(operand, Value)
+            and graph is not None
+            and graph.ops[operand.op].op_type in LEAVES
+        )
+        if found is None or other is None or partner is None:
+            return None
+        if not (leaf or isinstance(operand, Param)) or slot in rewritten_slots(op):
+            return None
+        known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
+        return known._replace(assumed=f"input.{slot} is the golden's") if known else None
+
+
+def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array]:
+    """Return what an operator gave, by slot, and what it left in inputs that it overwrites."""
+    left = left_in(op) if op.op_type in OPS else {}
+    found: dict[int, Array] = {}
+    for slot in range(max(len(op.outputs), 1)):
+        if slot in left:
+            continue  # the same memory as the input that is updated
+        array = values.given(block, number, slot)
+        if array is None:
+            array = values.part_given(block, number, slot)
+        if array is not None:
+            found[slot] = array
+    for slot in rewritten_slots(op):
+        array = values.after(block, number, slot)
+        if array is not None:
+            found[-1 - slot] = array
+    return found
+
+
+def _missing(op: Op, slot: int) -> str:
+    if slot in rewritten_slots(op):
+        return f"input.{slot} is known only after the operator has updated it"
+    return f"input.{slot} is not in the dump"
+
+
+def unequal(given: Array, expected: Array) -> float:
+    """Return the share of elements that are not the same, NaN against NaN apart."""
+    if given.size == 0 or given.shape != expected.shape:
+        return float(given.shape != expected.shape)
+    same = np.equal(given, expected) | (
+        np.not_equal(given, given) & np.not_equal(expected, expected)
+    )
+    return 1.0 - float(np.count_nonzero(same)) / given.size

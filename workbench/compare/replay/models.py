@@ -1,0 +1,70 @@
+"""Which device computed a dump: the numeric models of the simulated NPU, on trial with what it gave.
+
+Nobody writes into a dump in which formats the units computed. What the graph states as float32 may have
+been multiplied in float16 or HF32. So every model that a profile and a precision mode give is asked what
+it would have made of the inputs, and the one that explains most operators is believed. It is believed
+for all of them: an operator that only another model explains is not explained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from workbench.compare.replay.trial import Arithmetic
+from workbench.core.errors import GraphError
+from workbench.run.modes import modes_of
+from workbench.run.numeric import NumericModel, numeric_model
+from workbench.run.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.graph.nodes import Graph
+    from workbench.run.numeric import Formats
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model and what it says of every operator of one graph, by number."""
+
+    title: str
+    arithmetics: tuple[Arithmetic, ...]
+
+
+@cache
+def _models() -> tuple[tuple[str, NumericModel], ...]:
+    """Every model that differs from the others, the plain ones first."""
+    found: dict[object, tuple[str, NumericModel]] = {}
+    for profile in PROFILES:
+        for mode in modes_of(PROFILES[profile]):
+            try:
+                model = numeric_model(profile, mode)
+            except GraphError:
+                continue
+            key = (model.rule, model.saturates, PROFILES[profile].cube.keys() & {"hf32"} != set())
+            found.setdefault(key, (f"{PROFILES[profile].title}, {mode}", model))
+    return tuple(found.values())
+
+
+def candidates(graph: Graph) -> Iterator[Candidate]:
+    """Yield what every model says of a graph; those that say the same only once."""
+    seen: set[tuple[Arithmetic, ...]] = set()
+    for title, model in _models():
+        try:
+            formats = model.formats(graph)
+        except GraphError:
+            continue
+        said = tuple(_arithmetic(model, graph, n, one) for n, one in enumerate(formats))
+        if said not in seen:
+            seen.add(said)
+            yield Candidate(title, said)
+
+
+def _arithmetic(model: NumericModel, graph: Graph, number: int, formats: Formats) -> Arithmetic:
+    op = graph.ops[number]
+    chosen = model.implementation(op, formats)
+    return Arithmetic(
+        "cube", formats.inputs, formats.output, implementation=chosen, saturates=model.saturates
+    )

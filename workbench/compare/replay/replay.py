@@ -1,0 +1,352 @@
+"""Replay: what every operator of the target adds to the error by itself.
+
+An operator is computed again from the inputs that it really had. What is left over is its own error,
+whatever arrived through its inputs. First in exact arithmetic; what that does not explain is shown to the
+numeric models, of which one is believed for the whole dump; what that one does not explain either is
+measured against the condition of the operator on its data. An own error beyond that is *suspect*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from workbench.compare.fusions import LEAVES, ends_of
+from workbench.compare.replay.attempts import TROUBLE, Attempts, unequal
+from workbench.compare.replay.floors import Floor, careful_floor, quick_floor, unit_of
+from workbench.compare.replay.models import candidates
+from workbench.compare.replay.trial import EXACT, Arithmetic, distance
+from workbench.graph.traits import CONTRACTIONS, IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from workbench.compare.binding import Block
+    from workbench.compare.pairs import Pairing
+    from workbench.compare.replay.attempts import Attempt
+    from workbench.compare.replay.models import Candidate
+    from workbench.graph.nodes import Graph, Op
+
+SUSPECT = 3.0
+"""Own errors above this multiple of the careful floor are suspect."""
+
+OUTLIER = 3.0
+"""The same multiple of the largest own error of its like, where all of these agree closely."""
+
+_PEERS = 3
+"""Operators of the same unit that must be reproduced to the bit before one that is not is suspect for it."""
+
+_SAMPLE = 16
+"""Operators that are shown to every model."""
+
+_LEAST = 1e-6
+"""Relative error below which two models are equally good."""
+
+_SAME = 1e-3
+"""Share of elements that may be another number where an operator counts as reproduced to the bit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The own error of one execution of one operator.
+
+    ``error`` is relative, of output ``slot`` (of overwritten input ``s`` it is ``-1 - s``); ``floor`` what
+    explains it; ``unequal`` the share of elements that are another number than the believed arithmetic
+    gives. ``assumed`` says what of its inputs is not from the target's files. ``suspect`` is the multiple
+    of what is explained, 0 if it is explained.
+    """
+
+    slot: int
+    error: float
+    floor: Floor
+    unequal: float
+    arithmetic: Arithmetic = EXACT
+    rule: str = "table"
+    assumed: tuple[str, ...] = ()
+    suspect: float = 0.0
+
+
+_CLEAN = Own(0, 0.0, Floor(0.0, 0.0), 0.0)
+
+
+@dataclass
+class Replay:
+    """Own errors by execution, and why others have none.
+
+    ``model`` names the believed arithmetic; ``reasons`` are for operators that compute and cannot be
+    computed again. ``undumped`` counts operators of which the dump has no output.
+    """
+
+    attempts: Attempts
+    own: dict[tuple[Block, int], Own] = field(default_factory=dict)
+    reasons: dict[tuple[Block, int], str] = field(default_factory=dict)
+    models: dict[tuple[int, int], Candidate] = field(default_factory=dict)
+    undumped: int = 0
+
+    @property
+    def model(self) -> str:
+        """Titles of the believed models, the dtypes alone not told."""
+        return ", ".join(dict.fromkeys(one.title for one in self.models.values()))
+
+    @property
+    def coverage(self) -> float:
+        """Share of the dumped compute operators that were computed again."""
+        whole = len(self.own) + len(self.reasons)
+        return len(self.own) / whole if whole else 0.0
+
+    def why_not(self) -> list[tuple[str, int]]:
+        """Reasons with the number of operators, most frequent first."""
+        return Counter(self.reasons.values()).most_common()
+
+    def clears(self, block: Block, number: int) -> bool:
+        """Whether an operator gave just what it had to from its own inputs, nothing of them assumed.
+
+        What a number format cannot hold, too large or too small, is no reason to clear it.
+        """
+        own = self.own.get((block, number))
+        if own is None or own.suspect or own.assumed:
+            return False
+        attempt = self.attempts.attempt(block, number)
+        try:
+            return not isinstance(attempt, str) and not is_out_of_range(attempt, own.slot)
+        except TROUBLE:
+            return False
+
+    def convicts(self, block: Block, number: int) -> Own | None:
+        """Own error of an operator that nothing explains; ``None`` if it has none or it is not known."""
+        own = self.own.get((block, number))
+        return own if own is not None and own.suspect else None
+
+    @property
+    def suspects(self) -> list[tuple[Block, int]]:
+        """Executions whose own error nothing explains, in order."""
+        return [place for place, one in self.own.items() if one.suspect]
+
+
+def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None = None) -> Replay:
+    """Compute every operator of the target again, as far as its inputs are known; never raises.
+
+    ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
+    """
+    found = Replay(Attempts(pairing))
+    graphs: dict[tuple[int, int], list[Block]] = {}
+    for block in pairing.block_order:
+        if pairing.target.graph(block) is not None:
+            graphs.setdefault((block.rank, block.graph_id), []).append(block)
+    for blocks in graphs.values():
+        graph = pairing.target.graph(blocks[0])
+        if graph is not None and not (cancelled is not None and cancelled()):
+            _Graph(found, graph, blocks, npu=npu).run(cancelled)
+    order = {block: n for n, block in enumerate(pairing.block_order)}
+    found.own = dict(sorted(found.own.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+    return found
+
+
+class _Graph:
+    """The executions of one graph."""
+
+    def __init__(self, found: Replay, graph: Graph, blocks: Sequence[Block], *, npu: bool) -> None:
+        self.found = found
+        self.npu = npu
+        self.graph = graph
+        self.blocks = blocks
+        self.open: dict[tuple[Block, int], dict[int, float]] = {}
+        self.tried: dict[tuple[tuple[Block, int], Arithmetic], float] = {}
+
+    def run(self, cancelled: Callable[[], bool] | None) -> None:
+        skipped = ends_of(self.graph)
+        for block in self.blocks:
+            for number, op in enumerate(self.graph.ops):
+                if number in skipped or op.op_type in LEAVES:
+                    continue
+                if cancelled is not None and cancelled():
+                    return
+                self._first(block, number, op)
+        model = self._believed()
+        if model is not None:
+            self.found.models[self.blocks[0].rank, self.blocks[0].graph_id] = model
+        for block, number in self.open:
+            self._second(block, number, model)
+        self._outliers()
+        for place in [place for place in self.open if self.found.own.get(place, _CLEAN).suspect]:
+            if self._golden_too(place):
+                del self.found.own[place]
+                self.found.reasons[place] = (
+                    "the golden's kernel differs from the reference as it does"
+                )
+
+    def _first(self, block: Block, number: int, op: Op) -> None:
+        """Compute an operator exactly; what is not explained stays open."""
+        attempt = self.found.attempts.attempt(block, number)
+        if isinstance(attempt, str):
+            self._not(block, number, op, attempt)
+            return
+        try:
+            expected = attempt.results()
+        except TROUBLE as error:
+            self._not(block, number, op, f"its inputs do not fit: {error}")
+            return
+        errors = {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}
+        if not errors:
+            self._not(block, number, op, "its outputs are not in the dump")
+            return
+        floors = {slot: quick_floor(attempt, slot) for slot in errors}
+        slot = _worst(errors, floors)
+        share = unequal(attempt.given[slot], expected[slot])
+        own = Own(
+            slot,
+            errors[slot],
+            Floor(floors[slot], 0.0),
+            share,
+            EXACT,
+            attempt.rule,
+            attempt.assumed,
+        )
+        self.found.own[block, number] = own
+        if any(errors[s] > floors[s] for s in errors):
+            self.open[block, number] = errors
+
+    def _not(self, block: Block, number: int, op: Op, reason: str) -> None:
+        if reason.startswith("its outputs are not"):
+            self.found.undumped += 1
+        elif op.op_type not in IDENTITY:
+            self.found.reasons[block, number] = reason
+
+    def _believed(self) -> Candidate | None:
+        """The model that leaves least of what exact arithmetic does not explain; ``None``: none does better."""
+        if not self.npu or not self.open:
+            return None
+        sample = list(self.open)[:: max(1, len(self.open) // _SAMPLE)]
+        settled = [p for p in self.found.own if p not in self.open and p[0] in self.blocks]
+        sample += settled[:: max(1, len(settled) // _SAMPLE)]
+        best, least = None, sum(self._left(place, EXACT) for place in sample) - 1.0
+        for model in candidates(self.graph):
+            left = sum(self._left(place, model.arithmetics[place[1]]) for place in sample)
+            if left < least:
+                best, least = model, left
+        return best
+
+    def _left(self, place: tuple[Block, int], arithmetic: Arithmetic) -> float:
+        """Order of magnitude of what an arithmetic leaves unexplained; of products the formats count."""
+        if self.graph.ops[place[1]].op_type in CONTRACTIONS or not _is_special(arithmetic):
+            arithmetic = replace(arithmetic, precision="float64", implementation="")
+        key = (place, arithmetic)
+        if key not in self.tried:
+            self.tried[key] = math.log10(max(self._distance(place, arithmetic), _LEAST))
+        return self.tried[key]
+
+    def _distance(self, place: tuple[Block, int], arithmetic: Arithmetic) -> float:
+        attempt = self.found.attempts.attempt(*place)
+        if isinstance(attempt, str):
+            return 1.0
+        try:
+            expected = attempt.results(arithmetic)
+        except TROUBLE:
+            return 1.0
+        left = [distance(attempt.given[slot], array) for slot, array in expected.items()]
+        return min(max(left, default=1.0), 1.0)
+
+    def _second(self, block: Block, number: int, model: Candidate | None) -> None:
+        """Measure an open operator with the believed model, and against its condition."""
+        attempt = self.found.attempts.attempt(block, number)
+        if isinstance(attempt, str):
+            return
+        arithmetic = model.arithmetics[number] if model is not None else EXACT
+        try:
+            self.found.own[block, number] = judged(attempt, arithmetic)
+        except TROUBLE as error:
+            self.found.own.pop((block, number), None)
+            self.found.reasons[block, number] = f"its inputs do not fit: {error}"
+
+    def _golden_too(self, place: tuple[Block, int]) -> bool:
+        """Whether the golden's counterpart is off as much: then the reference is another operator."""
+        own = self.found.own[place]
+        attempt = self.found.attempts.of_partner(*place)
+        if isinstance(attempt, str):
+            return bool(own.assumed)
+        try:
+            expected = attempt.results().get(own.slot)
+            if expected is None:
+                return False
+            error = distance(attempt.given[own.slot], expected)
+            if not math.isfinite(own.error) or error <= 0.25 * own.error:
+                return not math.isfinite(error)
+            floor = careful_floor(attempt, own.slot, expected, EXACT)
+        except TROUBLE:
+            return bool(own.assumed)
+        return error > SUSPECT * max(floor.ulp, floor.bound)
+
+    def _outliers(self) -> None:
+        """Suspect operators that are not reproduced to the bit where all of their like are."""
+        places = [place for place in self.found.own if place[0] in self.blocks]
+        for place in places:
+            own = self.found.own[place]
+            if own.suspect or own.unequal <= _SAME or not own.error:
+                continue
+            like = [self.found.own[p] for p in places if p[1] != place[1] and self._alike(p, place)]
+            if len(like) < _PEERS or any(one.unequal > _SAME for one in like):
+                continue
+            if own.rule == "table" and self._is_coarse(place):
+                self.found.own[place] = replace(own, suspect=OUTLIER)
+
+    def _is_coarse(self, place: tuple[Block, int]) -> bool:
+        """Whether an operator differs by more than one rounding from what the believed units give."""
+        attempt = self.found.attempts.attempt(*place)
+        model = self.found.models.get((place[0].rank, place[0].graph_id))
+        arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
+        if isinstance(attempt, str):
+            return False
+        try:
+            own = judged(attempt, arithmetic)
+        except TROUBLE:
+            return False
+        return own.unequal > _SAME and own.error > own.floor.ulp
+
+    def _alike(self, a: tuple[Block, int], b: tuple[Block, int]) -> bool:
+        one, other = self.found.own[a], self.found.own[b]
+        same = one.arithmetic == other.arithmetic and one.rule == other.rule
+        return same and self.graph.ops[a[1]].op_type == self.graph.ops[b[1]].op_type
+
+
+def judged(attempt: Attempt, arithmetic: Arithmetic) -> Own:
+    """Measure an operator against its careful floor; raises one of ``TROUBLE``."""
+    expected = attempt.results(arithmetic)
+    errors = {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}
+    slot = _worst(errors, {s: quick_floor(attempt, s, arithmetic) for s in errors})
+    floor = careful_floor(attempt, slot, expected[slot], arithmetic)
+    share = unequal(attempt.given[slot], expected[slot])
+    error = errors[slot]
+    allowed = max(floor.ulp, floor.bound)
+    times = _times(error, allowed)
+    suspect = times if times > SUSPECT else 0.0
+    return Own(slot, error, floor, share, arithmetic, attempt.rule, attempt.assumed, suspect)
+
+
+def _is_special(arithmetic: Arithmetic) -> bool:
+    """Whether an arithmetic is more than float32."""
+    exact = arithmetic.implementation in ("", "high_precision")
+    return bool(arithmetic.inputs or arithmetic.output or arithmetic.saturates or not exact)
+
+
+def is_out_of_range(attempt: Attempt, slot: int) -> bool:
+    """Whether the dtype of a result has lost more than a rounding: to zero, or to infinity."""
+    given = attempt.given[slot]
+    if slot < 0 or not unit_of(given):
+        return False
+    exact = attempt.kernel.run(attempt.inputs)[slot]
+    if exact.size != given.size:
+        return False
+    return distance(given, exact.reshape(given.shape)) > SUSPECT * quick_floor(attempt, slot)
+
+
+def _worst(errors: Mapping[int, float], floors: Mapping[int, float]) -> int:
+    """Output that is farthest beyond its floor."""
+    return max(errors, key=lambda slot: _times(errors[slot], floors[slot]))
+
+
+def _times(error: float, floor: float) -> float:
+    if not error:
+        return 0.0
+    return error / floor if floor else math.inf

@@ -1,0 +1,36 @@
+"""What replay found, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.compare.replay.replay import Own, Replay
+
+
+def own_words(own: Own) -> Iterator[str]:
+    """Say what an operator adds by itself, and what explains it."""
+    place = f"output.{own.slot}" if own.slot >= 0 else f"input.{-1 - own.slot}, which it updates,"
+    start = "computed again from its own inputs"
+    if not own.suspect:
+        yield f"{start}, {place} is what it has to be: {own.error:.2g} off, which {own.floor.reason} explains"
+    elif own.floor.largest:
+        yield (
+            f"{start}, {place} is {own.error:.3g} off: {own.error / own.floor.largest:.3g} times what "
+            f"{own.floor.reason} explains; {own.unequal:.3g} of its elements are other numbers"
+        )
+    else:
+        yield f"{start}, {place} is {own.error:.3g} off, and it should be exact"
+    yield from own.assumed
+
+
+def coverage_words(found: Replay) -> str:
+    """Say how many operators were computed again, and why others were not."""
+    count, whole = len(found.own), len(found.own) + len(found.reasons)
+    text = f"{count} of {whole} dumped operators computed again from their own inputs"
+    if found.model:
+        text += f", as {found.model}"
+    left = [f"{n} × {reason}" for reason, n in found.why_not()[:3]]
+    return text + (f"; not: {'; '.join(left)}" if left else "")

@@ -1,0 +1,180 @@
+"""What an operator of a dump computes, in operators of the table.
+
+``table``     its type is one of the table's
+``spelling``  another name of one of these (GE's, TensorFlow's, MindSpore's older and newer ones)
+``expansion`` it does what several of these do one after the other
+``fusion``    the other side's graph has the operators that the kernel stands for
+``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.compare.originals import original_names, original_types
+from workbench.compare.replay.spellings import expanded, respelled
+from workbench.compare.replay.trial import Kernel, plain_kernel
+from workbench.core.errors import GraphError
+from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.ops import OPS, bind
+from workbench.graph.traits import IDENTITY
+from workbench.run.kernels import KERNELS
+from workbench.run.kernels.collectives import COLLECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.compare.align import Alignment
+    from workbench.compare.graph_view import Origin
+    from workbench.graph.nodes import Operand
+
+RANDOM = frozenset(
+    ("Dropout", "DropoutExt", "DropoutDoMask", "DropoutGenMask", "StandardNormal", "UniformReal", "UniformInt",
+     "Multinomial", "RandomChoiceWithMask", "StatelessRandomUniformV2", "NormalFloatFloat", "DropoutGenMaskV3")
+)  # fmt: skip
+"""Types whose results nobody can compute again."""
+
+
+REGISTERS = frozenset(
+    ("NPUGetFloatStatus", "NPUGetFloatStatusV2", "NPUClearFloatStatus", "NPUClearFloatStatusV2", "NPUAllocFloatStatus")
+)  # fmt: skip
+"""Types whose results are the state of the device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an operator computes, or why it is not known (``reason``)."""
+
+    kernel: Kernel | None
+    rule: str = ""
+    reason: str = ""
+
+
+def work_of(number: int, op: Op, found: Alignment | None) -> Work:
+    """Return what operator ``number`` of the target computes; never raises."""
+    if op.op_type in RANDOM:
+        return Work(None, reason=f"{op.op_type} draws random numbers")
+    if op.op_type in REGISTERS:
+        return Work(None, reason=f"{op.op_type} reads the overflow status of the device")
+    if op.op_type in COLLECTIVES:
+        return Work(None, reason=f"{op.op_type} needs the tensors of other ranks")
+    names = original_names(op)
+    if names and len(names) > 1:
+        return _fused(number, op, found)
+    try:
+        return _plain(op)
+    except GraphError as error:
+        return Work(None, reason=str(error))
+
+
+def _plain(op: Op) -> Work:
+    if op.op_type in KERNELS:
+        bind(op)
+        return Work(plain_kernel(op), "table")
+    other = respelled(op)
+    if other is not None:
+        bind(other)
+        return Work(plain_kernel(other), "spelling")
+    several = expanded(op)
+    if several is not None:
+        return Work(several, "expansion")
+    return Work(None, reason=f"{op.op_type} has no reference kernel")
+
+
+def _fused(number: int, op: Op, found: Alignment | None) -> Work:
+    """Return what a kernel computes that stands for several operators."""
+    fusion = found.fused.get(number) if found is not None else None
+    reason = "the golden has no graph of the network"
+    if found is not None and fusion is not None and fusion.target == (number,):
+        try:
+            return Work(_from_golden(number, op, fusion.golden, found), "fusion")
+        except GraphError as error:
+            reason = str(error)
+    try:
+        return Work(_chain(op), "types")
+    except GraphError as error:
+        return Work(None, reason=f"{error}; {reason}")
+
+
+class _Build:
+    """A kernel while its operators are listed."""
+
+    def __init__(self, number: int, found: Alignment) -> None:
+        self.found = found
+        self.places: dict[int, int] = {}
+        self.ops: list[Op] = []
+        self.inputs: dict[Origin, int] = {}
+        for slot, origin in enumerate(found.target.origins(number)):
+            mapped = found.mapped(origin)
+            if mapped is not None:
+                self.inputs.setdefault(mapped, slot)
+
+    def operand(self, operand: Operand) -> Operand:
+        """Return a golden operand as the kernel has it."""
+        if isinstance(operand, Bundle):
+            return replace(operand, items=tuple(map(self.operand, operand.items)))
+        if isinstance(operand, Const):
+            return operand
+        if isinstance(operand, Value) and operand.op in self.places:
+            return Value(self.places[operand.op], operand.slot)
+        origin = self.found.golden.origin(operand)
+        if origin.kind == "op" and origin.number in self.places:
+            return Value(self.places[origin.number], origin.slot)
+        if origin not in self.inputs:
+            message = f"inputs of the kernel must be found in the golden, got {origin}"
+            raise GraphError(message)
+        return Param(self.inputs[origin])
+
+    def add(self, number: int, op: Op) -> None:
+        if op.op_type not in KERNELS:
+            other = respelled(op)
+            if other is None:
+                message = f"{op.op_type} has no reference kernel"
+                raise GraphError(message)
+            op = other
+        self.places[number] = len(self.ops)
+        self.ops.append(replace(op, inputs=tuple(map(self.operand, op.inputs))))
+
+
+def _from_golden(number: int, op: Op, members: Sequence[int], found: Alignment) -> Kernel:
+    """Compute the golden's operators on the kernel's own inputs."""
+    build = _Build(number, found)
+    ops = found.golden.graph.ops
+    for member in sorted(members):
+        if ops[member].op_type not in IDENTITY:
+            build.add(member, ops[member])
+    results = []
+    for slot in range(max(len(op.outputs), 1)):
+        origin = found.values.get(found.target.origin(Value(number, slot)))
+        if origin is not None and origin.number in build.places:
+            results.append(Value(build.places[origin.number], origin.slot))
+        elif slot == 0:
+            results.append(Value(len(build.ops) - 1, 0))
+    return Kernel(tuple(build.ops), tuple(results))
+
+
+def _chain(op: Op) -> Kernel:
+    """Guess a chain from the types: each reads the last one's result and the next inputs in order.
+
+    Settings are the kernel's own, which is right for the first operator of the chain; what has
+    settings of its own behind it is not known.
+    """
+    kinds = original_types(op)
+    given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
+    ops: list[Op] = []
+    for kind in kinds:
+        row = OPS.get(kind)
+        if row is None or (ops and any(name not in row.defaults for name in row.settings)):
+            message = f"a kernel of {' + '.join(kinds)} is not known to compute"
+            raise GraphError(message)
+        count = abs(row.tensors) - bool(ops)
+        before: tuple[Operand, ...] = (Value(len(ops) - 1),) if ops else ()
+        attrs = {} if ops else dict(op.attrs)
+        inputs = (*before, *given[:count])
+        del given[:count]
+        ops.append(Op(op.name, kind, inputs, attrs, op.outputs, ()))
+    if given:
+        message = f"a kernel of {' + '.join(kinds)} must read fewer inputs, got {len(given)} more"
+        raise GraphError(message)
+    return Kernel(tuple(ops), (Value(len(ops) - 1, 0),))
