@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -76,6 +76,15 @@ def compare(
     rank: Annotated[str, typer.Option(metavar="T[:G]", help="Rank on both sides.")] = "",
     iteration: Annotated[str, typer.Option(metavar="N[:M]", help="Iteration on both sides.")] = "",
     profile: Annotated[str, typer.Option(metavar="NAME", help="Rule of the verdicts.")] = "",
+    next_config: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the form that dumps the suspects in full.")
+    ] = "",
+    next_golden: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the same form for the golden's run.")
+    ] = "",
+    surface: Annotated[
+        str, typer.Option(help="Whose form --next-config is; told by the tree.")
+    ] = "",
 ) -> int:
     """Compare two dump trees and name the operator where they part. Exits 0, 1 or 2 as diff does."""
     from workbench.pipeline.compare import compare as run
@@ -92,6 +101,10 @@ def compare(
         **{name: value for name, value in options.items() if value},
     )
     _write(comparison, json, html, csv)
+    if next_config:
+        _write_next(comparison, next_config, surface)
+    if next_golden:
+        _write_next(comparison, next_golden, "", "golden")
     if json != "-":
         typer.echo(_summary(comparison))
     return _status(comparison)
@@ -128,6 +141,26 @@ def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
             f"output must be a file that can be written, got {error.filename!r} ({error.strerror})"
         )
         raise WorkbenchError(message) from error
+
+
+def _write_next(
+    comparison: Comparison, path: str, surface: str, side: Literal["target", "golden"] = "target"
+) -> None:
+    """Write the next configuration; without a defect there is none, which is said on stderr."""
+    if not any(finding.defect for finding in comparison.findings):
+        typer.echo("no defect: nothing to dump again", err=True)
+        return
+    found = comparison.next_config(surface or None, side=side)
+    try:
+        found.save(path)
+    except OSError as error:
+        message = f"output must be a file that can be written, got {path!r} ({error.strerror})"
+        raise WorkbenchError(message) from error
+    for text in (*found.why, *found.losses):
+        typer.echo(text, err=True)
+    typer.echo(
+        f"{side}: {found.surface} form for {len(found.operators)} operators: {path}", err=True
+    )
 
 
 def _status(comparison: Comparison) -> int:

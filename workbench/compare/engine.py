@@ -26,6 +26,7 @@ from workbench.compare.profiles import profile as find_profile
 from workbench.compare.replay.replay import replay
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.compare.sentence import sentence
+from workbench.compare.suspects import with_next_step
 from workbench.compare.walk import walk
 from workbench.compare.watch_findings import (
     CHANGED,
@@ -84,7 +85,7 @@ def compare_dumps(
     steps = summarize(flow, measured, rows)
     findings = with_outlier(tell_when(findings, flow, steps), flow)
     findings = tell_of_batches(findings, flow, pairs)
-    findings = _with_watched(findings, pairing, selection, rows)
+    findings = with_next_step(_with_watched(findings, pairing, selection, rows), flow)
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(

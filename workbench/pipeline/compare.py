@@ -10,6 +10,7 @@ from workbench.compare.engine import compare_dumps
 from workbench.compare.overrides import NO_OVERRIDES, Overrides, read_overrides
 from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
+from workbench.core.errors import WorkbenchError
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.show import json_result
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Verdict
+    from workbench.compare.flow import Flow
+    from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.pipeline.next_config import NextConfig
     from workbench.show.tables import Order
 
     Progress = Callable[[int, int, str], None]
@@ -33,8 +36,9 @@ class Comparison:
     ``selected`` is the row a user looks at; it starts at the first divergence.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, flow: Flow | None = None) -> None:
         self.result = result
+        self._flow = flow
         self.selected: Row | None = self.first_divergence
 
     @property
@@ -105,7 +109,8 @@ class Comparison:
                 and (keep is None or keep(row))
             )
 
-        return Comparison(replace(self.result, rows=tuple(filter(fits, self.rows))))
+        rows = tuple(filter(fits, self.rows))
+        return Comparison(replace(self.result, rows=rows), self._flow)
 
     @property
     def iterations(self) -> pd.DataFrame:
@@ -127,6 +132,24 @@ class Comparison:
         from workbench.show.tables import frame
 
         return frame(self.result, order=order)
+
+    def next_config(self, surface: str | None = None, *, side: Side = "target") -> NextConfig:
+        """Return the form that dumps the suspects in full: they, what they read and what reads them.
+
+        ``surface`` is guessed from the tree of the ``side`` if left out. Raises WorkbenchError if there is no
+        defect, if nothing tells the surface, or for a comparison that was not made of two dumps.
+        """
+        from workbench.pipeline.next_config import next_configuration
+
+        return next_configuration(self._followed(), self.findings, surface, side)
+
+    def _followed(self) -> Flow:
+        if self._flow is None:
+            message = (
+                "comparison must be of two dumps to look into them again, got the result alone"
+            )
+            raise WorkbenchError(message)
+        return self._flow
 
     def plot(self) -> Figure:
         """Return the divergence of every operator in execution order as a matplotlib Figure."""
@@ -236,4 +259,4 @@ def compare(
         progress=progress,
         cancelled=cancelled,
     )
-    return Comparison(compared.result)
+    return Comparison(compared.result, compared.flow)

@@ -1,0 +1,193 @@
+"""The next configuration: a form that dumps the suspects of a comparison in full, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.config.config import Config
+from workbench.config.context import Context
+from workbench.config.registry import HOMES, get
+from workbench.config.surfaces import load, new
+from workbench.core.errors import WorkbenchError
+from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.compare.flow import Flow
+    from workbench.compare.result import Finding, Side
+    from workbench.compare.suspects import Asked, Suspects
+    from workbench.dump.tree import Dump
+
+MINDSPORE = ("mindspore-o0o1", "mindspore-cpu", "mindspore-gpu")
+"""Surfaces whose operator lists take expressions for names that are not known exactly."""
+
+CONTAINERS = ("mindspore-ge", "tensorflow", "torchair", "acl")
+"""Surfaces that write one container an operator."""
+
+
+@dataclass(frozen=True)
+class NextConfig:
+    """A form that dumps the suspects in full.
+
+    ``operators`` are the names in its list: the ``suspects``, what they read and what reads them. ``why``
+    says what the dump at hand lacks (empty: nothing, the form confirms), ``losses`` what the surface cannot say.
+    """
+
+    config: Config
+    suspects: tuple[str, ...]
+    operators: tuple[str, ...]
+    why: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+
+    @property
+    def surface(self) -> str:
+        """Name of the surface."""
+        return self.config.surface.name
+
+    def save(self, path: str | Path) -> Path:
+        """Write the form."""
+        return self.config.save(path)
+
+    def __str__(self) -> str:
+        return self.config.to_text()
+
+    def _repr_html_(self) -> str:
+        words = "".join(f"<li>{escape(text)}</li>" for text in (*self.why, *self.losses))
+        return f"<ul>{words}</ul><pre>{escape(str(self))}</pre>"
+
+
+def next_configuration(
+    flow: Flow,
+    findings: Iterable[Finding],
+    surface: str | None = None,
+    side: Side = "target",
+) -> NextConfig:
+    """Return the form that dumps the first suspects in full.
+
+    Parameters
+    ----------
+    flow : Flow
+        What the comparison has learned.
+    findings : iterable of Finding
+        Its findings; the operators of the first defects are the suspects.
+    surface : str, optional
+        Whose form it is; guessed from the tree if left out.
+    side : {"target", "golden"}
+        Which run is to be dumped again; their names, and often their surfaces, differ.
+
+    Raises
+    ------
+    WorkbenchError
+        There is no defect to look into, or nothing tells whose form is wanted.
+    ConfigError
+        The surface is unknown.
+    """
+    from workbench.compare.suspects import find_suspects
+
+    found = find_suspects(flow, findings, side)
+    if not found.asked:
+        message = "comparison must have a defect at an operator for a next configuration, got none"
+        raise WorkbenchError(message)
+    dump: Dump = getattr(flow.pairing, side).dump
+    name = surface or guess_surface(dump)
+    version = dump.info.get("ms_version", "") if name in (*MINDSPORE, "mindspore-o2") else ""
+    base = _form_of_run(dump, name, Context(version))
+    plan = _plan(name, base.plan(Context(version)), found)
+    config, losses = _form(name, plan)
+    operators = tuple(dict.fromkeys(one.name for one in found.asked))
+    left = [one for one in operators if not _takes(config, one, Context(version))]
+    if set(left) & {one.name for one in found.asked if one.suspect}:
+        config, losses = _form(name, replace(plan, select=()))
+        cannot = f"{name} cannot name {', '.join(left)}"
+        return NextConfig(
+            config, found.suspects, (), found.why, (*losses, f"{cannot}: every operator is dumped")
+        )
+    told = (f"{one} cannot be named there and is left out" for one in left)
+    kept = tuple(one for one in operators if one not in left)
+    return NextConfig(config, found.suspects, kept, found.why, (*losses, *told))
+
+
+def _form(name: str, plan: DumpPlan) -> tuple[Config, tuple[str, ...]]:
+    lowered = get(name).from_plan(plan)
+    return Config(get(name), lowered.data), lowered.losses
+
+
+def _takes(config: Config, name: str, context: Context) -> bool:
+    """Whether a form's list names an operator; a file's name stands for every name that it may be of."""
+    return any(entry.matches(name, "") for entry in config.plan(context).select)
+
+
+def _folder(path: str) -> str:
+    """Folder beside that of the run: what lies in it would be read together with the first dump."""
+    stem = path.rstrip("/")
+    return "./suspects" if stem == "." else f"{stem or '/dump'}_suspects"
+
+
+def _plan(name: str, base: DumpPlan, found: Suspects) -> DumpPlan:
+    """Return the plan of the form."""
+    entries = (_selector(one, name) for one in found.asked)
+    select = tuple(dict.fromkeys(entry for entry in entries if entry is not None))
+    numbers = [(number, number) for number in found.iterations if number >= 0]
+    return replace(
+        base,
+        path=_folder(base.path),
+        kind="data",
+        iterations=Iterations(tuple(numbers) or None),
+        io=BOTH,
+        select=select,
+        omit=(),
+        watched=(),
+        saved="tensor",
+        sample=None,
+        level="all",
+        files="bin" if name in CONTAINERS else "npy",
+        host_format=name not in CONTAINERS,
+    )
+
+
+def _selector(asked: Asked, surface: str) -> Selector | None:
+    """Entry for one operator; of a name that files have changed an expression, where that is taken."""
+    if asked.certain:
+        return Selector("name", asked.name, model=asked.model if surface == "acl" else "")
+    if surface not in MINDSPORE:
+        return None
+    return Selector("regex", "".join("." if c in "_." else _literal(c) for c in asked.name))
+
+
+def _literal(char: str) -> str:
+    return f"[{char}]" if re.escape(char) != char and char not in "-^\\" else char
+
+
+def guess_surface(dump: Dump) -> str:
+    """Name the surface that wrote a tree; raises WorkbenchError if nothing tells."""
+    if dump.layout in ("mindspore", "msprobe"):
+        device = dump.info.get("device_target", dump.info.get("writer", "")).lower()
+        return {"cpu": "mindspore-cpu", "gpu": "mindspore-gpu"}.get(device, "mindspore-o0o1")
+    if dump.layout in HOMES:
+        return dump.layout
+    if dump.layout == "ge":
+        models = {record.key.net_name for record in dump.records[:1]}
+        models |= {graph.name for graph in dump.graphs.values()}
+        starts = {"ge_default": "tensorflow", "kernel_graph": "mindspore-ge"}
+        named = (starts[start] for start in starts for one in models if one.startswith(start))
+        return next(named, "acl")
+    message = f"surface must be one of {list(HOMES)} for a tree of layout {dump.layout!r}, got none"
+    raise WorkbenchError(message)
+
+
+def _form_of_run(dump: Dump, name: str, context: Context) -> Config:
+    """Return the form that the run left beside its dump, else the surface's first one."""
+    copies = Path(dump.path).glob("rank_*/.dump_metadata/data_dump.json")
+    for path in sorted(copies) if name in MINDSPORE else ():
+        try:
+            config = load(path, name)
+        except WorkbenchError:
+            continue
+        if config.accepted(context):
+            return config
+    return new(name)
