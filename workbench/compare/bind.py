@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.compare.binding import Binding, Block, OpRun
+from workbench.compare.inlining import inlined
 from workbench.compare.oddities import find_oddities
 from workbench.core.errors import FormatError
 from workbench.dump.files.payload import fingerprint
@@ -76,7 +77,8 @@ BIND_RULES: dict[str, Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]]
 
 def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
     """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
-    binding = Binding(dump, dump.graphs if graphs is None else graphs)
+    known = dump.graphs if graphs is None else graphs
+    binding = Binding(dump, {place: inlined(graph) for place, graph in known.items()})
     by_rank: dict[int, list[TensorRecord]] = {}
     for record in dump.records:
         by_rank.setdefault(record.key.rank, []).append(record)

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from workbench.graph.tensor import Recorder
 
 
+_INSTEAD = (
+    "MindSpore keeps for it what every turn and side has left, which is not simulated; choose between two "
+    "results with functional.select, let Python repeat what it can count"
+)
+
+
 def gradients(
     loss: Tensor, weights: Sequence[Parameter | Tensor], sens: Tensor | float = 1.0
 ) -> tuple[Tensor, ...]:
@@ -106,7 +112,7 @@ class _Flow:
                 message = (
                     f"loss must not depend on a loop or a choice to be differentiated, got {name}"
                 )
-                raise GraphError(message)
+                raise GraphError(f"{message}: {_INSTEAD}")
 
     def add(self, operand: Operand, gradient: Tensor, scope: str) -> None:
         """Take note of a gradient that one reader, an operator of ``scope``, gives to a value."""

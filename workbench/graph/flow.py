@@ -108,10 +108,17 @@ Network = Graph | Flow
 """What a trace makes."""
 
 
-def one_graph(network: Network, who: str) -> Graph:
-    """Return a network that is one graph; raises GraphError, which names who cannot run another."""
+_UNKNOWN = (
+    "how the graph engine compiles If and While is not simulated (mindspore-o0o1, mindspore-cpu and "
+    "mindspore-gpu run them)"
+)
+
+
+def one_graph(network: Network, who: str, why: str = _UNKNOWN) -> Graph:
+    """Return a network that is one graph; raises GraphError, which names who cannot run another, and why."""
     if isinstance(network, Graph):
         return network
     count = len(network.graphs)
     message = f"network for {who} must have no control flow, got {network.name!r} of {count} graphs"
-    raise GraphError(message)
+    fix = "choose between two results with functional.select, let Python repeat what it can count"
+    raise GraphError(f"{message}: {why}; {fix}")

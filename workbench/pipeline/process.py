@@ -232,7 +232,7 @@ def _prepared_flow(
     member: Member | None,
 ) -> Prepared:
     if compiling.quantization:
-        one_graph(flow, "quantization")
+        one_graph(flow, "quantization", "scales are calibrated for operators that always run")
     if compiling.device == REFERENCE:
         runs: Any = partial(partial, run_reference, member=member)
         return Prepared(flow, partial(run_flow, flow, runs, max_turns=max_turns), flow.graphs)
