@@ -80,7 +80,9 @@ class Arena:
         striking = [fault for fault in self._faults if meets(fault, op)]
         if striking:
             before = (weights.get(slot, self.read(value)) for slot, value in enumerate(values))
-            site = replace(site, before=tuple(before), gap=self._gap(number))
+            site = replace(
+                site, before=tuple(before), gap=self._gap(number), room=self._room(number)
+            )
         for fault in striking:
             site = FAULTS[fault.kind].apply(fault, site)
         for slot, output in enumerate(site.outputs):
@@ -143,6 +145,11 @@ class Arena:
             if place.behind <= one.address < WEIGHTS and one.first <= number < one.last
         )
         return min(gaps, default=-1)
+
+    def _room(self, number: int) -> int:
+        """Bytes of memory behind the end of an operator's first output."""
+        place = self._place(Value(number))
+        return 0 if place is None else self.memory.size - (place.end - BASE)
 
     def _check_overrun(self, fault: Fault) -> None:
         gaps = {number: self._gap(number) for number in range(len(self._graph.ops))}

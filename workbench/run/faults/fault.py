@@ -117,8 +117,9 @@ class Site:
 
     ``formats``, ``implementation`` (``""``: what the compiler was asked for) and ``accumulator`` say
     how it is computed; or it ``fails``. Once it writes, ``before`` is what lies where its outputs go, and
-    the next tensor that is still needed begins ``gap`` bytes behind the first output (-1: there is none);
-    ``past`` is written behind the end, and nothing at all if it does not ``writes``.
+    the next tensor that is still needed begins ``gap`` bytes behind the first output (-1: there is none)
+    and memory ends after ``room``; ``past`` is written behind the end, and nothing at all if it does not
+    ``writes``.
     """
 
     op: Op
@@ -130,6 +131,7 @@ class Site:
     outputs: tuple[Array, ...] = ()
     before: tuple[Array, ...] = ()
     gap: int = -1
+    room: int = 0
     past: bytes = b""
     writes: bool = True
 

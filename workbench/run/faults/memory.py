@@ -26,7 +26,7 @@ def overrun(fault: Fault, site: Site) -> Site:
 
     What is written is the output once more, from its beginning, as by a loop that runs too long.
     """
-    first, count = site.outputs[0], reach(fault, site.gap)
+    first, count = site.outputs[0], min(reach(fault, site.gap), site.room)
     if fault.value is not None:
         with np.errstate(all="ignore"):
             first = np.full(1, fault.number(0.0)).astype(first.dtype)
