@@ -46,7 +46,7 @@ def bind(op: Op) -> Bound:
     """
     row = op_def(op.op_type)
     operands = list(op.flat_inputs())
-    slots = row.positions if row.tensors >= 0 else tuple(range(_leading_tensors(op)))
+    slots = row.positions if row.tensors >= 0 else range(_leading_tensors(op))
     if slots and len(operands) <= slots[-1]:
         count = len(slots)
         message = f"inputs of {op.name} ({op.op_type}) must be {count} tensors, got {len(operands)}"
@@ -57,7 +57,7 @@ def bind(op: Op) -> Bound:
         if slot not in slots
     ]
     settings = {**row.defaults, **op.attrs, **row.named(others)}
-    return Bound(tuple(operands[slot] for slot in slots), slots, settings)
+    return Bound(tuple(operands[slot] for slot in slots), tuple(slots), settings)
 
 
 def _leading_tensors(op: Op) -> int:

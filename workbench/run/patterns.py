@@ -115,14 +115,11 @@ class Finder:
 
     def _operator(self, pattern: Node, number: int, part: Part) -> Iterator[Part]:
         op = self.graph.ops[number]
-        tensors = None if op.fused is not None else tensors_of(op)
-        count = -1 if tensors is None else len(tensors)
-        if op.op_type not in pattern.types.split() or 0 <= count < len(pattern.args):
+        if op.op_type not in pattern.types.split():
             return
-        if tensors is None:
-            if pattern.args:
-                return
-            tensors = ()
+        tensors = () if op.fused is not None else tensors_of(op) or ()
+        if len(tensors) < len(pattern.args):
+            return
         if pattern.role:
             if part.roles.get(pattern.role, number) != number:
                 return
