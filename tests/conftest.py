@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 
 import pytest
 
-from real_data import DATA, PAIRS, RealPair
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Before NumPy loads: beside other processes, threads of BLAS wait for each other, and busily.
+    os.environ.setdefault(name, "1")
+
+from real_data import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
 
 
 @pytest.fixture(scope="session")
