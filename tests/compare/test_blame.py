@@ -433,6 +433,26 @@ def test_a_state_that_its_own_operator_updates_wrongly_is_that_operators_error()
     assert top(result) == ("own-error", "Default/AssignAdd-op0", 0)
 
 
+def decaying(rho):
+    """w is updated in place with a setting; nothing of the iteration reads it or the result again."""
+    net = Net()
+    net.op("AssignAdd", net.weight("w"), net.op("Tanh", net.feed("x")), attrs={"rho": rho})
+    graph = net.graph()
+    values = small.given(graph)
+    shots = []
+    for s in shoot(graph, values):
+        if s.op_type == "Parameter" or (s.op_type, s.io, s.slot) == ("AssignAdd", "input", 0):
+            s = s._replace(data=np.float32(rho) * values["w"])
+        elif (s.op_type, s.io) == ("AssignAdd", "output"):
+            s = s._replace(data=np.ones_like(s.data))
+        shots.append(s)
+    return in_memory(shots, graph)
+
+
+def test_a_difference_that_only_a_parameter_keeps_does_not_heal():
+    assert top(compared(decaying(0.9), decaying(0.99))) == ("attribute", "Default/AssignAdd-op0", 0)
+
+
 # --- number formats --------------------------------------------------------------------------
 
 

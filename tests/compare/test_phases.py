@@ -2,6 +2,7 @@
 
 import pytest
 
+from small_dumps import Net
 from workbench.compare.phases import phase_by_name, phases
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
@@ -23,6 +24,23 @@ def test_every_operator_of_a_step_is_in_the_part_that_its_scope_tells(name):
         if op.name.startswith(scope) and part != wanted
     }
     assert wrong == {}
+
+
+def test_a_gradient_written_by_hand_is_backward_though_it_has_the_scope_of_its_layer():
+    net = Net()
+    x, w, rate = net.feed("x"), net.weight("w"), net.feed("rate")
+    out = net.op(
+        "Tanh", net.op("MatMul", x, w, name="Default/fc/MatMul-op0"), name="Default/act/Tanh-op0"
+    )
+    grad = net.op("Sub", out, x, name="Gradients/Default/loss/Sub-op0")
+    factor = net.op("Exp", out, name="Default/act/Exp-op0")
+    by_hand = net.op("Mul", grad, factor, name="Default/act/Mul-op0")
+    back = net.op("MatMul", x, by_hand, name="Gradients/Default/fc/MatMul-op1")
+    clipped = net.op("Mul", back, rate, name="Default/clip/Mul-op1")
+    net.op("AssignAdd", w, clipped, name="Default/optimizer/AssignAdd-op0")
+    assert phases(net.graph()) == [
+        "forward", "forward", "backward", "forward", "backward", "backward", "optimizer", "optimizer"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["lenet", "resnet", "transformer", "lstm"])

@@ -26,7 +26,7 @@ def heal(flow: Flow) -> None:
     """Acquit every guilty operator whose difference is of structure and has no effect."""
     for event in list(flow.guilty):
         graph = flow.pairing.target.graph(event.block)
-        if graph is None or event.op < 0 or not _is_doubtful(event):
+        if graph is None or event.op < 0 or not _is_doubtful(event) or _lasts(event):
             continue
         reached = _reached(flow, event, graph)
         if reached is None:
@@ -84,6 +84,11 @@ def _proves_nothing(flow: Flow, event: Event, graph: Graph, reader: int) -> bool
     if jumps(graph.ops[reader]):
         state = flow.values[event.block].get(Value(reader, 0))
         return state is None or not state.tainted
-    if found.worst is None or not found.worst.rewritten:
+    return _lasts(found)
+
+
+def _lasts(event: Event) -> bool:
+    """Whether an operator leaves a difference in a parameter, which the next iteration reads."""
+    if event.worst is None or not event.worst.rewritten:
         return False
-    return found.worst.error > found.factor * found.own_floor
+    return event.worst.error > event.factor * event.own_floor

@@ -1,7 +1,8 @@
 """Parts of a training step: forward, backward, optimizer. An operator is in one of them by its graph.
 
-Operators in the scope ``Gradients/…``, or linked to a forward operator, are backward. What comes behind
-them and what only updates are made with (learning rates, counters) is the optimizer's; all else is forward.
+Operators in the scope ``Gradients/…``, or linked to a forward operator, are backward, and so is what lies
+between them: a gradient written by hand (``bprop``) keeps the scope of its layer. What else comes behind them
+and what only updates are made with (learning rates, counters) is the optimizer's; all else is forward.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def phases(graph: Graph) -> list[Phase]:
     behind = _behind(graph, backward)
     result: list[Phase] = ["forward"] * len(graph.ops)
     for number in reversed(range(len(graph.ops))):
-        if backward[number]:
+        if backward[number] or (behind[number] and _is_read_by(graph, number, "backward", result)):
             result[number] = "backward"
         elif behind[number] or _serves_updates(graph, number, result):
             result[number] = "optimizer"
@@ -62,17 +63,26 @@ def _behind(graph: Graph, backward: list[bool]) -> list[bool]:
     return result
 
 
+def _is_read_by(graph: Graph, number: int, part: Phase, found: list[Phase]) -> bool:
+    """Whether an operator of a part reads what another computes."""
+    return any(found[reader] == part for reader in _readers(graph, number))
+
+
 def _serves_updates(graph: Graph, number: int, found: list[Phase]) -> bool:
     """Whether all that comes of an operator is an update."""
     op = graph.ops[number]
-    values = [Value(number, slot) for slot in range(max(len(op.outputs), 1))]
-    readers = {
+    readers = _readers(graph, number)
+    if readers:
+        leads = op.op_type not in LEAVES and op.op_type != ITERATOR
+        return leads and all(found[reader] == "optimizer" for reader in readers)
+    return any(True for _ in updates(graph, op)) and not op.op_type.startswith(_NORMALIZES)
+
+
+def _readers(graph: Graph, number: int) -> set[int]:
+    values = [Value(number, slot) for slot in range(max(len(graph.ops[number].outputs), 1))]
+    return {
         reader
         for value in values
         for reader, _ in graph.consumers.get(value, [])
         if graph.ops[reader].op_type != "NetOutput" and reader > number
     }
-    if readers:
-        leads = op.op_type not in LEAVES and op.op_type != ITERATOR
-        return leads and all(found[reader] == "optimizer" for reader in readers)
-    return any(True for _ in updates(graph, op)) and not op.op_type.startswith(_NORMALIZES)
