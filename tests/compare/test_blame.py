@@ -453,6 +453,48 @@ def test_a_difference_that_only_a_parameter_keeps_does_not_heal():
     assert top(compared(decaying(0.9), decaying(0.99))) == ("attribute", "Default/AssignAdd-op0", 0)
 
 
+def stepping(update):
+    """w is changed in place by an operator of a type, or by none; nothing reads its output."""
+    net = Net()
+    x, w = net.feed("x"), net.weight("w")
+    step = net.op("Tanh", net.op("MatMul", x, w))
+    if update is not None:
+        net.op(update, w, step, attrs={"side_effect_mem": True})
+    graph = net.graph(step)
+    values, shots = small.given(graph), []
+    for n in range(3):
+        run = shoot(graph, values, iteration=n, start=START + 1000 * n)
+        after = next((s.data for s in run if (s.op_type, s.io) == (update, "output")), values["w"])
+        shots += [
+            s._replace(data=after) if (s.op_type, s.io, s.slot) == (update, "input", 0) else s
+            for s in run
+            if (s.op_type, s.io) != (update, "output") and s.op_type != "Parameter"
+        ]
+        values = values | {"w": after}
+    return in_memory(shots, graph)
+
+
+def test_two_optimizers_are_compared_by_what_they_leave_in_the_weights():
+    result = compared(stepping("Sub"), stepping("AssignAdd"))
+    assert top(result) == ("structure", "Default/Sub-op0", 0)
+    assert "Default/AssignAdd-op0" in result.findings[0].evidence[0]
+    assert len(defects(result)) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "text"),
+    [
+        (None, "AssignAdd", "the golden updates w (Default/AssignAdd-op0), the target does not"),
+        ("AssignAdd", None, "the target updates w (Default/AssignAdd-op0), the golden does not"),
+    ],
+)
+def test_a_weight_that_one_run_alone_updates_is_told(target, golden, text):
+    result = compared(stepping(target), stepping(golden))
+    assert top(result) == ("structure", "Default/MatMul-op0", 1)
+    assert result.findings[0].evidence[0] == text
+    assert len(defects(result)) == 1
+
+
 # --- number formats --------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.carried import updated_names, updates
 from workbench.compare.noise import contexts
 from workbench.compare.own_batches import ranks_of_one_job
+from workbench.compare.pair_updates import updated_by_one
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Param
 
@@ -72,6 +73,7 @@ class Flow:
         self.updated = {
             name for graph in pairing.target.graphs.values() for name in updated_names(graph)
         }
+        self.updated_by_one = updated_by_one(pairing)
         self.input_states: dict[tuple[Block, int], dict[int, State]] = {}
         self.values: dict[Block, dict[Value, State]] = {}
         self.handed_over: dict[tuple[int, int, Shape | None], float] = {}

@@ -53,7 +53,8 @@ class Parts:
         operands = list(op.flat_inputs())
         operand = operands[item.pair.slot] if item.pair.slot < len(operands) else None
         name = state_name(graph, operand) if operand is not None else ""
-        return START if part != "optimizer" and name in self.flow.updated else ""
+        state = name in self.flow.updated or (run.block.rank, name) in self.flow.updated_by_one
+        return START if part != "optimizer" and state else ""
 
     def parts(self, rank: int, graph_id: int) -> list[str]:
         """Part of every operator of a graph."""

@@ -12,6 +12,7 @@ from workbench.compare.blocks import pair_blocks, pair_graphs
 from workbench.compare.by_hand import MAP, leave_out, tell_unknown
 from workbench.compare.pair_fusions import pair_fusions, pair_places, skip_left, skip_unequalled
 from workbench.compare.pair_quantised import pair_quantised, skip_floats
+from workbench.compare.pair_updates import pair_updates
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
 from workbench.dump.names.mindspore import sanitize
@@ -68,6 +69,7 @@ def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
         pair_fusions(pairing, found, ours, theirs, base)
         if found.quantised:
             skip_floats(pairing, found, ours, theirs)
+        pair_updates(pairing, found, ours, theirs, base)
         _pair_groups(pairing, found, ours, theirs, base)
         skip_unequalled(pairing, found, ours, theirs)
 

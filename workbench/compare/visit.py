@@ -225,6 +225,9 @@ class Visit:
         wired = tuple(wiring_differences(self.found, number, slot)) if self.found else ()
         if wired:
             return State(error, True, causes=wired)
+        alone = self.flow.updated_by_one.get((self.block.rank, name), "")
+        if alone and not self.first:
+            return State(error, True, causes=(Difference("structure", name, alone),))
         if not self.first and self._may_carry(number, name, error, feed=feed):
             return State(error, True, tainted=self.earlier, carried=carried)
         cause = self._cause(number, op, slot, error)

@@ -1,0 +1,81 @@
+"""Parameters that both graphs update, by operators that are no partners, or that only one of them updates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.compare.carried import updates
+from workbench.compare.pairs import Pair
+from workbench.graph.nodes import Param
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.compare.align import Alignment
+    from workbench.compare.binding import OpRun
+    from workbench.compare.pairs import Pairing
+    from workbench.graph.nodes import Graph
+
+
+def pair_updates(
+    pairing: Pairing,
+    found: Alignment,
+    ours: Mapping[int, OpRun],
+    theirs: Mapping[int, OpRun],
+    base: int,
+) -> None:
+    """Pair what is left of a parameter by the last operators that update it, whatever these are.
+
+    Two optimizers keep other state, but the weights of both are the same tensors.
+    """
+    mine, others = _last_updates(found.target.graph), _last_updates(found.golden.graph)
+    for parameter, partner in found.params.items():
+        if parameter not in mine or partner not in others:
+            continue
+        (number, slot), (other, there) = mine[parameter], others[partner]
+        run, golden_run = ours.get(number), theirs.get(other)
+        if run is None or golden_run is None or found.partner.get(number) == other:
+            continue
+        record, golden = run.tensors.get(("input", slot)), golden_run.tensors.get(("input", there))
+        if record is not None and golden is not None:
+            name, place = run.op_name, base + number
+            pairing.add(
+                Pair(record, golden, run, golden_run, "input", slot, "group", 0.6, name, place)
+            )
+
+
+def _last_updates(graph: Graph) -> dict[int, tuple[int, int]]:
+    """Parameter → last operator that overwrites it, and the input slot."""
+    return {
+        operand.index: (number, slot)
+        for number, op in enumerate(graph.ops)
+        for slot, _ in updates(graph, op)
+        for operand in [list(op.flat_inputs())[slot]]
+        if isinstance(operand, Param)
+    }
+
+
+def updated_by_one(pairing: Pairing) -> dict[tuple[int, str], str]:
+    """(rank, name in the target) of parameters that one of the runs never updates → what to say of it."""
+    ours, theirs = (_updaters(binding.graphs) for binding in (pairing.target, pairing.golden))
+    result = {}
+    for (rank, _), found in pairing.alignments.items():
+        for t, g in found.params.items():
+            name = found.target.graph.parameters[t].name
+            mine = ours.get((rank, name), "")
+            other = theirs.get((rank, found.golden.graph.parameters[g].name), "")
+            if mine and not other:
+                result[rank, name] = f"the target updates {name} ({mine}), the golden does not"
+            elif other and not mine:
+                result[rank, name] = f"the golden updates {name} ({other}), the target does not"
+    return result
+
+
+def _updaters(graphs: Mapping[tuple[int, int], Graph]) -> dict[tuple[int, str], str]:
+    """(rank, parameter) → an operator that updates it."""
+    return {
+        (rank, name): op.name
+        for (rank, _), graph in graphs.items()
+        for op in graph.ops
+        for _, name in updates(graph, op)
+    }
