@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import small_dumps as small
-from small_dumps import START, Net, chain, in_memory, shoot
+from small_dumps import START, Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.graph.nodes import Const
 
@@ -431,6 +431,36 @@ def test_a_wrong_step_spoils_the_state_of_later_iterations_and_only_the_step_is_
 def test_a_state_that_its_own_operator_updates_wrongly_is_that_operators_error():
     result = compared(train(grown=1.01), train())
     assert top(result) == ("own-error", "Default/AssignAdd-op0", 0)
+
+
+def masked(*, twice):
+    """What is made of x and w is multiplied by zero, so nothing of it shows; ``twice``: but elsewhere."""
+    net = Net()
+    x, w, zero = net.feed("x"), net.weight("w"), net.weight("zero")
+    hidden = net.op("Mul", net.op("MatMul", x, w), zero)
+    shown = net.op("MatMul", hidden, net.weight("v"))
+    graph = net.graph(net.op("MatMul", net.op("Add", shown, w), w) if twice else shown)
+    return graph, small.given(graph) | {"zero": np.zeros((4, 4), np.float32)}
+
+
+def test_weights_that_do_harm_later_are_told_at_their_first_reader():
+    graph, values = masked(twice=True)
+    other = values | {"w": values["w"] * np.float32(1.1)}
+    result = compared(in_memory(shoot(graph, other), graph), in_memory(shoot(graph, values), graph))
+    assert top(result) == ("parameter", "Default/MatMul-op0", 0)
+    assert len(defects(result)) == 1
+
+
+@pytest.mark.parametrize(("name", "kind"), [("x", "input"), ("w", "parameter")])
+def test_what_differs_and_shows_nowhere_is_told_as_what_it_is(name, kind):
+    graph, values = masked(twice=False)
+    other = values | {name: values[name] * np.float32(1.1)}
+    target, golden = (
+        in_memory([*shoot(graph, v), Shot("Parameter", "x", "output", 0, v["x"])], graph)
+        for v in (other, values)
+    )
+    result = compared(target, golden)
+    assert top(result) == (kind, "Default/MatMul-op0", 0)
 
 
 def decaying(rho):

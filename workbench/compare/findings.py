@@ -286,10 +286,9 @@ def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     row = next((r for r in rows if r.status == "fail"), None)
     if row is None:
         return
-    kind = "parameter" if row.op_type == "Parameter" else "own-error"
-    name, op_type, source = row.op_name, row.op_type, row.source
-    if kind == "parameter":
-        reader = _first_reader(flow, row)
+    kind, name, op_type, source = "own-error", row.op_name, row.op_type, row.source
+    if row.op_type == "Parameter":
+        kind, reader = _first_reader(flow, row)
         if reader is not None:
             name, op_type, source = reader.name, reader.op_type, reader.frame
     error = row.error if row.error is not None else math.inf
@@ -301,17 +300,18 @@ def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _first_reader(flow: Flow, row: Row) -> Op | None:
-    """First computing operator that reads a parameter, by the name of its file."""
+def _first_reader(flow: Flow, row: Row) -> tuple[str, Op | None]:
+    """What a Parameter file holds, a weight or data, and the first computing operator that reads it."""
     graph = flow.pairing.target.graphs.get((row.rank, row.graph_id))
     found = flow.pairing.alignments.get((row.rank, row.graph_id))
     if graph is None or found is None:
-        return None
+        return "parameter", None
     for index, parameter in enumerate(graph.parameters):
         if row.op_name in (parameter.name, sanitize(parameter.name)):
             readers = found.target.readers(Origin("param", index))
-            return graph.ops[readers[0][0]] if readers else None
-    return None
+            kind = "parameter" if parameter.is_weight else "input"
+            return kind, graph.ops[readers[0][0]] if readers else None
+    return "parameter", None
 
 
 def _counterparts(found: Alignment) -> Iterator[tuple[int, int]]:

@@ -68,6 +68,7 @@ class Flow:
         self.job = ranks_of_one_job(pairing)
         self.own_feeds: dict[str, None] = {}
         self.own_params: set[tuple[int, str]] = set()
+        self.given_apart: set[tuple[int, str]] = set()
         self.last_update: dict[tuple[int, str], float] = {}
         self.walked: list[Block] = []
         self.updated = {

@@ -24,6 +24,7 @@ _SURE = ("name", "structure", "map", "file-name")
 
 def heal(flow: Flow) -> None:
     """Acquit every guilty operator whose difference is of structure and has no effect."""
+    acquitted = []
     for event in list(flow.guilty):
         graph = flow.pairing.target.graph(event.block)
         if graph is None or event.op < 0 or not _is_doubtful(event) or _lasts(event):
@@ -31,12 +32,25 @@ def heal(flow: Flow) -> None:
         reached = _reached(flow, event, graph)
         if reached is None:
             continue
-        flow.guilty.remove(event)
+        acquitted.append(event)
         for number in (event.op, *reached):
             member = flow.events[event.block, number]
             member.guilty = member.tainted = False
             member.healed = True
+    left = [event for event in flow.guilty if not event.healed]
+    proven = {cause for event in left for cause in _given(event)}
+    for event in acquitted:
+        if proven & _given(
+            event
+        ):  # the same weights or data do harm elsewhere: it is the cause's first trace
+            event.guilty, event.healed = True, False
+    flow.guilty = [event for event in flow.guilty if not event.healed]
     flow.tainted_named = [event for event in flow.tainted_named if not event.healed]
+
+
+def _given(event: Event) -> set[tuple[str, str]]:
+    """What an operator was given that differs, by kind and name."""
+    return {(d.kind, d.subject) for d in event.differences if d.kind in ("parameter", "input")}
 
 
 def _is_doubtful(event: Event) -> bool:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from workbench.compare.carried import state_name, updates
 from workbench.compare.phases import PHASES, phase_by_name, phases
 from workbench.compare.result import IterationRow
+from workbench.graph.nodes import Value
+from workbench.graph.traits import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,6 +54,8 @@ class Parts:
             return part
         operands = list(op.flat_inputs())
         operand = operands[item.pair.slot] if item.pair.slot < len(operands) else None
+        while isinstance(operand, Value) and graph.ops[operand.op].op_type in IDENTITY:
+            operand = next(graph.ops[operand.op].flat_inputs(), None)
         name = state_name(graph, operand) if operand is not None else ""
         state = name in self.flow.updated or (run.block.rank, name) in self.flow.updated_by_one
         return START if part != "optimizer" and state else ""

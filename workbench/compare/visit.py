@@ -158,8 +158,13 @@ class Visit:
         return {
             slot: self._input_state(number, op, slot, operand, mine.get(("input", slot)))
             for slot, operand in enumerate(op.flat_inputs())
-            if slot not in skip or self._is_tainted_param(operand)
+            if slot not in skip or self._was_apart(operand)
         }
+
+    def _was_apart(self, operand: Operand) -> bool:
+        """Whether a parameter is known to differ before an operator updates it."""
+        key = self.block.rank, state_name(self.graph, operand)
+        return key in self.flow.tainted_params or key in self.flow.given_apart
 
     def _is_tainted_param(self, operand: Operand) -> bool:
         return (self.block.rank, state_name(self.graph, operand)) in self.flow.tainted_params
@@ -234,7 +239,10 @@ class Visit:
         if self.first and carried and self.block.iteration > 0:
             self._began_before(number, slot, name, cause)
             return State(error, True, tainted=True)
-        return State(error, True, causes=(cause,) if cause is not None else ())
+        if cause is None:
+            return State(error, True)
+        self.flow.given_apart.add((self.block.rank, name))
+        return State(error, True, causes=(cause,))
 
     def _is_own(self, name: str, error: float | None, *, feed: bool) -> bool:
         """Whether a difference is by design: ranks of one job have batches, and moments of them, of their own."""
@@ -336,7 +344,7 @@ class Visit:
             return
         if unequal or beyond or found:
             event.unseen = len({n for s in states.values() for n in s.via})
-            self._blame(event, blamed, found)
+            self._blame(event, blamed, (*causes, *found) if blamed == event.op else found)
 
     def _judge_own(
         self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]

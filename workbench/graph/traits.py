@@ -86,6 +86,7 @@ IN_PLACE: dict[str, tuple[int, ...]] = {
 UNWRITTEN_ON_CPU: dict[str, tuple[int, ...]] = {
     "Adam": (0, 1, 2),
     "AdamWeightDecay": (0, 1, 2),
+    "ApplyRMSProp": (0,),
     "BatchNorm": (1, 2),
 }
 """Operator type → output slots that MindSpore's CPU kernels leave as they were (2.0 to 2.10)."""
