@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.compare.graph_view import Origin
 from workbench.compare.originals import is_inserted
 from workbench.graph.nodes import Const, Param
-from workbench.graph.traits import COMMUTATIVE, argument_name, settings
+from workbench.graph.traits import COMMUTATIVE, IDENTITY, argument_name, settings
 from workbench.ir.ge_graph import OpAttrs
 from workbench.ir.ms_pb import UNKNOWN
 
@@ -151,6 +151,29 @@ def group_difference(group: Group, found: Alignment) -> Difference:
     else:
         text = f"the golden has {_names(theirs)} here, the target has not"
     return Difference("structure", _types(ours) or _types(theirs), text)
+
+
+def operator_differences(
+    found: Alignment, number: int, op: Op, tolerance: float
+) -> tuple[Difference, ...]:
+    """Everything that the two graphs say differently about an operator of the target."""
+    if number in found.partner or number in found.fused:
+        unlike = partner_settings(found, number, op, tolerance)
+        return (*unlike, *wiring_differences(found, number))
+    if op.op_type in IDENTITY:
+        return ()
+    group = next((g for g in found.groups if number in g.target), None)
+    return (group_difference(group, found),) if group is not None else ()
+
+
+def partner_settings(
+    found: Alignment, number: int, op: Op, tolerance: float
+) -> tuple[Difference, ...]:
+    """Settings in which an operator of the target differs from its counterpart."""
+    partner = found.counterpart(number)
+    if partner is None:
+        return ()
+    return tuple(setting_differences(op, found.golden.graph.ops[partner], tolerance))
 
 
 def _types(ops: list[Op]) -> str:

@@ -237,7 +237,7 @@ def decide(
 def _expected(row: Row) -> bool:
     """Uncomparable rows that say nothing against agreement.
 
-    Memory that nobody reads, other batches, and what both sides mislabel alike where the half that is there is the same.
+    Memory that nobody reads, other batches, and what both sides mislabel alike and hold the same half of.
     """
     if row.status != "uncomparable":
         return False

@@ -14,7 +14,8 @@ from workbench.compare.cause import (
     group_difference,
     input_subject,
     leaf_subject,
-    setting_differences,
+    operator_differences,
+    partner_settings,
     wiring_differences,
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
@@ -389,24 +390,14 @@ class Visit:
         return number, ()
 
     def _settings(self, number: int, op: Op) -> tuple[Difference, ...]:
-        partner = self.found.counterpart(number) if self.found is not None else None
-        if self.found is None or partner is None:
-            return ()
-        golden = self.found.golden.graph.ops[partner]
-        return tuple(setting_differences(op, golden, PASS_FACTOR * self.context[number]))
-
-    def _differences(self, number: int, op: Op) -> tuple[Difference, ...]:
-        """Everything that the two graphs say differently about an operator."""
         if self.found is None:
             return ()
-        if number in self.found.partner or number in self.found.fused:
-            return (*self._settings(number, op), *wiring_differences(self.found, number))
-        if op.op_type in IDENTITY:
+        return partner_settings(self.found, number, op, PASS_FACTOR * self.context[number])
+
+    def _differences(self, number: int, op: Op) -> tuple[Difference, ...]:
+        if self.found is None:
             return ()
-        for group in self.found.groups:
-            if number in group.target:
-                return (group_difference(group, self.found),)
-        return ()
+        return operator_differences(self.found, number, op, PASS_FACTOR * self.context[number])
 
     def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
         event.blamed = number
