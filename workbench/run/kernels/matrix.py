@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from workbench.graph.windows import Window, window
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from workbench.run.kernels.elementwise import Kernel
 
     Array = NDArray[Any]
+
+_NEAR = 1 << 17
+"""Elements of the windows that are worked on at a time; they stay in the second-level cache."""
 
 
 def exact_integers(kernel: Kernel) -> Kernel:
@@ -61,17 +66,49 @@ def _convolved(x: Array, weight: Array, view: Window, group: int) -> Array:
     rows, columns = view.output(*x.shape[2:])
     out = np.empty((x.shape[0], weight.shape[0], rows, columns), x.dtype)
     flat = weight.reshape(group, weight.shape[0] // group, -1)
-    space = np.empty((x.shape[1], *view.kernel, rows, columns), x.dtype)
-    for matrix, target in zip(windows(x, view, space), out, strict=True):
-        np.matmul(
-            flat,
-            matrix.reshape(group, flat.shape[2], rows * columns),
-            out=target.reshape(group, flat.shape[1], rows * columns),
-        )
+    for some, matrix in windows(x, view, (rows, columns)):
+        pixels = matrix.reshape(group, flat.shape[2], -1)
+        if len(target := out[some]) == 1:
+            np.matmul(flat, pixels, out=target.reshape(group, flat.shape[1], -1))
+        else:
+            target[:] = (
+                np.matmul(flat, pixels).reshape(-1, len(target), rows, columns).swapaxes(0, 1)
+            )
     return out
 
 
-def windows(x: Array, view: Window, space: Array) -> Iterator[Array]:
+def together(count: int, size: int) -> Iterator[slice]:
+    """Cut ``count`` images, each of which needs ``size`` elements, into blocks that stay near.
+
+    Small images are worked on together: a matrix product and a copy for each would be too small.
+    """
+    step = max(1, _NEAR // max(size, 1))
+    return (slice(start, start + step) for start in range(0, count, step))
+
+
+def windows(x: Array, view: Window, out: tuple[int, int]) -> Iterator[tuple[slice, Array]]:
+    """Yield the windows (C, kh, kw, images, rows, columns) of some images after the others.
+
+    What is yielded may be overwritten by the next.
+    """
+    shape = (x.shape[1], *view.kernel, *out)
+    blocks = list(together(len(x), math.prod(shape)))
+    if len(blocks) < len(x):
+        padded = pad(x, view, 0).swapaxes(0, 1)
+        return ((some, _gathered(padded[:, some], view, out)) for some in blocks)
+    return zip(blocks, _single(x, view, np.empty(shape, x.dtype)), strict=True)
+
+
+def _gathered(images: Array, view: Window, out: tuple[int, int]) -> Array:
+    """Copy of the windows of padded images (C, images, H, W)."""
+    (high, wide), (rows, columns) = view.stride, out
+    (down, along), (height, width) = view.dilation, view.kernel
+    span = ((height - 1) * down + 1, (width - 1) * along + 1)
+    seen = sliding_window_view(images, span, (2, 3))[:, :, ::high, ::wide, ::down, ::along]
+    return np.ascontiguousarray(seen[:, :, :rows, :columns].transpose(0, 4, 5, 1, 2, 3))
+
+
+def _single(x: Array, view: Window, space: Array) -> Iterator[Array]:
     """Fill ``space`` (C, kh, kw, rows, columns) with the windows of one image after the other."""
     moved = view.stride == (1, 1) and x.shape[2:] == space.shape[3:]
     if _plain(view):
@@ -169,16 +206,16 @@ def conv2d_transpose(inputs: Sequence[Array], settings: Mapping[str, Any]) -> li
     view = window(settings, size[2:], weight.shape[2:], settings["stride"])
     if group == 1 and view.stride == (1, 1) and x.shape[2:] == size[2:]:
         return [_turned(x, weight, view)]
-    rows, columns = x.shape[2:]
     top, bottom, left, right = view.pads
-    padded = (size[1], size[2] + top + bottom, size[3] + left + right)
+    whole = np.zeros((size[1], size[0], size[2] + top + bottom, size[3] + left + right), x.dtype)
     flat = weight.reshape(group, weight.shape[0] // group, -1).swapaxes(1, 2)
-    out = np.empty(size, x.dtype)
-    for image, target in zip(x, out, strict=True):
-        spread = np.matmul(flat, image.reshape(group, -1, rows * columns))
-        whole = _overlay(spread.reshape(size[1], *view.kernel, rows, columns), view, padded)
-        target[:] = whole[:, top : top + size[2], left : left + size[3]]
-    return [out]
+    for some in together(len(x), size[1] * math.prod((*view.kernel, *x.shape[2:]))):
+        images = x[some].swapaxes(0, 1)
+        spread = np.matmul(flat, images.reshape(group, flat.shape[2], -1))
+        pieces = spread.reshape(size[1], *view.kernel, *images.shape[1:])
+        _overlay(pieces, view, whole[:, some])
+    inside = whole[:, :, top : top + size[2], left : left + size[3]]
+    return [np.ascontiguousarray(inside.swapaxes(0, 1))]
 
 
 def _turned(x: Array, weight: Array, view: Window) -> Array:
@@ -191,13 +228,11 @@ def _turned(x: Array, weight: Array, view: Window) -> Array:
     return _convolved(x, np.ascontiguousarray(turned), back, 1)
 
 
-def _overlay(pieces: Array, view: Window, shape: tuple[int, ...]) -> Array:
-    """Sum of windows (C, kh, kw, rows, columns) where they lie: the reverse of `_columns`."""
-    out = np.zeros(shape, pieces.dtype)
-    rows, columns = pieces.shape[3:]
+def _overlay(pieces: Array, view: Window, out: Array) -> None:
+    """Add windows (C, kh, kw, images, rows, columns) where they lie: the reverse of `windows`."""
+    rows, columns = pieces.shape[4:]
     for i in range(view.kernel[0]):
         down = taps(rows, view.stride[0], view.dilation[0], i)
         for j in range(view.kernel[1]):
             along = taps(columns, view.stride[1], view.dilation[1], j)
-            out[:, down, along] += pieces[:, i, j]
-    return out
+            out[..., down, along] += pieces[:, i, j]

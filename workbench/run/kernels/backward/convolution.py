@@ -27,13 +27,11 @@ def conv2d_filter(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[
     view = window(settings, x.shape[2:], size[2:], settings["stride"])
     if group == x.shape[1] == size[0] and group > 1:
         return [_depthwise(dout, pad(x, view, 0), view).reshape(size)]
-    rows, columns = dout.shape[2:]
-    space = np.empty((x.shape[1], *view.kernel, rows, columns), x.dtype)
-    total = np.zeros((group, size[0] // group, size[1] * size[2] * size[3]), x.dtype)
-    for matrix, blame in zip(windows(x, view, space), dout, strict=True):
-        flat = matrix.reshape(group, total.shape[2], rows * columns)
-        total += np.matmul(blame.reshape(group, -1, rows * columns), flat.swapaxes(1, 2))
-    return [total.reshape(size)]
+    total = np.zeros((group, size[1] * size[2] * size[3], size[0] // group), x.dtype)
+    for some, matrix in windows(x, view, (dout.shape[2], dout.shape[3])):
+        blame = dout[some].swapaxes(0, 1).reshape(group, total.shape[2], -1)
+        total += np.matmul(matrix.reshape(*total.shape[:2], -1), blame.swapaxes(1, 2))
+    return [np.ascontiguousarray(total.swapaxes(1, 2)).reshape(size)]
 
 
 def _depthwise(dout: Array, padded: Array, view: Window) -> Array:

@@ -9,9 +9,8 @@ import numpy as np
 
 from workbench.graph.windows import Window, window
 from workbench.run.kernels.backward.movement import collected
-from workbench.run.kernels.elementwise import kept
 from workbench.run.kernels.matrix import pad, taps
-from workbench.run.kernels.window import between, nearest, slide
+from workbench.run.kernels.window import between, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,26 +34,30 @@ def max_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array
     count = max(1, _CACHED // max(1, math.prod(x.shape[1:])))
     for start in range(0, len(x), count):
         some = slice(start, start + count)
-        out[some] = _largest(x[some], dout[some], view)
+        padded = pad(x[some], view, -np.inf)
+        total = np.zeros(padded.size, x.dtype)
+        np.add.at(total, _largest(padded, view, dout.shape[2:]).reshape(-1), dout[some].reshape(-1))
+        out[some] = _inside(total.reshape(padded.shape), view, x.shape)
     return [out]
 
 
-def _largest(x: Array, dout: Array, view: Window) -> Array:
-    padded = pad(x, view, -np.inf)
-    best = slide(padded, view, view.output(*x.shape[2:]), np.maximum)
-    nowhere = np.isnan(best)
-    lost = nowhere if nowhere.any() else None
-    free = np.ones(dout.shape, bool)
-    total = np.zeros_like(padded)
-    for where in _places(view, dout.shape):
+def _largest(padded: Array, view: Window, out: Sequence[int]) -> Array:
+    """Place of the first largest element, or the first NaN, of every window in the flat input."""
+    places = list(_places(view, (*padded.shape[:2], *out)))
+    best = padded[places[0]].copy()
+    tap = np.zeros(best.shape, np.min_scalar_type(len(places)))
+    lost = np.isnan(padded).any()
+    for number, where in enumerate(places[1:], 1):
         piece = padded[where]
-        hit = piece == best
-        if lost is not None:
-            hit |= lost & np.isnan(piece)
-        hit &= free
-        free ^= hit
-        total[where] += kept(dout, hit)
-    return _inside(total, view, x.shape)
+        better = piece > best
+        if lost:
+            better |= np.isnan(piece) & ~np.isnan(best)
+        np.maximum(best, piece, out=best)
+        np.maximum(tap, better * tap.dtype.type(number), out=tap)
+    corners = np.arange(padded.size).reshape(padded.shape)[places[0]]
+    (_, wide), (_, gap) = padded.shape[2:], view.dilation
+    steps = [i * view.dilation[0] * wide + j * gap for i, j in np.ndindex(view.kernel)]
+    return corners + np.take(steps, tap)
 
 
 def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
