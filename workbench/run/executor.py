@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -111,6 +111,16 @@ def empty(spec: TensorSpec) -> Array:
     return np.zeros(spec.shape or (), dtype(spec.dtype).storage)
 
 
+@cache
+def _keep_memory() -> None:
+    """Let the allocator keep what one step frees for the next one.
+
+    glibc hands memory back to the system beyond twice the largest block that it has ever mapped and freed
+    (M_MMAP_THRESHOLD of mallopt), at most 32 MB; every page of it costs when it is wanted again.
+    """
+    np.empty(31 << 20, np.uint8)
+
+
 def execute(
     graph: Graph,
     feeds: Mapping[str, Any],
@@ -135,6 +145,7 @@ def execute(
         message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
         raise GraphError(message)
     known = preparation(graph)
+    _keep_memory()
     weights = parameter_values(graph, feeds, state or {})
     watched = {after: list(_outputs(graph, names)) for after, names in watch.items()}
     values = storage or Held(graph, chain.from_iterable(watched.values()))

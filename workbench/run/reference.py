@@ -21,6 +21,7 @@ from workbench.graph.traits import CHOOSING
 from workbench.run.executor import NOTHING, execute, feeds_at
 from workbench.run.flow import run_flow
 from workbench.run.kernels import KERNELS
+from workbench.run.kernels.optimizers import BY_ELEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,10 @@ Precision = Literal["float64", "float32"]
 
 _AS_THEY_ARE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
 """Types that kernels read as they are stored, where no result is a new number."""
+
+
+_PIECE = 8192
+"""Elements of a weight that an optimizer updates at a time."""
 
 
 def run_reference(
@@ -97,6 +102,8 @@ def compute(
     if kernel is None:
         message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
         raise GraphError(message)
+    if op.op_type in BY_ELEMENT and tensors[0].size > _PIECE:
+        return _in_pieces(op, tensors, settings, dtype)
     exact = op.op_type in CHOOSING and all(one.dtype in _AS_THEY_ARE for one in tensors)
     with np.errstate(all="ignore"):
         outputs = kernel(tensors if exact else [_wide(one, dtype) for one in tensors], settings)
@@ -108,6 +115,20 @@ def compute(
             kind = tensors[place].dtype
             stored.append(left if left.dtype == kind else array.astype(kind, copy=False))
         return stored
+
+
+def _in_pieces(
+    op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], dtype: Precision
+) -> list[Array]:
+    """As `compute`, of large weights: what is wider than they are stays in the cache."""
+    shape, size = tensors[0].shape, tensors[0].size
+    flat = [one.reshape(-1) for one in tensors]
+    pieces = []
+    for start in range(0, size, _PIECE):
+        here = slice(start, start + _PIECE)
+        some = [one[here] if one.size == size else one for one in flat]
+        pieces.append(compute(op, some, settings, dtype=dtype))
+    return [np.concatenate(parts).reshape(shape) for parts in zip(*pieces, strict=True)]
 
 
 def _wide(array: Array, precision: Precision) -> Array:

@@ -119,3 +119,6 @@ UPDATE: dict[str, Kernel] = {
     "NPUClearFloatStatusV2": quiet_status,
 }
 """Kernels, in the order of the table."""
+
+BY_ELEMENT = frozenset(("ApplyMomentum", "FusedMulApplyMomentum", "SGD", "Adam", "AdamWeightDecay"))
+"""Operators that treat every element of a weight alone; all their other inputs are single numbers."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_CHUNK = 32768  # elements; what is made on the way stays in the second-level cache
+_CHUNK = 8192  # elements; what is made on the way stays in the cache
 
 
 def bias_add(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:

@@ -57,7 +57,7 @@ def _largest(padded: Array, view: Window, out: Sequence[int]) -> Array:
     corners = np.arange(padded.size).reshape(padded.shape)[places[0]]
     (_, wide), (_, gap) = padded.shape[2:], view.dilation
     steps = [i * view.dilation[0] * wide + j * gap for i, j in np.ndindex(view.kernel)]
-    return corners + np.take(steps, tap)
+    return np.asarray(corners + np.take(steps, tap))
 
 
 def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
