@@ -21,7 +21,6 @@ from workbench.graph.traits import CHOOSING
 from workbench.run.executor import NOTHING, execute, feeds_at
 from workbench.run.flow import run_flow
 from workbench.run.kernels import KERNELS
-from workbench.run.kernels.optimizers import BY_ELEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,12 +37,10 @@ if TYPE_CHECKING:
 
 Precision = Literal["float64", "float32"]
 
+_DOUBLE = np.dtype("float64")
+
 _AS_THEY_ARE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
 """Types that kernels read as they are stored, where no result is a new number."""
-
-
-_PIECE = 8192
-"""Elements of a weight that an optimizer updates at a time."""
 
 
 def run_reference(
@@ -102,41 +99,35 @@ def compute(
     if kernel is None:
         message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
         raise GraphError(message)
-    if op.op_type in BY_ELEMENT and tensors[0].size > _PIECE:
-        return _in_pieces(op, tensors, settings, dtype)
-    exact = op.op_type in CHOOSING and all(one.dtype in _AS_THEY_ARE for one in tensors)
+    if op.op_type not in CHOOSING or any(one.dtype not in _AS_THEY_ARE for one in tensors):
+        kind = np.dtype(dtype)
+        inputs = [_wide(one, kind) for one in tensors]
+    else:
+        inputs = list(tensors)
     with np.errstate(all="ignore"):
-        outputs = kernel(tensors if exact else [_wide(one, dtype) for one in tensors], settings)
+        outputs = kernel(inputs, settings)
         count = len(outputs) - len(places := written(op))
         stored = [_store(output, op, slot) for slot, output in enumerate(outputs[:count])]
-        known = dict(zip(map(id, outputs), stored, strict=False))
-        for place, array in zip(places, outputs[count:], strict=True):
-            left = known.get(id(array), array)  # an output may be what the input becomes
-            kind = tensors[place].dtype
-            stored.append(left if left.dtype == kind else array.astype(kind, copy=False))
-        return stored
+        kinds = [tensors[place].dtype for place in places]
+        return [*stored, *_left(outputs, stored, kinds)] if places else stored
 
 
-def _in_pieces(
-    op: Op, tensors: Sequence[Array], settings: Mapping[str, Any], dtype: Precision
-) -> list[Array]:
-    """As `compute`, of large weights: what is wider than they are stays in the cache."""
-    shape, size = tensors[0].shape, tensors[0].size
-    flat = [one.reshape(-1) for one in tensors]
-    pieces = []
-    for start in range(0, size, _PIECE):
-        here = slice(start, start + _PIECE)
-        some = [one[here] if one.size == size else one for one in flat]
-        pieces.append(compute(op, some, settings, dtype=dtype))
-    return [np.concatenate(parts).reshape(shape) for parts in zip(*pieces, strict=True)]
+def _left(
+    outputs: Sequence[Array], stored: Sequence[Array], kinds: Sequence[np.dtype[Any]]
+) -> Iterator[Array]:
+    """What an operator leaves in its inputs; most of it are outputs, which are stored already."""
+    known = dict(zip(map(id, outputs), stored, strict=False))
+    for array, kind in zip(outputs[len(stored) :], kinds, strict=True):
+        left = known.get(id(array), array)
+        yield left if left.dtype == kind else array.astype(kind, copy=False)
 
 
-def _wide(array: Array, precision: Precision) -> Array:
-    """Floats in the precision of the computation; integers and bools as they are."""
-    if array.dtype.kind in "biu":
+def _wide(array: Array, kind: np.dtype[Any]) -> Array:
+    """Floats in the precision of the computation; float64, integers and bools as they are."""
+    own = array.dtype
+    if own in (kind, _DOUBLE) or own.kind in "biu":
         return array
-    wide = np.dtype(precision)
-    return array if array.dtype == np.float64 else array.astype(wide, copy=False)
+    return array.astype(kind)
 
 
 def _store(array: Array, op: Op, slot: int) -> Array:

@@ -66,14 +66,15 @@ def sgd(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
 def adam(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
     """Adam with powers of the betas that are given."""
     variable, first, second, power1, power2, rate, beta1, beta2, epsilon, gradient = inputs
-    kind = gradient.dtype.type
-    step = rate * np.sqrt(kind(1) - power2) / (kind(1) - power1)
-    first = first + (gradient - first) * (kind(1) - beta1)
-    second = second + (gradient * gradient - second) * (kind(1) - beta2)
+    one = gradient.dtype.type(1)
+    beta1, beta2 = beta1[()], beta2[()]  # numbers are faster than arrays without axes
+    step = rate[()] * np.sqrt(one - power2[()]) / (one - power1[()])
+    first = first + (gradient - first) * (one - beta1)
+    second = second + (gradient * gradient - second) * (one - beta2)
     moved = first
     if settings["use_nesterov"]:
-        moved = first * beta1 + (kind(1) - beta1) * gradient
-    variable = variable - step * moved / (np.sqrt(second) + epsilon)
+        moved = first * beta1 + (one - beta1) * gradient
+    variable = variable - step * moved / (np.sqrt(second) + epsilon[()])
     return [variable, first, second] * 2
 
 
@@ -119,6 +120,3 @@ UPDATE: dict[str, Kernel] = {
     "NPUClearFloatStatusV2": quiet_status,
 }
 """Kernels, in the order of the table."""
-
-BY_ELEMENT = frozenset(("ApplyMomentum", "FusedMulApplyMomentum", "SGD", "Adam", "AdamWeightDecay"))
-"""Operators that treat every element of a weight alone; all their other inputs are single numbers."""

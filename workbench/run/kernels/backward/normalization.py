@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.run.kernels.matrix import together
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -24,8 +26,12 @@ def log_softmax(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Ar
 
 def _centered(scaled: Array, normal: Array) -> Array:
     """What reaches a normalized row: its own, less its mean and its share along the row."""
-    along = np.mean(scaled * normal, axis=-1, keepdims=True)
-    return np.asarray(scaled - np.mean(scaled, axis=-1, keepdims=True) - normal * along)
+    count = scaled.dtype.type(scaled.shape[-1])
+    along = (scaled * normal).sum(axis=-1, keepdims=True) / count
+    out = normal * -along
+    out += scaled
+    out -= scaled.sum(axis=-1, keepdims=True) / count
+    return np.asarray(out)
 
 
 def layer_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
@@ -36,8 +42,8 @@ def layer_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
     rows = math.prod(x.shape[:begin])
     factor = x.dtype.type(1) / np.sqrt(variance + x.dtype.type(settings["epsilon"]))
     normal = (x - mean) * factor
-    scaled = (dout * gamma).reshape(rows, -1)
-    dx = _centered(scaled, normal.reshape(rows, -1)) * factor.reshape(rows, 1)
+    dx = _centered((dout * gamma).reshape(rows, -1), normal.reshape(rows, -1))
+    dx *= factor.reshape(rows, 1)
     axes = tuple(range(first))
     return [dx.reshape(x.shape), (dout * normal).sum(axis=axes), dout.sum(axis=axes)]
 
@@ -73,23 +79,25 @@ def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
     """
     dout, x, scale, mean, variance, _ = inputs
     factor = scale.dtype.type(1) / np.sqrt(variance + scale.dtype.type(settings["epsilon"]))
-    rows, blame = x.reshape(*x.shape[:2], -1), dout.reshape(*x.shape[:2], -1)
+    rows, blame = (one.reshape(*x.shape[:2], -1) for one in (x, dout))
     dx, dscale, dbias = np.empty_like(rows), np.zeros_like(scale), np.zeros_like(scale)
-    for image, some, target in zip(rows, blame, dx, strict=True):
-        np.subtract(image, mean[:, None], out=target)
-        target *= factor[:, None]
-        dscale += (some * target).sum(axis=1)
-        dbias += some.sum(axis=1)
-    slope = scale * factor
-    if settings["is_training"]:
-        count = x.dtype.type(x.size // x.shape[1])
-        for some, target in zip(blame, dx, strict=True):
-            target *= -(dscale / count)[:, None]
-            target += some
-            target -= (dbias / count)[:, None]
-            target *= slope[:, None]
-    else:
-        np.multiply(blame, slope[:, None], out=dx)
+    blocks = list(together(len(x), rows[:1].size))
+    for some in blocks:
+        target = np.subtract(rows[some], mean[:, None], out=dx[some])
+        dscale += (blame[some] * target).sum(axis=2).sum(axis=0)
+        dbias += blame[some].sum(axis=2).sum(axis=0)
+    dscale *= factor
+    slope = (scale * factor)[:, None]
+    if not settings["is_training"]:
+        np.multiply(blame, slope, out=dx)
+        return [dx.reshape(x.shape), dscale, dbias]
+    count = x.dtype.type(x.size // x.shape[1])
+    for some in blocks:
+        target = dx[some]
+        target *= -(dscale * factor / count)[:, None]
+        target += blame[some]
+        target -= (dbias / count)[:, None]
+        target *= slope
     return [dx.reshape(x.shape), dscale, dbias]
 
 
