@@ -48,7 +48,7 @@ def _largest(padded: Array, view: Window, out: Sequence[int]) -> Array:
     tap = np.zeros(best.shape, np.min_scalar_type(len(places)))
     lost = np.isnan(padded).any()
     for number, where in enumerate(places[1:], 1):
-        piece = padded[where]
+        piece = padded[where].copy()  # in one piece, as it is read twice
         better = piece > best
         if lost:
             better |= np.isnan(piece) & ~np.isnan(best)
