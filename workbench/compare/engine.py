@@ -25,9 +25,11 @@ from workbench.compare.peers import tell_of_batches, with_outlier
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
 from workbench.compare.replay.replay import replay
+from workbench.compare.replay.words import replay_facts
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.compare.sentence import sentence
 from workbench.compare.suspects import with_next_step
+from workbench.compare.telling import tell
 from workbench.compare.walk import walk
 from workbench.compare.watch_findings import (
     CHANGED,
@@ -74,6 +76,7 @@ def compare_dumps(
     partial = any(item.reason == CANCELLED for item in measured)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
+    tell(flow)
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))
@@ -102,7 +105,7 @@ def compare_dumps(
         profile=str(chosen),
         partial=partial,
         overrides=override_uses(pairing),
-        facts=_facts(target, golden, selection),
+        facts=_facts(target, golden, selection) | replay_facts(replayed),
     )
     return Compared(result, flow)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from workbench.compare.cause import Difference, format_differences, setting_differences
 from workbench.compare.graph_view import Origin
@@ -18,6 +18,7 @@ from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.originals import original_names
 from workbench.compare.replay.words import own_words
 from workbench.compare.result import Finding
+from workbench.compare.telling import BY_NAME, has_few_wrong
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import CONSTANT_ITERATION
 
@@ -206,7 +207,24 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
         order=event.order,
         rank=event.block.rank,
+        **_fault(flow, first),
     )
+
+
+class _Fault(TypedDict):
+    fault: str
+    probability: float
+
+
+def _fault(flow: Flow, blame: _Blame) -> _Fault:
+    """What kind of fault it looks like, and how likely that is."""
+    found = blame.event.explained_by
+    if found is not None:
+        return {"fault": found.kind, "probability": found.probability}
+    if blame.kind == "parameter" and has_few_wrong(flow, blame.event):
+        return {"fault": "wrong-weight-element", "probability": 0.95}
+    fault = BY_NAME.get(blame.kind, "")
+    return {"fault": fault, "probability": CERTAINTY[blame.kind] if fault else 0.0}
 
 
 def _score(blame: _Blame, error: float | None) -> float:
@@ -238,6 +256,9 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         yield f"its produced inputs differ by at most {event.inherited:.2g}"
     if event.replayed is not None:
         yield from own_words(event.replayed)
+    if event.explained_by is not None:
+        kind, chance = event.explained_by.kind, event.explained_by.probability
+        yield f"it looks like {kind} ({chance:.0%}): {event.explained_by.text}"
     if event.steps is not None:
         yield str(event.steps)
     yield from _ranks(flow, group)

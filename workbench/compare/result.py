@@ -128,7 +128,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """One ranked statement about a cause. ``kind`` is a key of FINDING_KINDS; ``score`` is 0..1."""
+    """One ranked statement about a cause. ``kind`` is a key of FINDING_KINDS; ``score`` is 0..1.
+
+    ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
+    """
 
     kind: str
     op_name: str
@@ -146,6 +149,8 @@ class Finding:
     source: SourceFrame | None
     order: int = 0
     rank: int = 0
+    fault: str = ""
+    probability: float = 0.0
 
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""

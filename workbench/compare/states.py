@@ -10,6 +10,7 @@ from workbench.compare.noise import PASS_FACTOR
 if TYPE_CHECKING:
     from workbench.compare.binding import Block
     from workbench.compare.cause import Difference
+    from workbench.compare.hypotheses.explain import Explained
     from workbench.compare.measuring import Measured
     from workbench.compare.replay.replay import Own
     from workbench.compare.steps import Steps
@@ -47,7 +48,8 @@ class Event:
     update or a jump explains (``beyond``). ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
     whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
-    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error.
+    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error,
+    ``explained_by`` the fault that explains it best.
     """
 
     block: Block
@@ -69,6 +71,7 @@ class Event:
     beyond: bool = False
     own: bool = False
     replayed: Own | None = None
+    explained_by: Explained | None = None
 
 
 def is_version_matter(op: Op, event: Event) -> bool:

@@ -40,7 +40,8 @@ def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared.
+    those of findings and operators if several ranks were compared. ``fault`` and ``probability`` come behind
+    those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
@@ -61,7 +62,9 @@ def to_json(result: Result) -> dict[str, Any]:
             {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": a.detail}
             for a in result.anomalies
         ],
-        "findings": [_finding(one) | _ranked(one, several) for one in result.findings],
+        "findings": [
+            _finding(one) | _looks(one) | _ranked(one, several) for one in result.findings
+        ],
         "operators": [_row(row) | _ranked(row, several) for row in result.rows if row.match_rule],
     }
     if result.iterations:
@@ -117,6 +120,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "advice": finding.advice,
         "source": _source(finding.source),
     }
+
+
+def _looks(finding: Finding) -> dict[str, Any]:
+    """The fault of the device that a finding looks like, if it looks like one."""
+    if not finding.fault:
+        return {}
+    return {"fault": finding.fault, "probability": _number(finding.probability)}
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -297,6 +307,8 @@ def _read_finding(node: _Node) -> Finding:
         evidence=tuple(str(line) for line in node.get("evidence", list)),
         advice=node.get("advice", str),
         source=_read_source(node),
+        fault=node.get("fault", str) if "fault" in node.value else "",
+        probability=(node.number("probability") or 0.0) if "probability" in node.value else 0.0,
     )
 
 

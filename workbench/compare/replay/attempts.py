@@ -81,10 +81,13 @@ class Attempt:
             return array
         return np.where(unknown, given, array)
 
-    def trial(self, slot: int, floor: float, arithmetic: Arithmetic) -> Trial:
-        """Return the trial of one of its outputs."""
+    def trial(
+        self, slot: int, floor: float, arithmetic: Arithmetic, earlier: tuple[Array, ...] = ()
+    ) -> Trial:
+        """Return the trial of one of its outputs; raises one of ``TROUBLE``."""
         expected = self.results(arithmetic)[slot]
-        return Trial(self.kernel, self.inputs, slot, self.given[slot], expected, floor, arithmetic)
+        given = self.given[slot]
+        return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
 
 
 @dataclass

@@ -68,6 +68,9 @@ class Own:
     suspect: float = 0.0
 
 
+_COARSE = 0.3
+"""Share of a rounding that an operator must be off to be suspect for it; one rounding at random is 0.58."""
+
 _CLEAN = Own(0, 0.0, Floor(0.0, 0.0), 0.0)
 
 
@@ -302,7 +305,7 @@ class _Graph:
             own = judged(attempt, arithmetic)
         except TROUBLE:
             return False
-        return own.unequal > _SAME and own.error > own.floor.ulp
+        return own.unequal > _SAME and own.error > _COARSE * own.floor.ulp
 
     def _alike(self, a: tuple[Block, int], b: tuple[Block, int]) -> bool:
         one, other = self.found.own[a], self.found.own[b]

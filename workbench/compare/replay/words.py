@@ -26,11 +26,14 @@ def own_words(own: Own) -> Iterator[str]:
     yield from own.assumed
 
 
-def coverage_words(found: Replay) -> str:
-    """Say how many operators were computed again, and why others were not."""
-    count, whole = len(found.own), len(found.own) + len(found.reasons)
-    text = f"{count} of {whole} dumped operators computed again from their own inputs"
-    if found.model:
-        text += f", as {found.model}"
+def replay_facts(found: Replay) -> dict[str, str]:
+    """Say how many operators were computed again, as which device, and why others were not."""
+    whole = len(found.own) + len(found.reasons)
+    if not whole:
+        return {}
     left = [f"{n} × {reason}" for reason, n in found.why_not()[:3]]
-    return text + (f"; not: {'; '.join(left)}" if left else "")
+    text = f"{len(found.own)} of {whole} dumped operators ({found.coverage:.1%})"
+    facts = {"computed again": text + (f"; not: {'; '.join(left)}" if left else "")}
+    if found.model:
+        facts["computed as"] = found.model
+    return facts

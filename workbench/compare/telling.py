@@ -1,0 +1,96 @@
+"""Tell the kind of fault behind a guilty operator: by what it gave, or by what differs."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained, explain
+from workbench.compare.replay.attempts import TROUBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.compare.flow import Flow
+    from workbench.compare.replay.replay import Replay
+    from workbench.compare.states import Event
+
+    Array = NDArray[Any]
+
+MOST = 12
+"""Guilty executions that are explained; behind the first few come consequences."""
+
+_EARLIER = 24
+"""Tensors that memory may still have held when an operator ran."""
+
+_FEW = 0.01
+"""Share of the elements of a weight that are few."""
+
+BY_NAME = {"attribute": "wrong-attribute", "overwritten": "overrun"}
+"""Kind of a finding → kind of the fault, where the difference itself says it."""
+
+
+def tell(flow: Flow) -> None:
+    """Explain the guilty executions whose own error replay knows; the first ones, in order."""
+    replayed = flow.replayed
+    if replayed is None:
+        return
+    suspects = [e for e in flow.guilty if e.replayed is not None and e.replayed.suspect]
+    for event in suspects[:MOST]:
+        event.explained_by = _explained(replayed, event)
+
+
+def _explained(replayed: Replay, event: Event) -> Explained | None:
+    own = event.replayed
+    attempt = replayed.attempts.attempt(event.block, event.op)
+    if own is None or own.slot < 0 or isinstance(attempt, str):
+        return None
+    try:
+        floor = max(own.floor.ulp, own.floor.bound)
+        earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
+        found = explain(attempt.trial(own.slot, floor, own.arithmetic, earlier))
+    except TROUBLE:
+        return None
+    return next((one for one in found if one.kind != UNEXPLAINED or one is found[0]), None)
+
+
+def _earlier(replayed: Replay, event: Event) -> Iterator[Array]:
+    """Outputs that the device held before, the latest first; its own of the iteration before come first."""
+    values = replayed.attempts.ours
+    last = event.block._replace(iteration=event.block.iteration - 1)
+    runs = values.binding.runs
+    places = [(last, event.op)] if last in runs else []
+    places += [
+        (event.block, n) for n in sorted(runs[event.block], reverse=True) if 0 <= n < event.op
+    ]
+    for block, number in places:
+        array = values.given(block, number, 0)
+        if array is not None:
+            yield array
+
+
+def has_few_wrong(flow: Flow, event: Event) -> bool:
+    """Whether a weight that an operator reads differs from the golden's in few elements only."""
+    for (io, _), item in event.measured.items():
+        target, golden = item.pair.target.source, item.pair.golden.source
+        if io != "input" or not item.usable or target is None or golden is None:
+            continue
+        if item.error > event.own_floor:
+            try:
+                return is_of_few(target.array(), golden.array())
+            except TROUBLE:
+                return False
+    return False
+
+
+def is_of_few(target: Array, golden: Array) -> bool:
+    """Whether two weights differ in few elements only, as where something wrote into one."""
+    if target.shape != golden.shape or not target.size:
+        return False
+    a, b = target.astype(np.float64).ravel(), golden.astype(np.float64).ravel()
+    off = ~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True)
+    return 0 < int(np.count_nonzero(off)) <= max(8, _FEW * target.size)
