@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained, explain
 from workbench.compare.replay.attempts import TROUBLE
+from workbench.compare.replay.replay import SUSPECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def _explained(replayed: Replay, event: Event) -> Explained | None:
     if own is None or own.slot < 0 or isinstance(attempt, str):
         return None
     try:
-        floor = max(own.floor.ulp, own.floor.bound)
+        floor = min(max(own.floor.ulp, own.floor.bound), own.error / SUSPECT)
         earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
         found = explain(attempt.trial(own.slot, floor, own.arithmetic, earlier))
     except TROUBLE:

@@ -291,21 +291,20 @@ class _Graph:
             like = [self.found.own[p] for p in places if p[1] != place[1] and self._alike(p, place)]
             if len(like) < _PEERS or any(one.unequal > _SAME for one in like):
                 continue
-            if own.rule == "table" and self._is_coarse(place):
-                self.found.own[place] = replace(own, suspect=OUTLIER)
+            again = self._again(place) if own.rule == "table" else None
+            if again is not None and again.unequal > _SAME:
+                if again.error > _COARSE * again.floor.ulp:
+                    self.found.own[place] = replace(again, suspect=OUTLIER)
 
-    def _is_coarse(self, place: tuple[Block, int]) -> bool:
-        """Whether an operator differs by more than one rounding from what the believed units give."""
+    def _again(self, place: tuple[Block, int]) -> Own | None:
+        """Measure an operator with the arithmetic of the believed units, whatever else explains it."""
         attempt = self.found.attempts.attempt(*place)
         model = self.found.models.get((place[0].rank, place[0].graph_id))
         arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
-        if isinstance(attempt, str):
-            return False
         try:
-            own = judged(attempt, arithmetic)
+            return None if isinstance(attempt, str) else judged(attempt, arithmetic)
         except TROUBLE:
-            return False
-        return own.unequal > _SAME and own.error > _COARSE * own.floor.ulp
+            return None
 
     def _alike(self, a: tuple[Block, int], b: tuple[Block, int]) -> bool:
         one, other = self.found.own[a], self.found.own[b]
