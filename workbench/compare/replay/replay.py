@@ -67,6 +67,11 @@ class Own:
     assumed: tuple[str, ...] = ()
     suspect: float = 0.0
 
+    @property
+    def is_beyond_rounding(self) -> bool:
+        """Whether many elements differ, and by more than single roundings that fell elsewhere."""
+        return self.unequal > _SAME and self.error > _COARSE * self.floor.ulp
+
 
 _COARSE = 0.3
 """Share of a rounding that an operator must be off to be suspect for it; one rounding at random is 0.58."""
@@ -292,9 +297,8 @@ class _Graph:
             if len(like) < _PEERS or any(one.unequal > _SAME for one in like):
                 continue
             again = self._again(place) if own.rule == "table" else None
-            if again is not None and again.unequal > _SAME:
-                if again.error > _COARSE * again.floor.ulp:
-                    self.found.own[place] = replace(again, suspect=OUTLIER)
+            if again is not None and again.is_beyond_rounding:
+                self.found.own[place] = replace(again, suspect=OUTLIER)
 
     def _again(self, place: tuple[Block, int]) -> Own | None:
         """Measure an operator with the arithmetic of the believed units, whatever else explains it."""
