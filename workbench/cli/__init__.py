@@ -85,6 +85,9 @@ def compare(
     surface: Annotated[
         str, typer.Option(help="Whose form --next-config is; told by the tree.")
     ] = "",
+    extract: Annotated[
+        str, typer.Option(metavar="DIR", help="Write the guilty operator alone, with a script.")
+    ] = "",
 ) -> int:
     """Compare two dump trees and name the operator where they part. Exits 0, 1 or 2 as diff does."""
     from workbench.pipeline.compare import compare as run
@@ -105,6 +108,8 @@ def compare(
         _write_next(comparison, next_config, surface)
     if next_golden:
         _write_next(comparison, next_golden, "", "golden")
+    if extract:
+        _extract(comparison, extract)
     if json != "-":
         typer.echo(_summary(comparison))
     return _status(comparison)
@@ -161,6 +166,14 @@ def _write_next(
     typer.echo(
         f"{side}: {found.surface} form for {len(found.operators)} operators: {path}", err=True
     )
+
+
+def _extract(comparison: Comparison, folder: str) -> None:
+    """Write the guilty operator alone; without a defect there is none, which is said on stderr."""
+    if any(finding.defect for finding in comparison.findings):
+        typer.echo(str(comparison.extract(folder)), err=True)
+    else:
+        typer.echo("no defect: no operator to extract", err=True)
 
 
 def _status(comparison: Comparison) -> int:

@@ -231,9 +231,14 @@ def _file_name(run: OpRun) -> tuple[str, bool]:
     return run.op_name, "_" not in run.op_name
 
 
+def place_of(flow: Flow, finding: Finding) -> tuple[Block, int] | None:
+    """Return execution and number of a finding's operator; ``None`` if the target has none of its name."""
+    return next(_places(flow, finding), None)
+
+
 def lacking(flow: Flow, finding: Finding) -> str:
     """Say what the target's dump lacks to be sure of a finding; empty if it has all."""
-    place = next(_places(flow, finding), None)
+    place = place_of(flow, finding)
     if finding.kind not in UNEXPLAINED or place is None:
         return ""
     block, number = place

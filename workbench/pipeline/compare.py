@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.flow import Flow
     from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
     from workbench.show.tables import Order
 
@@ -142,6 +143,20 @@ class Comparison:
         from workbench.pipeline.next_config import next_configuration
 
         return next_configuration(self._followed(), self.findings, surface, side)
+
+    def extract(self, folder: str | Path, finding: Finding | None = None) -> Extracted:
+        """Write the operator of a finding (of the first defect, if left out) alone into a new folder.
+
+        Its inputs and outputs, its settings, and a script that computes it again and prints how far off it is. Raises
+        WorkbenchError if there is no defect, or if the dump lacks what is needed.
+        """
+        from workbench.pipeline.extract import extract
+
+        flow = self._followed()
+        finding = finding or next((one for one in self.findings if one.defect), None)
+        if finding is None:
+            raise WorkbenchError("comparison must have a defect to extract, got none")
+        return extract(flow, finding, folder)
 
     def _followed(self) -> Flow:
         if self._flow is None:
