@@ -31,7 +31,7 @@ DEVICES = (
     ("950", "allow_mix_precision_bf16"),
 )
 KINDS = tuple(kind for kind, row in FAULTS.items() if not row.ends_run)
-MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm")
+MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm", "mlp_train", "lenet_train")
 SETTINGS = {
     "Conv2D": (
         {"pad_mode": "same"}, {"pad_mode": "pad", "pad": 1}, {"pad_mode": "pad", "pad": 2}, {"stride": 1},
@@ -215,13 +215,13 @@ def chosen_fault(kind, graph, rng):
 
 STRENGTHS = {
     "wrong-attribute": lambda rng, op: (None, rng.choice(SETTINGS[op.op_type])),
-    "wrong-weight-element": lambda rng, op: (rng.choice((1, 1, 2)), rng.choice((None, 5.0, None))),
+    "wrong-weight-element": lambda rng, op: (rng.choice((1, 1, 4, 16)), rng.choice((None, 5.0, None))),
     "dropped-k-tail": lambda rng, op: (rng.choice((1, 1, 2, 3)), None),
     "scaled-output": lambda rng, op: (rng.choice((1.01, 0.5, 2.0, 0.9, 1.05, 1.1, 0.125, 1.37)), None),
     "flush-to-zero": lambda rng, op: (rng.choice((None, 1e-3, 1e-2, 0.05, 0.1)), None),
     "saturated": lambda rng, op: (rng.choice((0.1, 0.5, 1.0, 2.0)), None),
     "nan-output": lambda rng, op: (rng.choice((1, 1, 3, 16)), None),
-    "overwritten-element": lambda rng, op: (rng.choice((1, 1, 3)), rng.choice((None, 3.7, None))),
+    "overwritten-element": lambda rng, op: (rng.choice((1, 1, 4, 16)), rng.choice((None, 3.7, None))),
     "bit-flip": lambda rng, op: (rng.choice((1, 1, 2)), rng.choice((None, None, 29, 27, 31))),
     "wrong-layout-lanes": lambda rng, op: (rng.choice((1, 1, 2, 4, 8, 15)), None),
     "unwritten-tail-tile": lambda rng, op: (None, rng.choice((None, None, 0.0))),

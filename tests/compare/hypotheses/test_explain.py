@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,15 +13,21 @@ from faulty_trials import KINDS, VISIBLE, clean_trials, planted
 from workbench.compare.hypotheses.explain import explain
 from workbench.compare.hypotheses.table import HYPOTHESES
 
-AMBIGUOUS = {
-    "dropped-k-tail",
-    "wrong-layout-lanes",
-    "unwritten-tail-tile",
-    "stale-output",
-    "overrun",
-    "wrong-weight-element",
-}
-"""Kinds that may leave nothing but zeros, or a few elements, of which any of several may be the cause."""
+SEEDS = (5, 6, 7)
+
+
+@cache
+def answers(kind):
+    """How often each kind is the answer to visible faults of one kind."""
+    found = Counter()
+    for seed in SEEDS:
+        for one in planted(kind, seed):
+            if one.trial.error > VISIBLE * one.trial.floor:
+                explained = explain(one.trial)
+                assert all(0 <= each.probability <= 1 and each.text for each in explained)
+                assert sum(each.probability for each in explained) < 1 + 1e-9
+                found[explained[0].kind] += 1
+    return found
 
 
 def test_every_kind_that_a_device_can_have_has_a_hypothesis():
@@ -28,25 +35,21 @@ def test_every_kind_that_a_device_can_have_has_a_hypothesis():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_right_kind_wins(kind):
-    found = Counter()
-    for seed in range(5, 8):
-        for one in planted(kind, seed):
-            if one.trial.error > VISIBLE * one.trial.floor:
-                best = explain(one.trial)[0]
-                found[best.kind == kind] += 1
-                assert 0 <= best.probability <= 1
-                assert best.text
-    assert found[True] >= (0.5 if kind in AMBIGUOUS else 0.9) * found.total()
+def test_the_right_kind_is_the_most_frequent_answer(kind):
+    found = answers(kind)
+    assert not found or found.most_common(1)[0][0] == kind
+
+
+def test_nine_of_ten_visible_faults_are_told():
+    right = sum(answers(kind)[kind] for kind in KINDS)
+    assert right >= 0.9 * sum(answers(kind).total() for kind in KINDS)
 
 
 @pytest.mark.parametrize("model", ["lenet", "transformer"])
 def test_a_clean_device_gives_nothing(model):
-    count = 0
-    for trial in clean_trials(model, 3):
-        assert explain(trial) == []
-        count += 1
-    assert count > 20
+    found = [explain(trial) for trial in clean_trials(model, 3)]
+    assert len(found) > 20
+    assert not any(found)
 
 
 def test_nothing_is_made_of_an_empty_output():

@@ -15,46 +15,64 @@ if TYPE_CHECKING:
     from workbench.compare.hypotheses.case import Case
     from workbench.compare.hypotheses.explain import Tried
 
+_RIVAL = 4.0  # more free numbers than the best guess
+_NONE = 0.1  # weight of everything that nobody has thought of
+
 WEIGHTS: dict[str, float] = {
-    "one": 0.0,
-    "left": -0.5,
-    "visible": 0.3,
-    "lead": 1.0,
-    "exact": 1.0,
+    "one": 1.5,
+    "left": 0.0,
+    "visible": 0.1,
+    "lead": 0.3,
+    "rivals": -1.5,
+    "free": 0.0,
+    "few": 0.0,
+    "exact": 0.0,
 }
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1099 of `benchmarks/hypotheses.py`."""
 
 
 def features(case: Case, tried: Sequence[Tried]) -> dict[str, float]:
-    """What tells how far the best of several guesses can be trusted."""
+    """What tells how far the best of several guesses can be trusted.
+
+    ``left``: what it leaves over, ``visible``: the error, both in floors; ``lead``: how much longer the second
+    best's description is; ``rivals``: how many others leave no more over than noise, with few free numbers;
+    ``free``: its own free numbers; ``few``: elements there are, and ``exact``: the share it gives to the last bit.
+    """
     first = tried[0]
     second = tried[1].score if len(tried) > 1 else math.inf
-    error = min(case.error, 1e6)
+    size = case.given.size
     return {
         "one": 1.0,
-        "left": _log(first.remains / case.floor) if case.floor else float(first.remains > 0),
-        "visible": _log(error / case.floor) if case.floor else 3.0,
+        "left": _log(first.remains, case.floor),
+        "visible": _log(case.error, case.floor),
         "lead": math.log1p(min(second - first.score, 1e4)),
+        "rivals": float(min(sum(_fits(one, first, case) for one in tried[1:]), 3)),
+        "free": math.log1p(min(first.guess.parameters, size)),
+        "few": math.log(1 + 1e4 / size),
         "exact": first.exact,
     }
 
 
-def _log(ratio: float) -> float:
-    return math.log(min(max(ratio, 0.1), 1e3))
+def _fits(one: Tried, first: Tried, case: Case) -> bool:
+    few = one.guess.parameters <= first.guess.parameters + _RIVAL
+    return few and one.remains <= max(case.floor, 2 * first.remains)
+
+
+def _log(error: float, floor: float) -> float:
+    return math.log(min(max(error / floor, 0.1), 1e3)) if floor else (3.0 if error else 0.0)
 
 
 def probability(case: Case, tried: Sequence[Tried]) -> list[float]:
     """Return the probability of every guess; the first one's is calibrated, the others share what is left.
 
-    Those behind weigh as much as their scores say: e to minus their distance from the first.
+    Those behind weigh the less, the longer their descriptions are.
     """
     if not tried:
         return []
     values = features(case, tried)
     first = _logistic(sum(WEIGHTS[name] * value for name, value in values.items()))
-    weights = [math.exp(max(tried[0].score - one.score, -50.0)) for one in tried[1:]]
-    rest = (1.0 - first) * 0.8
-    total = sum(weights) + 1.0
+    weights = [1.0 / (1.0 + one.score - tried[0].score) for one in tried[1:]]
+    rest, total = 1.0 - first, sum(weights) + _NONE
     return [first, *(rest * weight / total for weight in weights)]
 
 

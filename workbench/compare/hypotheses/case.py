@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.compare.hypotheses.memory import Held
 from workbench.compare.replay.trial import Change
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
@@ -32,6 +33,15 @@ _CHUNK = 1 << 18  # elements compared at a time
 _LARGE = 1 << 20  # elements from which float32 holds what float32 can
 _BEYOND = 6.0  # an element is off if it differs by more than so many times what noise is expected
 
+_THIN, _THIN_COST = 8, 1e6  # channels of a thin case, and operations from which it is worth it
+_FEW = slice(0, _THIN)
+_THIN_TYPES: dict[str, tuple[Any, ...]] = {
+    "Conv2D": ((slice(0, 1),), (_FEW,)),
+    "MaxPool": ((slice(0, 1), _FEW),),
+    "AvgPool": ((slice(0, 1), _FEW),),
+}
+"""What of its inputs the first image and channels of an operator's output come from."""
+
 _GRAIN, _FINEST = 0.1, 1e-9  # of the floor: to so much numbers are described
 
 _FAR, _WORSE = (
@@ -45,6 +55,10 @@ FAILURES = (
 """What a kernel may raise when its settings or inputs do not fit together."""
 
 
+RARE = 1.0
+"""Free numbers that guesses count which no device is known for."""
+
+
 class OverBudgetError(Exception):
     """The next guess would cost more than is left."""
 
@@ -54,13 +68,14 @@ class Guess:
     """What the operator gives if it has a certain fault.
 
     ``parameters`` counts the free numbers that were fitted to what it gave; a choice among a few is
-    a part of one.
+    a part of one. ``loose``: they were solved for from rounded numbers, so that the last bits may differ.
     """
 
     kind: str
     output: Array
     text: str
     parameters: float = 0.0
+    loose: bool = False
 
 
 class Case:
@@ -72,6 +87,8 @@ class Case:
         What the operator gave and should have given: float64, float32 if there are many.
     scale : float
         Norm that errors are relative to: of what was expected; if that is 0, of what was given.
+    coarse : float
+        Half of the last bit of the format that the output was rounded to.
     grain : float
         To how much of an element numbers are described; ``number`` is what that costs, in nats.
     floor : float
@@ -88,6 +105,7 @@ class Case:
         self.scale = _norm(self.expected) or _norm(self.given) or 1.0
         self.rms = self.scale / math.sqrt(max(self.given.size, 1))
         self.floor = max(trial.floor, roundoff(trial.given.dtype.name))
+        self.coarse = max(roundoff(trial.arithmetic.output), roundoff(trial.given.dtype.name))
         self.grain = max(_GRAIN * self.floor, _FINEST)
         self.number = math.log(1.0 / min(self.grain, 0.1))
 
@@ -99,6 +117,11 @@ class Case:
     def is_float(self) -> bool:
         """Whether the output holds floats; they may be of a format that NumPy calls something else."""
         return self.trial.given.dtype.kind not in "biu"
+
+    @cached_property
+    def held(self) -> Held:
+        """What memory held when the operator ran."""
+        return Held(self.trial)
 
     @cached_property
     def off(self) -> NDArray[np.bool_]:
@@ -153,7 +176,7 @@ class Case:
             total += _apart(own[piece], flat[piece])
         return math.sqrt(total) / self.scale
 
-    def surprise(self, output: Array) -> float:
+    def surprise(self, output: Array, *, loose: bool = False) -> float:
         """What it takes to say how an output differs from the given one, in nats.
 
         Σ ½ ln(1 + z²) + 3 n z² / (z² + 100²), where z is the gap in grains, tenths of the noise that an element may
@@ -162,12 +185,13 @@ class Case:
         if output.shape != self.shape:
             return math.inf
         flat, total = output.reshape(-1), 0.0
+        grain = max(self.grain, _GRAIN * self.coarse) if loose else self.grain
         for piece in pieces(flat.size):
             guess = flat[piece].astype(np.float64, copy=False)
-            total += float(np.sum(self._surprises(self.given[piece], guess)))
+            total += float(np.sum(self._surprises(self.given[piece], guess, grain)))
         return total
 
-    def _surprises(self, given: Array, guess: Array) -> Array:
+    def _surprises(self, given: Array, guess: Array, grain: float) -> Array:
         with np.errstate(all="ignore"):
             gap = (given - guess) / (self.grain * (self.rms + np.abs(guess)))
             gap *= gap
@@ -175,7 +199,8 @@ class Case:
                 same = (given == guess) | (np.isnan(given) & np.isnan(guess))
                 other = np.where(np.isfinite(gap), gap, self.grain**-2.0)
                 gap = np.where(same, 0.0, other)
-        return np.asarray(np.log1p(gap) / 2 + _WORSE * self.number * gap / (gap + _FAR**2))
+        far = (_FAR * grain / self.grain) ** 2
+        return np.asarray(np.log1p(gap) / 2 + _WORSE * self.number * gap / (gap + far))
 
     def exact(self, output: Array) -> float:
         """Share of the elements whose value is the given one."""
@@ -198,6 +223,24 @@ class Case:
         except FAILURES:
             return None
         return output if output.shape == self.shape else None
+
+    def thin(self) -> Case | None:
+        """The same case of one image and few channels, for an operator alone that takes them apart.
+
+        ``None`` where that is not worth it. It tells which of many windows are worth computing whole.
+        """
+        op, *others = self.trial.kernel.ops
+        images = _THIN_TYPES.get(op.op_type)
+        if others or images is None or len(self.shape) != 4 or self.cost < _THIN_COST:
+            return None
+        inputs = dict(self.trial.inputs)
+        for place, operand in enumerate(list(op.flat_inputs())[: len(images)]):
+            if isinstance(operand, Param) and operand.index in inputs:
+                inputs[operand.index] = inputs[operand.index][images[place]]
+        few = (slice(0, 1), slice(0, _THIN))
+        given, expected = self.trial.given[few], self.trial.expected[few]
+        trial = replace(self.trial, inputs=inputs, given=given, expected=expected)
+        return Case(trial, math.inf)
 
     def tensors(self, part: int) -> list[Array]:
         """Return the tensors that an operator of the kernel reads; [] if they cannot be computed."""

@@ -24,6 +24,7 @@ UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
 _LAST_CHEAP = list(FROM_OUTPUT)[-1]
+_FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
 _ENOUGH = 32  # elements of which all are equal before nothing further is tried
 
 
@@ -106,6 +107,8 @@ def attempts(case: Case) -> tuple[list[Tried], list[str]]:
                 least = best[kind].score if kind in best else math.inf
                 if one.score < min(least, nothing) and case.differs(guess.output):
                     best[kind] = one
+                    if kind in COMPUTED and _settles(one, case):
+                        break
         except OverBudgetError:
             missed.append(kind)
         computed = kind == _LAST_CHEAP or kind in COMPUTED
@@ -126,13 +129,18 @@ def judged(guess: Guess, case: Case) -> Tried:
     """Score a guess."""
     remains = case.remains(guess.output)
     fitted = guess.parameters * case.number
-    score = case.surprise(guess.output) + fitted
+    score = case.surprise(guess.output, loose=guess.loose) + fitted
     return Tried(guess, remains, case.exact(guess.output), score)
 
 
 def _settles(one: Tried, case: Case) -> bool:
-    """Whether every element is explained to the last bit, by next to no free numbers."""
-    return one.exact == 1.0 and one.guess.parameters <= 2.0 and case.given.size >= _ENOUGH
+    """Whether a guess with next to no free numbers explains everything, to the last bit or far down into noise.
+
+    One number everywhere can have many causes, and so can few elements.
+    """
+    if one.guess.parameters > _FREE or case.given.size < _ENOUGH or not np.ptp(case.given):
+        return False
+    return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
 
 
 def _share(one: Tried, case: Case) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.hypotheses.case import FAILURES, Guess
+from workbench.compare.hypotheses.case import FAILURES, RARE, Guess
 from workbench.compare.hypotheses.units import instead
 from workbench.compare.replay.trial import EXACT
 
@@ -28,7 +28,7 @@ def missing_step(case: Case) -> Iterator[Guess]:
             guess = case.again(instead(part, lambda *read, place=place: read[place]))
             if guess is not None:
                 words = f"{op.op_type} handed on its input {place} unchanged, as if it were missing"
-                yield Guess("missing-step", guess, words, 0.25)
+                yield Guess("missing-step", guess, words, RARE)
 
 
 def shifted_output(case: Case) -> Iterator[Guess]:
@@ -64,4 +64,5 @@ def integer_wrap(case: Case) -> Iterator[Guess]:
     wrapped = (wide - limits.min) % span + limits.min
     cut = np.clip(wide, limits.min, limits.max)
     for output, words in ((wrapped, "wrapped around"), (cut, "cut to the largest")):
-        yield Guess("integer-wrap", output.astype(kind), f"integers beyond {kind} were {words}")
+        said = f"integers beyond {kind} were {words}"
+        yield Guess("integer-wrap", output.astype(kind), said)

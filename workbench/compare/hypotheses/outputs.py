@@ -49,7 +49,8 @@ def scaled_output(case: Case) -> Iterator[Guess]:
         with np.errstate(all="ignore"):
             output = (expected.astype(np.float64) * number).astype(expected.dtype)
         words = f"every element is {number:.6g} times what it should be"
-        yield Guess("scaled-output", output, words, 1.0 if number == factor else 0.5)
+        solved = number == factor
+        yield Guess("scaled-output", output, words, 1.0 if solved else 0.5)
 
 
 def near(number: float) -> Iterator[float]:
@@ -107,7 +108,7 @@ def saturated(case: Case) -> Iterator[Guess]:
     known = [row.name for row in DTYPES.values() if row.largest == limit and row.name != "bool"]
     largest = f", the largest {known[0]}" if known else ""
     words = f"{_count(cut)} beyond {limit:.6g}{largest} became that number"
-    yield Guess("saturated", output, words, 0.5 if known else 1.0)
+    yield Guess("saturated", output, words, 0.5 if known or limit in near(limit) else 1.0)
 
 
 def wrong_layout_lanes(case: Case) -> Iterator[Guess]:

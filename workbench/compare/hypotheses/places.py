@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compare.hypotheses.case import Guess
-from workbench.compare.hypotheses.memory import Held, overwriting
+from workbench.compare.hypotheses.memory import orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,11 @@ REPEAT = 256
 """Bytes that one step of the vector unit writes."""
 
 _ANY = 0.9  # of a free number: an element that may be anything, so that what leaves little over is preferred
+_WHOLE = 3.0  # free numbers that a tile which is the whole output counts besides
+_NEAR, _REACH = (
+    64,
+    2048,
+)  # bytes before which an overrun begins to show, and behind which it has ended
 _FEW = 64  # neighbors that may still be called single elements
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -46,9 +51,8 @@ def overwritten_element(case: Case) -> Iterator[Guess]:
     if not 0 < places.size <= min(_FEW, max(case.given.size // 2, 1)):
         return
     values = case.given[places]
-    alike = bool(np.all(values == values[0]))
     words = f"{where(places, case.shape)} overwritten with {_few(values)}, everything else is right"
-    count = _runs(places) + (1 if alike else places.size)
+    count = _runs(places) + _cost(values)
     yield Guess("overwritten-element", with_given(case, case.off), words, float(count))
 
 
@@ -62,12 +66,13 @@ def bit_flip(case: Case) -> Iterator[Guess]:
         flipped = (words ^ words.dtype.type(1 << bit)).view(given.dtype)
         if case.near(flipped, places):
             text = f"bit {bit} of {where(places, case.shape)} flipped, everything else is right"
-            yield Guess("bit-flip", with_given(case, case.off), text, 0.5 + _runs(places))
+            yield Guess(
+                "bit-flip", with_given(case, case.off), text, 0.5 * (1 + _runs(places)) - 0.25
+            )
 
 
 def unwritten_tail_tile(case: Case) -> Iterator[Guess]:
     """The last tile shows something else: of 16 rows and columns, or of 256 bytes."""
-    held = Held(case.trial)
     for tail, name in _tails(case):
         off = case.off & tail
         if not off.any() or np.count_nonzero(case.off) > np.count_nonzero(off):
@@ -76,11 +81,20 @@ def unwritten_tail_tile(case: Case) -> Iterator[Guess]:
         if not _unwritten(shown, case.expected[tail], off[tail]):
             continue
         blank = bool(np.all(shown == shown[0]))
-        known = not blank and held.whole(case.trial.given, tail)
+        known = not blank and case.held.holds(_first_row(case, tail), case.trial.given.itemsize)
         free = 0.5 if blank else 1.0 if known else _ANY * shown.size + 0.5
+        free += _WHOLE * tail.all()  # then it is as well an output that was never written
         content = f"{shown[0]:.6g}" if blank else "what memory held before" if known else ""
         words = f"the last {name} was not written and shows {content or 'something else'}"
         yield Guess("unwritten-tail-tile", with_given(case, tail), words, free)
+
+
+def _first_row(case: Case, tail: NDArray[np.bool_]) -> bytes:
+    """Bytes of the first row of a tile."""
+    places = np.flatnonzero(tail)
+    gaps = np.flatnonzero(np.diff(places) > 1)
+    row = places[: gaps[0] + 1 if gaps.size else places.size]
+    return case.trial.given.reshape(-1)[row].tobytes()
 
 
 def _unwritten(shown: Array, wanted: Array, off: NDArray[np.bool_]) -> bool:
@@ -117,9 +131,13 @@ def stale_output(case: Case) -> Iterator[Guess]:
         words = "the whole output is zero, as memory that was never written"
         yield Guess("stale-output", np.zeros_like(given), words)
         return
-    share, breaks = Held(case.trial).share(given)
+    found = [(*case.held.share(flat), name) for name, flat in orders(given)]
+    share, breaks, name = max(found, key=lambda one: one[0])
     if share > 0.5:
-        words = f"{share:.0%} of its bytes are those of other tensors that memory held before"
+        lying = f" in {name}" if name else ""
+        words = (
+            f"{share:.0%} of its bytes{lying} are those of other tensors that memory held before"
+        )
         free = 1.0 + 2.0 * breaks + (1.0 - share) * given.size
         yield Guess("stale-output", given, words, min(free, _ANY * given.size))
     elif abs(likeness(case)) < 0.3:
@@ -140,20 +158,39 @@ def likeness(case: Case) -> float:
 
 def overrun(case: Case) -> Iterator[Guess]:
     """The beginning of the output was overwritten by an operator whose output lies before it in memory."""
-    places, given = case.places, np.ascontiguousarray(case.trial.given)
-    if not places.size or places[-1] + 1 >= case.given.size * 0.9:
+    if not case.places.size:
         return
-    first = int(places[0]) * given.dtype.itemsize
-    end = (int(places[-1]) + 1) * given.dtype.itemsize
-    if first >= 32 or end > 8 * REPEAT + 32:
-        return
-    raw = given.reshape(-1)[: places[-1] + 1].tobytes()
-    found = overwriting(raw, case.trial)
-    free = places.size if not found else 1.0
-    said = "another tensor's bytes" if found else "something else"
-    words = f"its first {end} bytes were overwritten with {said}, the rest is right"
-    if found or end >= REPEAT // 2:
-        yield Guess("overrun", with_given(case, case.off), words, float(free))
+    given, kind = case.trial.given, case.trial.given.dtype.name
+    off, real = case.off.reshape(case.shape), np.ones(case.shape, np.bool_)
+    lying = zip(orders(given), orders(off, kind), orders(real, kind), strict=True)
+    for (name, flat), (_, there), (_, inside) in lying:
+        places = np.flatnonzero(there)
+        size = int(places[-1]) + 1
+        end = size * flat.itemsize
+        if places[0] * flat.itemsize >= _NEAR or end > _REACH or places.size == case.given.size:
+            continue
+        over = flat[:size][inside[:size]]
+        found = case.held.holds(flat[:size].tobytes(), flat.itemsize)
+        alike = bool(np.all(over == over[0]))
+        if not found and (end < REPEAT // 2 or (places.size < 0.5 * over.size and not alike)):
+            continue
+        free = 1.0 if found or alike else float(over.size)
+        if places.size > case.given.size / 2:  # it is as well an output that was never written
+            free += _WHOLE
+        said = (
+            "another tensor's bytes" if found else f"{over[0]:.6g}" if alike else "something else"
+        )
+        words = f"its first {end} bytes{_in(name)} were overwritten with {said}, the rest is right"
+        yield Guess("overrun", with_given(case, case.off), words, free)
+
+
+def _in(name: str) -> str:
+    return f" in {name}" if name else ""
+
+
+def _cost(values: Array) -> float:
+    """Free numbers in what replaces elements."""
+    return 1.0 if np.all(values == values[0]) else float(values.size)
 
 
 def with_given(case: Case, mask: NDArray[np.bool_]) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.hypotheses.case import Guess
+from workbench.compare.hypotheses.case import RARE, Guess
 from workbench.compare.replay.trial import Change
 from workbench.graph.ops import bind
 from workbench.run.cube import BLOCK, INTEGERS
@@ -170,7 +170,7 @@ def swapped_inputs(case: Case) -> Iterator[Guess]:
                 guess = case.again(Change(part, load=partial(_reordered, order)))
                 if guess is not None:
                     words = f"inputs {first} and {second} were exchanged"
-                    yield Guess("swapped-inputs", guess, words, 0.25)
+                    yield Guess("swapped-inputs", guess, words, RARE)
 
 
 def _reordered(order: list[int], tensors: list[Array]) -> list[Array]:
@@ -188,4 +188,6 @@ def transposed_output(case: Case) -> Iterator[Guess]:
         for place, axis in zip(wide, order, strict=True):
             axes[place] = axis
         moved = np.ascontiguousarray(expected.transpose(axes)).reshape(expected.shape)
-        yield Guess("transposed-output", moved, f"the output lies in the order of axes {axes}", 0.5)
+        yield Guess(
+            "transposed-output", moved, f"the output lies in the order of axes {axes}", RARE
+        )
