@@ -11,16 +11,14 @@ from workbench.compare.carried import aligned, state_name, updates
 from workbench.compare.cause import (
     Difference,
     given_difference,
-    group_difference,
     input_subject,
     leaf_subject,
-    operator_differences,
-    partner_settings,
     wiring_differences,
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
 from workbench.compare.meeting import measured_of_peers, states_of_peers
+from workbench.compare.naming import Names
 from workbench.compare.neighbors import overwritten
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor
 from workbench.compare.oddities import rewritten_slots
@@ -61,6 +59,7 @@ class Visit:
         self.context = flow.context(block, graph, found)
         self.values = flow.values.setdefault(block, {})
         self.given = ends_of(graph)
+        self.names = Names(graph, found, self.context)
         self.proxies = read_values(graph, found, self.measured)
         self.peers: Sequence[Peer] = ()
         self.earlier = bool(flow.guilty or flow.before)
@@ -199,17 +198,8 @@ class Visit:
         if error <= limit or not seen:
             return State(error, True, via=before.via, carried=before.carried)
         place = self.flow, self.graph, self.block
-        causes = self._wiring(number) or (overwritten(*place, value, number, slot, limit),)
+        causes = self.names.wiring(number) or (overwritten(*place, value, number, slot, limit),)
         return State(error, True, causes=causes)
-
-    def _wiring(self, number: int) -> tuple[Difference, ...]:
-        """Structural reasons why an operator reads something else than its golden partner."""
-        if self.found is None:
-            return ()
-        group = next((g for g in self.found.groups if number in g.readers), None)
-        if group is not None:
-            return (group_difference(group, self.found),)
-        return tuple(wiring_differences(self.found, number))
 
     def _given(
         self, number: int, op: Op, slot: int, operand: Operand, error: float | None
@@ -314,7 +304,7 @@ class Visit:
 
     def _note_named(self, event: Event, op: Op, given: tuple[Difference, ...]) -> None:
         """Remember a named difference behind another defect; it may be a cause of its own."""
-        differences = (*given, *self._settings(event.op, op))
+        differences = (*given, *self.names.settings(event.op))
         if differences:
             event.differences = differences
             event.blamed = event.op
@@ -324,7 +314,7 @@ class Visit:
         self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]
     ) -> None:
         """Decide whether the operator is where an error begins, and by which difference."""
-        differences = self._differences(event.op, op)
+        differences = self.names.differences(event.op)
         worst = event.worst.error if event.worst is not None else math.inf
         if causes and worst > event.own_floor:
             self._blame(event, event.op, (*causes, *differences))
@@ -333,11 +323,11 @@ class Visit:
         if not unequal and (event.worst is None or worst <= HINTED_FACTOR * event.explained):
             return
         beyond = event.beyond
-        blamed, found = self._stretch(event, states, differences)
+        blamed, found = self.names.stretch(event.op, states, differences)
         if not beyond and all(d.kind == "structure" for d in found):
             found = ()  # other operators for the same thing round otherwise; that is no hint
         if beyond and not found:
-            blamed, found = self._mover(event.op)
+            blamed, found = self.names.mover(event.op)
         beyond = beyond and bool(found or not self._is_cleared(event, states))
         if not found and self.flow.two_versions and is_version_matter(op, event):
             event.healed, event.blamed = True, event.op
@@ -351,7 +341,7 @@ class Visit:
         self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]
     ) -> None:
         """Judge what computes with the batch of its rank: by what has a name, and by NaN that no input has."""
-        found = (*causes, *self._differences(event.op, op))
+        found = (*causes, *self.names.differences(event.op))
         broken = event.worst is not None and event.worst.divergence.mismatch
         if found or (broken and all(math.isfinite(s.error) for s in states.values())):
             self._blame(event, event.op, found)
@@ -366,38 +356,6 @@ class Visit:
 
     def _unequal_counts(self, event: Event) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())
-
-    def _stretch(
-        self, event: Event, states: Mapping[int, State], own: tuple[Difference, ...]
-    ) -> tuple[int, tuple[Difference, ...]]:
-        """The operator to name: the first with a difference among those nobody has seen."""
-        for number in sorted({n for state in states.values() for n in state.via}):
-            found = self._differences(number, self.graph.ops[number])
-            if found:
-                return number, found
-        return event.op, own
-
-    def _mover(self, number: int) -> tuple[int, tuple[Difference, ...]]:
-        """A mover before a guilty operator that moves otherwise than in the golden.
-
-        A Reshape to other dimensions gives the same elements in the same order, and is wrong.
-        """
-        for operand in self.graph.ops[number].flat_inputs():
-            if isinstance(operand, Value) and self.graph.ops[operand.op].op_type in MOVEMENT:
-                found = self._settings(operand.op, self.graph.ops[operand.op])
-                if found:
-                    return operand.op, found
-        return number, ()
-
-    def _settings(self, number: int, op: Op) -> tuple[Difference, ...]:
-        if self.found is None:
-            return ()
-        return partner_settings(self.found, number, op, PASS_FACTOR * self.context[number])
-
-    def _differences(self, number: int, op: Op) -> tuple[Difference, ...]:
-        if self.found is None:
-            return ()
-        return operator_differences(self.found, number, op, PASS_FACTOR * self.context[number])
 
     def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
         event.blamed = number
