@@ -320,11 +320,11 @@ def _record(key: TensorKey, source: ArraySource, dtype: str, after: str = "") ->
     """Record of a tensor whose dtype is the array's, unless NumPy has none for it."""
     if dtype in HELD_WIDER:
         source = replace(source, dtype=dtype)
-    spec = TensorSpec(source.dtype or _name(source.data.dtype), source.data.shape)
+    spec = _spec(source.dtype, source.data.dtype, source.data.shape)
     return TensorRecord(key, spec, source, after=after)
 
 
-@lru_cache(maxsize=64)
-def _name(kind: np.dtype[Any]) -> str:
-    """Name of a NumPy type; NumPy itself puts it together at every call, which takes longer than a record."""
-    return kind.name
+@lru_cache(maxsize=4096)
+def _spec(stated: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> TensorSpec:
+    """Spec of an array; NumPy puts the name of a type together at every call, which takes longer than a record."""
+    return TensorSpec(stated or kind.name, shape)
