@@ -157,6 +157,14 @@ def test_ranks_that_were_fed_alike_are_judged_from_the_first_operator_on(tmp_pat
     assert not own_rows(comparison)
 
 
+def test_an_operator_that_does_not_do_what_it_must_is_told_though_its_batch_is_its_own(tmp_path):
+    tree = job(tmp_path / "a", faults=[f"scaled-output:{HEAD}:1.5,rank=1"])
+    comparison = wb.compare(tree, tree, rank=(1, 0))
+    found = defects(comparison)
+    assert [(one.kind, one.op_name) for one in found] == [("own-error", HEAD)]
+    assert own_rows(comparison)
+
+
 def test_nan_on_one_rank_alone_is_told(tmp_path):
     tree = job(tmp_path / "a", faults=[f"nan-output:{HEAD}:rank=1"])
     comparison = wb.compare(tree, tree, rank=(1, 0))
