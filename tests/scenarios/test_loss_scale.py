@@ -199,6 +199,34 @@ def test_a_preview_says_that_the_optimizer_may_be_left_out():
     assert not any("AllFinite" in name for name in own.names)
 
 
+@pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-o2"])
+@pytest.mark.parametrize(("device", "other"), [("a2", "a2"), ("a2", "910a"), ("910a", "a2")])
+def test_an_overflow_of_both_runs_is_told_and_is_no_defect(tmp_path, surface, device, other):
+    graph = training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2))
+    target, golden = (dumped(tmp_path, graph, one, surface, 2) for one in (device, other))
+    found = wb.compare(target, golden)
+    assert found.verdict == "warn", found.sentence
+    assert [one for one in found.findings if one.defect] == []
+    (told,) = [one for one in found.findings if one.kind == "info"]
+    assert told.op_type in ("AllFinite", "NPUGetFloatStatusV2")
+    assert told.evidence[0].startswith("both runs overflow in iterations 0, 1: ")
+    assert told.evidence[0] in found.sentence
+    apart = [row for row in found.rows if row.status == "uncomparable" and row.match_rule]
+    assert apart
+    assert {row.reason for row in apart} == {"both runs overflow here"}
+    assert all(not row.metrics or row.metrics["NonFiniteMismatch"] for row in apart)
+
+
+@pytest.mark.parametrize("name", [CAST, "Default/network-WithLossCell/_loss_fn-Loss/Mul-op0"])
+def test_a_defect_in_a_step_in_which_both_overflow_is_found(tmp_path, name):
+    graph = training(nn.FixedLossScaleUpdateCell(2.0**24))
+    form, out = new("mindspore-o0o1"), tmp_path / "faulty"
+    wb.simulate(graph, None, form, out, device="a2", faults=[f"wrong-sign:{name}"])
+    found = wb.compare(out, dumped(tmp_path, graph, "a2", "mindspore-o0o1"))
+    assert found.verdict == "fail"
+    assert [one.op_name for one in found.findings if one.defect] == [name]
+
+
 def test_a_scale_must_be_a_number_or_one_of_the_cells():
     with pytest.raises(GraphError, match="scale_sense must be one number or a cell"):
         training(np.ones(3, np.float32))

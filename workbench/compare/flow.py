@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updated_names, updates
 from workbench.compare.noise import contexts
+from workbench.compare.overflowing import both_overflow
 from workbench.compare.own_batches import ranks_of_one_job
 from workbench.compare.pair_updates import updated_by_one
 from workbench.dump.names.mindspore import sanitize
@@ -37,7 +38,8 @@ class Flow:
     ``version_matters`` what two versions of the framework are known to do differently, ``excused`` what
     the map file tolerates. ``job`` are the
     ranks of target and golden if they are two of one job; then ``own_feeds`` and ``own_params`` are what
-    differs by design: feeds by name, and (rank, name) of what their batches update.
+    differs by design: feeds by name, and (rank, name) of what their batches update. In ``overflowing`` executions both
+    sides raise their flag of an overflow.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Flow:
         self.given_apart: set[tuple[int, str]] = set()
         self.last_update: dict[tuple[int, str], float] = {}
         self.walked: list[Block] = []
+        self.overflowing = frozenset(both_overflow(pairing))
         self.updated = {
             name for graph in pairing.target.graphs.values() for name in updated_names(graph)
         }

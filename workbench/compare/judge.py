@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.noise import PASS_FACTOR, floor
+from workbench.compare.overflowing import OVERFLOWED
 from workbench.compare.own_batches import OWN_BATCH
 from workbench.compare.result import Row
 from workbench.core.errors import FormatError
@@ -70,6 +71,8 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
     pair = item.pair
     event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
     judged = _by_profile(judge(flow, item, event), item, profile)
+    if judged.status == "fail" and event is not None and _overflows(flow, item, event):
+        judged = judged._replace(status="uncomparable", reason=OVERFLOWED)
     key = pair.target.key
     d = item.divergence
     return Row(
@@ -97,6 +100,14 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         target_path=pair.target.path,
         golden_path=pair.golden.path,
     )
+
+
+def _overflows(flow: Flow, item: Measured, event: Event) -> bool:
+    """Whether a tensor differs because both runs overflow."""
+    if not event.overflowed or item.pair.io == "output":
+        return event.overflowed
+    state = flow.input_states.get((event.block, event.op), {}).get(item.pair.slot)
+    return state is not None and state.tainted
 
 
 def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:

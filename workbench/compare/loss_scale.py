@@ -15,24 +15,19 @@ import numpy as np
 
 from workbench.compare.carried import state_name, updates
 from workbench.compare.findings import ADVICE, CERTAINTY, NAMED
+from workbench.compare.overflowing import FLAGS, flag_of
 from workbench.compare.phases import is_backward, phases
 from workbench.compare.result import Finding
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.compare.binding import Binding, Block, OpRun
+    from workbench.compare.binding import Binding, Block
     from workbench.compare.flow import Flow
     from workbench.compare.measuring import Measured
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
-
-FLAGS = frozenset(("AllFinite", "FloatStatus", "NPUGetFloatStatus", "NPUGetFloatStatusV2"))
-"""Types whose result is not 0 after an overflow."""
-
-_LARGEST_FLAG = 64
-"""A flag or a float status has no more elements."""
 
 
 def name_scaling(findings: Iterable[Finding], flow: Flow) -> list[Finding]:
@@ -40,6 +35,7 @@ def name_scaling(findings: Iterable[Finding], flow: Flow) -> list[Finding]:
     found = [_underflow(finding, flow) for finding in findings]
     for ours, blocks in _overflows(flow).items():
         found = _overflow(found, flow, blocks, ours=ours)
+    found += _both(flow)
     defects = sorted((f for f in found if f.defect), key=lambda f: (f.score < NAMED, f.order))
     return [*defects, *(f for f in found if not f.defect)]
 
@@ -103,29 +99,33 @@ def _overflows(flow: Flow) -> dict[bool, list[Block]]:
     """Blocks of the target in which one side alone raised its flag: the target (``True``) or the golden."""
     found: dict[bool, list[Block]] = {}
     for block in flow.pairing.block_order:
-        ours = _flag(flow.pairing.target, block)
-        theirs = _flag(flow.pairing.golden, flow.pairing.blocks[block])
+        ours = flag_of(flow.pairing.target, block)
+        theirs = flag_of(flow.pairing.golden, flow.pairing.blocks[block])
         if (ours is None) != (theirs is None):
             found.setdefault(ours is not None, []).append(block)
     return found
 
 
-def _flag(binding: Binding, block: Block) -> OpRun | None:
-    """The operator that raised its flag in an execution."""
-    for run in binding.runs.get(block, {}).values():
-        record = run.tensors.get(("output", 0))
-        if run.op_type in FLAGS and record is not None and _is_up(record):
-            return run
-    return None
+def _both(flow: Flow) -> Iterator[Finding]:
+    """Tell of the steps in which both sides overflow: no difference between them, but no training either."""
+    blocks = [block for block in flow.pairing.block_order if block in flow.overflowing]
+    if not blocks:
+        return
+    sides = (
+        flag_of(flow.pairing.target, blocks[0]),
+        flag_of(flow.pairing.golden, flow.pairing.blocks[blocks[0]]),
+    )
+    ours, theirs = (f"{run.op_type} {run.op_name}" for run in sides if run is not None)
+    text = f"both runs overflow in {_steps(blocks)}: {ours} raises its flag"
+    text += f", {theirs} that of the golden" * (ours != theirs)
+    finding = _at_the_flag(flow, blocks[0], (text,), ours=True)
+    yield replace(finding, kind="info", score=CERTAINTY["info"])
 
 
-def _is_up(record: TensorRecord) -> bool:
-    try:
-        if record.source is None or (record.source.spec().size or 0) > _LARGEST_FLAG:
-            return False
-        return bool(np.any(record.source.array() != 0))
-    except FormatError:
-        return False
+def _steps(blocks: Sequence[Block]) -> str:
+    numbers = sorted({block.iteration for block in blocks})
+    shown = ", ".join(map(str, numbers[:8]))
+    return f"iteration{'s' * (len(numbers) > 1)} {shown}{' …' * (len(numbers) > 8)}"
 
 
 def _overflow(
@@ -148,7 +148,7 @@ def _overflow(
 
 def _at_the_flag(flow: Flow, block: Block, texts: tuple[str, ...], *, ours: bool) -> Finding:
     pairing = flow.pairing
-    run = _flag(
+    run = flag_of(
         pairing.target if ours else pairing.golden, block if ours else pairing.blocks[block]
     )
     number = run.op if run is not None and ours else -1
@@ -165,11 +165,9 @@ def _overflow_texts(flow: Flow, blocks: list[Block], *, ours: bool) -> Iterator[
     pairing = flow.pairing
     side, other = ("target", "golden") if ours else ("golden", "target")
     first = blocks[0]
-    run = _flag(getattr(pairing, side), first if ours else pairing.blocks[first])
-    steps = ", ".join(str(block.iteration) for block in blocks[:8])
-    iterations = f"iteration{'s' * (len(blocks) > 1)} {steps}{' …' * (len(blocks) > 8)}"
+    run = flag_of(getattr(pairing, side), first if ours else pairing.blocks[first])
     name = f"{run.op_type} {run.op_name}" if run is not None else "the flag"
-    yield f"a gradient overflows: {name} raises its flag in {iterations} of the {side}, not of the {other}"
+    yield f"a gradient overflows: {name} raises its flag in {_steps(blocks)} of the {side}, not of the {other}"
     if ours:
         yield from _skipped(flow, first)
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from workbench.compare.overflowing import FLAGS
 from workbench.compare.own_batches import OWN_BATCH
 
 if TYPE_CHECKING:
@@ -21,9 +22,15 @@ def sentence(
     coverage: Coverage,
     *,
     partial: bool = False,
+    absent: str = "",
 ) -> str:
-    """One sentence, without a full stop inside an operator's name and never empty."""
+    """One sentence, without a full stop inside an operator's name and never empty.
+
+    ``absent`` says what was chosen and is in no dump.
+    """
     text = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
+    if absent and not rows:
+        return f"Nothing could be compared: {absent}."
     if verdict in ("warn", "inconclusive"):
         text += _lone(coverage)
     if partial:
@@ -116,6 +123,9 @@ def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding
     changed = next((finding for finding in findings if finding.kind == "changed-memory"), None)
     if changed is not None:
         text += f"; {changed.evidence[0]}"
+    overflow = next((f for f in findings if f.kind == "info" and f.op_type in FLAGS), None)
+    if overflow is not None:
+        text += f"; {overflow.evidence[0]}"
     if any(finding.kind == "precision" for finding in findings):
         text += (
             "; the runs use different number formats, and their rounding explains the differences"

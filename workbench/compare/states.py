@@ -49,7 +49,8 @@ class Event:
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
     whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
     ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error,
-    ``explained_by`` the fault that explains it best.
+    ``explained_by`` the fault that explains it best;
+    ``overflowed`` results come of an overflow that both runs have.
     """
 
     block: Block
@@ -72,6 +73,7 @@ class Event:
     own: bool = False
     replayed: Own | None = None
     explained_by: Explained | None = None
+    overflowed: bool = False
 
 
 def is_version_matter(op: Op, event: Event) -> bool:

@@ -22,6 +22,7 @@ from workbench.compare.naming import Names
 from workbench.compare.neighbors import overwritten
 from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor
 from workbench.compare.oddities import rewritten_slots
+from workbench.compare.overflowing import is_overflowed
 from workbench.compare.own_batches import holds_alike
 from workbench.compare.readings import read_values
 from workbench.compare.states import GAIN, Event, State, is_version_matter
@@ -99,7 +100,10 @@ class Visit:
             return
         replayed = self.flow.replayed
         event.replayed = replayed.own.get((self.block, number)) if replayed is not None else None
-        if tainted:
+        event.overflowed = is_overflowed(self.flow, event, op)
+        if event.overflowed:
+            event.tainted = True
+        elif tainted:
             self._note_named(event, op, given)
         elif event.own:
             self._judge_own(event, op, states, causes)
@@ -392,7 +396,7 @@ class Visit:
             self.values[Value(number, slot)] = state
             self.flow.hand_over(self.block, self.graph, Value(number, slot), state.error)
         names = {(self.block.rank, name) for _, name in updates(self.graph, op)}
-        if wrong:
+        if wrong and not event.overflowed:
             self.flow.tainted_params |= names
         elif event.own:
             self.flow.own_params |= names
