@@ -94,7 +94,14 @@ def compare_dumps(
     verdict = decide(pairs, findings, coverage, partial=partial)
     result = Result(
         verdict=verdict,
-        sentence=sentence(verdict, pairs, findings, coverage, partial=partial),
+        sentence=sentence(
+            verdict,
+            pairs,
+            findings,
+            coverage,
+            partial=partial,
+            absent=selection.absent(target, golden),
+        ),
         target=SideInfo(target.path, target.layout, target.tensors),
         golden=SideInfo(golden.path, golden.layout, golden.tensors),
         coverage=coverage,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.compare.measuring import Measured
     from workbench.compare.overrides import Tolerance
     from workbench.compare.pairs import Pairing
-    from workbench.compare.replay.replay import Replay
+    from workbench.compare.replay.replay import Own, Replay
     from workbench.compare.states import Event, State
     from workbench.graph.nodes import Graph, Op, Operand, Value
 
@@ -87,6 +87,10 @@ class Flow:
     def is_own(self, rank: int, file_name: str) -> bool:
         """Whether batches of a rank update a parameter, by the name its file carries."""
         return any(rank == r and file_name in (name, sanitize(name)) for r, name in self.own_params)
+
+    def own_error(self, block: Block, number: int) -> Own | None:
+        """Own error of an operator, if it was replayed."""
+        return None if self.replayed is None else self.replayed.own.get((block, number))
 
     def is_tainted(self, rank: int, file_name: str) -> bool:
         """Whether a parameter, by the name its file carries, was updated by a wrong operator."""

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.compare.overrides import NO_OVERRIDES, Overrides
+from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Binding, Block, OpRun
     from workbench.compare.overrides import Tolerance
     from workbench.core.tensors import TensorKey, TensorRecord
-    from workbench.dump.tree import Note, Skipped
+    from workbench.dump.tree import Dump, Note, Skipped
     from workbench.graph.nodes import SourceFrame
 
 
@@ -107,6 +110,26 @@ class Selection:
             return False
         chosen = self.iteration is None or key.iteration == self.iteration[index]
         return chosen or key.iteration < 0
+
+    def absent(self, target: Dump, golden: Dump) -> str:
+        """Say which chosen ranks and iterations a dump does not have, and which it has."""
+        texts = []
+        for name in ("rank", "iteration"):
+            chosen = getattr(self, name) or ()
+            for side, dump, number in zip(
+                ("target", "golden"), (target, golden), chosen, strict=False
+            ):
+                found = {getattr(record.key, name) for record in dump.records} - {
+                    CONSTANT_ITERATION
+                }
+                if number not in found:
+                    texts.append(f"the {side} has no {name} {number}, but {_numbers(found)}")
+        return "; ".join(texts)
+
+
+def _numbers(found: Collection[int]) -> str:
+    shown = ", ".join(map(str, sorted(found)[:8])) or "none"
+    return shown + " …" * (len(found) > 8)
 
 
 EVERYTHING = Selection()

@@ -98,11 +98,9 @@ class Visit:
         if op.op_type in MOVEMENT and given and not tainted:
             self._hand_on(number, op, outputs, given, event)
             return
-        replayed = self.flow.replayed
-        event.replayed = replayed.own.get((self.block, number)) if replayed is not None else None
-        event.overflowed = is_overflowed(self.flow, event, op)
-        if event.overflowed:
-            event.tainted = True
+        event.replayed = self.flow.own_error(self.block, number)
+        if is_overflowed(self.flow, event, op):
+            event.overflowed = event.tainted = True
         elif tainted:
             self._note_named(event, op, given)
         elif event.own:

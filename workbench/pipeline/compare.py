@@ -10,7 +10,7 @@ from workbench.compare.engine import compare_dumps
 from workbench.compare.overrides import NO_OVERRIDES, Overrides, read_overrides
 from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
-from workbench.core.errors import WorkbenchError
+from workbench.core.errors import AlignError, WorkbenchError
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.show import json_result
@@ -229,8 +229,8 @@ def compare(
     golden_graph: str | Path | None = None,
     target_model: str | None = None,
     golden_model: str | None = None,
-    rank: tuple[int, int] | None = None,
-    iteration: tuple[int, int] | None = None,
+    rank: int | tuple[int, int] | None = None,
+    iteration: int | tuple[int, int] | None = None,
     profile: str = NOISE_FLOOR,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
@@ -247,8 +247,8 @@ def compare(
         IR files to use instead of those in the trees.
     target_model, golden_model : str, optional
         Of several models in a tree the one to read: its folder, or an operator that it has.
-    rank, iteration : (int, int), optional
-        Rank or iteration of the target and of the golden; without it, all that both have.
+    rank, iteration : int or (int, int), optional
+        Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
         Rule of the verdicts, a key of `workbench.compare.profiles.PROFILES`.
     progress : callable (done, total, operator name), optional
@@ -259,7 +259,10 @@ def compare(
     ------
     FormatError
         A path is no dump or has no such model, or a given graph or map file cannot be read.
+    AlignError
+        A rank or an iteration is no number.
     """
+    chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
     compared = compare_dumps(
@@ -269,9 +272,20 @@ def compare(
         golden
         if isinstance(golden, Dump)
         else load(golden, graph=golden_graph, model=golden_model),
-        selection=Selection(rank, iteration, map_file or NO_OVERRIDES),
+        selection=Selection(*chosen, map_file or NO_OVERRIDES),
         profile=profile,
         progress=progress,
         cancelled=cancelled,
     )
     return Comparison(compared.result, compared.flow)
+
+
+def _two(name: str, value: object) -> tuple[int, int] | None:
+    """Read what is chosen of both sides."""
+    given = value if isinstance(value, tuple) else (value, value)
+    if value is None:
+        return None
+    if len(given) != 2 or not all(type(number) is int and number >= 0 for number in given):
+        message = f"{name} must be a number or two, of the target and the golden, got {value!r}"
+        raise AlignError(f"{message}; for example 0 or (0, 1)")
+    return given
