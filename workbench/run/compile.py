@@ -19,6 +19,7 @@ from workbench.run.executor import updates
 from workbench.run.folding import fold, unread
 from workbench.run.fusion import SWITCHES, VIRTUAL, fuse
 from workbench.run.no_task import leave_out
+from workbench.run.originals import HCOM, SETTLED
 from workbench.run.program import COMPILED, Program
 
 if TYPE_CHECKING:
@@ -36,17 +37,6 @@ WEIGHTS: dict[str, str] = {
     "acl": "Const",
 }
 """Surface that the graph engine compiles for → type of the operators that hold weights."""
-
-SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
-"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
-
-HCOM: dict[str, str] = {
-    "AllReduce": "HcomAllReduce",
-    "AllGather": "HcomAllGather",
-    "ReduceScatter": "HcomReduceScatter",
-    "Broadcast": "HcomBroadcast",
-}
-"""Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
 
 FIRST = "PreRunBegin"
 """Stage at which the graph is the framework's."""
@@ -189,7 +179,8 @@ def compile_graph(
         raise GraphError(message)
     if WEIGHTS[surface] == "Const" and updates(graph):
         message = f"weights of a graph must be constants for {surface}, got updates of them"
-        raise GraphError(f"{message} in {graph.name!r}; train on another surface")
+        fix = f"{surface} runs offline models, which do not train: take another surface, or the network alone"
+        raise GraphError(f"{message} in {graph.name!r}; {fix}")
     stages = {FIRST: graph}
     now = replace(graph, dialect=COMPILED)
     source = graph if network is None else network

@@ -16,6 +16,20 @@ ORIGINAL_NAMES = "_datadump_original_op_names"
 ORIGINAL_TYPES = "_datadump_original_op_types"
 IS_PART = "_datadump_is_multiop"
 
+SETTLED: dict[str, str] = {"Concat": "ConcatD", "Split": "SplitD"}
+"""Operator type → that of the operator whose axis is an attribute. Unlike it, this one has a kernel."""
+
+HCOM: dict[str, str] = {
+    "AllReduce": "HcomAllReduce",
+    "AllGather": "HcomAllGather",
+    "ReduceScatter": "HcomReduceScatter",
+    "Broadcast": "HcomBroadcast",
+}
+"""Operator type → that of the graph engine, whose attributes are fewer and ``reduction`` in place of ``op``."""
+
+TRACED: dict[str, str] = {new: old for table in (SETTLED, HCOM) for old, new in table.items()}
+"""Operator type of the graph engine → that of the network's operator, which keeps its name."""
+
 INSERTED: Mapping[str, Any] = MappingProxyType({ORIGINAL_NAMES: (), ORIGINAL_TYPES: ()})
 """Attributes that say of an operator that nothing of the network corresponds to it."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.run.numeric import UNTOUCHED
-from workbench.run.originals import IS_PART, original_types
+from workbench.run.originals import IS_PART, TRACED, original_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,11 +60,12 @@ class Fault:
     def meets(self, op: Op) -> bool:
         """Whether the fault is in this operator.
 
-        Of an operator that the compiler has made several of, it is in the one that gives its result.
+        Of an operator that the compiler has made several of, it is in the one that gives its result; one that
+        it calls otherwise, as ``AllReduce`` ``HcomAllReduce``, is met by both types.
         """
-        return self._fits(op.name, op.op_type) or any(
-            self._fits(one.op_name, kind) for one, kind in _whole(op)
-        )
+        kinds = (op.op_type, TRACED.get(op.op_type, op.op_type))
+        own = any(self._fits(op.name, kind) for kind in kinds)
+        return own or any(self._fits(one.op_name, kind) for one, kind in _whole(op))
 
     def _fits(self, name: str, kind: str) -> bool:
         return self.op_name in (name, kind) or fnmatchcase(name, self.op_name)
