@@ -224,3 +224,36 @@ def test_a_job_has_one_rank_or_more(ranks, mlp, tmp_path):
         load_graph("mlp_train", 0, ranks)
     with pytest.raises(GraphError, match=words):
         run(mlp, "torchair", tmp_path / "t", ranks=ranks)
+
+
+@pytest.mark.parametrize("surface", ["mindspore-o2", "torchair", "mindspore-o0o1"])
+def test_a_type_of_the_network_plants_a_fault_whatever_the_graph_engine_calls_it(
+    surface, mlp, tmp_path
+):
+    golden = run(mlp, surface, tmp_path / "golden")
+    target = run(mlp, surface, tmp_path / "target", faults=["scaled-output:AllReduce:3,rank=1"])
+    found = wb.compare(target, golden)
+    assert found.verdict == "fail"
+    first = next(one for one in found.findings if one.defect)
+    assert first.op_name == "Default/grad_reducer-DistributedGradReducer/AllReduce-op0"
+    assert first.rank == 1
+
+
+def test_more_ranks_than_a_machine_runs_are_refused_at_once(mlp, tmp_path):
+    with pytest.raises(GraphError, match="ranks must be at most 256, got 99999; each holds"):
+        run(mlp, "mindspore-o0o1", tmp_path / "out", ranks=99999)
+    with pytest.raises(GraphError, match="ranks must be at most 256, got 99999"):
+        wb.preview(wb.config.new("mindspore-o0o1"), mlp, ranks=99999)
+
+
+def test_a_rank_or_iteration_that_no_dump_has_is_said(mlp, tmp_path):
+    tree = run(mlp, "mindspore-o0o1", tmp_path / "out")
+    found = wb.compare(tree, tree, rank=7)
+    assert found.verdict == "inconclusive"
+    both = "the target has no rank 7, but 0, 1; the golden has no rank 7, but 0, 1"
+    assert found.sentence == f"Nothing could be compared: {both}."
+    found = wb.compare(tree, tree, iteration=(0, 2))
+    assert found.sentence == "Nothing could be compared: the golden has no iteration 2, but 0."
+    for wrong in ("0:2", -1, True, (1, 2, 3), (0, None)):
+        with pytest.raises(wb.AlignError, match="iteration must be a number or two, of the target"):
+            wb.compare(tree, tree, iteration=wrong)

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import workbench as wb
 from workbench.cli import app
 from workbench.config import new
+from workbench.core.errors import GraphError
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
@@ -146,6 +147,60 @@ def test_a_fault_behind_the_loss_is_found_in_the_first_step(kind, name):
     assert comparison.verdict == "fail"
     defects = [one for one in comparison.findings if one.defect]
     assert defects[0].op_name == name
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_a_fault_in_an_iteration_that_does_not_run_is_refused(tmp_path, first):
+    form = new("mindspore-o0o1").set("common_dump_settings.initial_iteration", first)
+    fault = f"scaled-output:{GRADIENT}:3,iteration={first + 2}"
+    graph, options = load_graph("mlp_train"), {"device": "a2", "faults": [fault]}
+    known = f"one that runs, {first} to {first + 1}, got {first + 2}"
+    with pytest.raises(
+        GraphError, match=f"iteration of a scaled-output fault must be {known}; run more"
+    ):
+        wb.simulate(graph, None, form, tmp_path / "out", iterations=2, **options)
+    assert not (tmp_path / "out").exists()
+    wb.simulate(graph, None, form, tmp_path / "out", iterations=3, **options)
+
+
+def test_offline_models_do_not_train_and_say_so(tmp_path):
+    why = "acl runs offline models, which do not train: take another surface, or the network alone"
+    with pytest.raises(GraphError, match=why):
+        wb.simulate(
+            load_graph("mlp_train"), None, new("acl"), tmp_path / "o", surface="acl", device="a2"
+        )
+
+
+STEADY = [
+    pytest.param(name, surface, device, marks=pytest.mark.slow)
+    for name in TRAININGS
+    for surface in TRAINED
+    if surface not in ("mindspore-cpu", "mindspore-gpu")
+    for device in ("910a", "a2", "950")
+]
+
+
+@pytest.mark.parametrize(("name", "surface", "device"), STEADY)
+def test_a_device_without_a_defect_is_not_blamed_over_seven_steps(tmp_path, name, surface, device):
+    key = {"tensorflow": "dump.dump_step", "torchair": "dump_config.dump_step"}
+    form = asked(surface).set(key.get(surface, "common_dump_settings.iteration"), "0-6")
+    trees = [
+        wb.simulate(load_graph(name), None, form, tmp_path / one, device=one, surface=surface, iterations=7)
+        for one in (REFERENCE, device)
+    ]  # fmt: skip
+    comparison = wb.compare(trees[1], trees[0])
+    assert comparison.verdict in ("pass", "warn"), comparison.sentence
+    assert [one for one in comparison.findings if one.defect] == []
+    assert {row.iteration for row in comparison.rows if row.match_rule} - {-1} == {*range(7)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["910a", "a2"])
+@pytest.mark.parametrize("name", ["lenet_train", "resnet_train"])
+def test_steps_with_one_between_agree_under_o2(name, device):
+    comparison = rehearse(load_graph(name), asked("mindspore-o2"), device=device, iterations=3)
+    assert comparison.verdict in ("pass", "warn"), comparison.sentence
+    assert [one for one in comparison.findings if one.defect] == []
 
 
 def test_a_training_in_a_file_gets_a_new_batch_in_every_iteration(tmp_path):

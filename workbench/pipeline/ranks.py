@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from workbench.run.faults import Fault
 
 
+MOST_RANKS = 256
+"""Most ranks that run on one machine."""
+
+
 @dataclass(frozen=True)
 class Rank:
     """One rank of a job of ``meeting.ranks``; ``member`` is missing where it is the only one.
@@ -63,8 +67,12 @@ class Rank:
 def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
     """Return the ranks of a job; ``context`` has the environment that all of them share.
 
-    Where it names a rank of several, only that one dumps. Raises GraphError if there is no such rank.
+    Where it names a rank of several, only that one dumps. Raises GraphError if there is no such rank,
+    or more of them than one machine runs.
     """
+    if ranks > MOST_RANKS:
+        message = f"ranks must be at most {MOST_RANKS}, got {ranks}"
+        raise GraphError(f"{message}; each holds a network and a thread of its own")
     meeting = Meeting(ranks)
     if ranks == 1:
         return [Rank(own_process(surface, context), meeting)]

@@ -22,7 +22,7 @@ from workbench.graph.parallel import check_ranks
 from workbench.graph.splitting import parted
 from workbench.pipeline.compiling import Compiling, fusions_off
 from workbench.pipeline.ge_targets import ge_target
-from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of
+from workbench.pipeline.process import REFERENCE, Process, process_of, schedule_of, turns
 from workbench.pipeline.ranks import Rank, feeds_of, one_by_one, ranks_of
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.reports import Reports
@@ -34,7 +34,7 @@ from workbench.run.profiles import PROFILES
 from workbench.run.quantise import Quantization, asked_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from workbench.config.config import Config
     from workbench.core.tensors import TensorRecord
@@ -161,6 +161,7 @@ def simulate(
     networks = _networks(network, surface)
     order = schedule_of(networks, schedule, iterations)
     plan, form = _lower(config, surface, out, version, device)
+    _check_iterations(planted, {turn.iteration for turn in turns(order, plan.initial_iteration)})
     written_by = tree_version(surface, version)
     seeded = [replace(fault, seed=fault.seed + seed) for fault in planted]
     int8 = asked_for(
@@ -282,6 +283,15 @@ def _check(
     for name, number in (("iterations", iterations), ("max_turns", max_turns)):
         if number < 1:
             raise GraphError(f"{name} must be 1 or more, got {number}")
+
+
+def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
+    """Raise GraphError for a fault in an iteration that does not run."""
+    for fault in faults:
+        if fault.iteration is not None and fault.iteration not in run:
+            known = f"one that runs, {min(run)} to {max(run)}"
+            message = f"iteration of {fault} must be {known}, got {fault.iteration}"
+            raise GraphError(f"{message}; run more iterations, or let it strike earlier")
 
 
 def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Network, ...]:

@@ -160,12 +160,12 @@ def in_lockstep(works: Sequence[Callable[[], Found]], meeting: Meeting) -> list[
             meeting.leave(rank)
 
     threads = [Thread(target=run, args=(rank,), name=f"rank {rank}") for rank in range(len(works))]
-    for thread in threads:
-        thread.start()
     try:
         for thread in threads:
+            thread.start()
+        for thread in threads:
             thread.join()
-    finally:  # an interrupt ends the others at their next meeting
+    finally:  # an interrupt, or a thread too many, ends the others at their next meeting
         for rank in range(len(works)):
             meeting.leave(rank)
     if errors:
