@@ -12,7 +12,7 @@ from workbench.compare.hypotheses.believed import settled
 from workbench.compare.hypotheses.calibration import probability
 from workbench.compare.hypotheses.case import BUDGET, FAILURES, OverBudgetError
 from workbench.compare.hypotheses.pattern import describe
-from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT, HYPOTHESES
+from workbench.compare.hypotheses.table import COMPUTED, HYPOTHESES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
-_LAST_CHEAP = list(FROM_OUTPUT)[-1]
 _FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
+_MOST = 0.6  # of the error: a guess that leaves more explains nothing
+_JUDGING = 20.0  # operations an element
 _ENOUGH = 32  # elements of which all are equal before nothing further is tried
 
 
@@ -101,19 +102,17 @@ def attempts(case: Case) -> tuple[list[Tried], list[str]]:
     missed: list[str] = []
     nothing = case.surprise(case.trial.expected)
     for kind, hypothesis in HYPOTHESES.items():
+        if kind in COMPUTED and any(_settles(one, case) for one in best.values()):
+            break
         try:
             for guess in _guesses(hypothesis(case)):
                 one = judged(guess, case)
-                least = best[kind].score if kind in best else math.inf
-                if one.score < min(least, nothing) and case.differs(guess.output):
+                if one is not None and one.score < (best[kind].score if kind in best else nothing):
                     best[kind] = one
                     if kind in COMPUTED and _settles(one, case):
                         break
         except OverBudgetError:
             missed.append(kind)
-        computed = kind == _LAST_CHEAP or kind in COMPUTED
-        if computed and any(_settles(one, case) for one in best.values()):
-            break
     return sorted(best.values(), key=lambda one: one.score), missed
 
 
@@ -125,9 +124,14 @@ def _guesses(guesses: Iterator[Guess]) -> Iterator[Guess]:
         return
 
 
-def judged(guess: Guess, case: Case) -> Tried:
-    """Score a guess."""
+def judged(guess: Guess, case: Case) -> Tried | None:
+    """Score a guess; ``None`` if it leaves most of the error, or is what was expected."""
+    case.spend(_JUDGING * case.given.size)
     remains = case.remains(guess.output)
+    if math.isfinite(case.error) and not remains <= _MOST * case.error:
+        return None
+    if not case.differs(guess.output):
+        return None
     fitted = guess.parameters * case.number
     score = case.surprise(guess.output, loose=guess.loose) + fitted
     return Tried(guess, remains, case.exact(guess.output), score)
