@@ -19,6 +19,8 @@ VALUES = small.given(GRAPH)
 SHOTS = shoot(GRAPH, VALUES)
 GOLDEN = in_memory(SHOTS, GRAPH)
 THRESHOLDS = [name for name in PROFILES if name != NOISE_FLOOR]
+LOOSE = ["msaccucmp", "msprobe", "msprobe-mindspore", "tpu-mlir"]
+"""Those that take 10⁻⁴ of numbers around 1, and look at the cosine."""
 
 
 def compared(target, golden=GOLDEN, **options):
@@ -130,14 +132,14 @@ def test_nan_on_both_sides_fails_under_every_profile(name):
     assert compared(dump, dump, profile=name).verdict == "fail"
 
 
-@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("name", LOOSE)
 def test_an_error_inside_the_thresholds_is_worth_knowing_only(name):
     result = compared(spoiled(lambda x: x + np.float32(1e-4)), profile=name)
     assert result.verdict == "pass"
     assert {f.kind for f in result.findings} == {"info"}
 
 
-@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("name", LOOSE)
 def test_an_error_beyond_the_thresholds_fails_and_says_which(name):
     result = compared(spoiled(lambda x: -x), profile=name)
     assert result.verdict == "fail"
@@ -146,7 +148,7 @@ def test_an_error_beyond_the_thresholds_fails_and_says_which(name):
     assert "CosineSimilarity ≥ 0.99" in row.reason
 
 
-@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("name", LOOSE)
 def test_every_failure_under_a_profile_has_a_finding(name):
     """MatMul keeps the thresholds, Tanh behind it does not."""
 

@@ -116,8 +116,8 @@ def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:
     if not profile.limits or not measured:
         return judged
     metrics = item.divergence.metrics
-    missing = next((limit.metric for limit in profile.limits if limit.metric not in metrics), None)
-    if missing is not None:
+    missing = next((title for limit in profile.limits if (title := limit.missing(metrics))), "")
+    if missing:
         reason = f"statistics give no {missing}, which {profile.name} needs"
         return judged._replace(status="uncomparable", reason=reason)
     broken = [str(limit) for limit in profile.limits if not limit.holds(metrics)]
