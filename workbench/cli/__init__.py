@@ -202,6 +202,7 @@ def _summary(comparison: Comparison) -> str:
         if finding.source is not None:
             lines.append(f"     {finding.source}")
         lines += [f"     {evidence}" for evidence in finding.evidence]
+        lines += [f"     next: {finding.advice}"] * finding.defect
     lines += [
         f"{anomaly.side} model {anomaly.op_name}: {anomaly.detail}"
         for anomaly in comparison.anomalies

@@ -138,11 +138,11 @@ def excuse(flow: Flow, event: Event) -> bool:
     Its error then counts as known: what reads it may carry it.
     """
     tolerances = flow.pairing.overrides.tolerances
-    worst = event.worst
-    if not tolerances or worst is None or not math.isfinite(worst.error):
+    measured = event.worst if event.worst is not None else event.replayed
+    if not tolerances or measured is None or not math.isfinite(measured.error):
         return False
     overrides = flow.pairing.overrides
-    asked = (overrides.tolerated(*named, worst.error) for named in _who(flow, event))
+    asked = (overrides.tolerated(*named, measured.error) for named in _who(flow, event))
     found = next((tolerance for tolerance in asked if tolerance is not None), None)
     if found is not None:
         flow.excused.append((event, found))
