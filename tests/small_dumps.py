@@ -36,6 +36,7 @@ RUN = {
     "Reshape": lambda a, shape=None: a,
     "Transpose": lambda a, axes=None: a.T,
     "Cast": lambda a, dtype=None: a,
+    "StridedSlice": lambda a, begin, end, steps: a[tuple(map(slice, begin, end, steps))],
     "Softmax": lambda a, axis=None: np.exp(a) / np.exp(a).sum(-1, keepdims=True),
     "LayerNorm": lambda a, *rest: (a - a.mean(-1, keepdims=True)) / a.std(-1, keepdims=True),
     "AssignAdd": lambda a, b: a + b,

@@ -237,6 +237,26 @@ def test_a_cause_behind_a_moving_operator_goes_to_the_first_that_computes():
     assert top(result) == ("input", "Default/Tanh-op0", 0)
 
 
+def sliced(begin):
+    """Two of four rows, from ``begin`` on."""
+    net = Net()
+    bounds = (Const(bound, "tuple", (2,)) for bound in ((begin, 0), (begin + 2, 4), (1, 1)))
+    part = net.op("StridedSlice", net.op("Tanh", net.feed("x")), *bounds, shape=(2, 4))
+    net.op("Exp", part, shape=(2, 4))
+    return net.graph()
+
+
+def test_a_moving_operator_whose_own_setting_differs_is_named_itself():
+    graphs = sliced(1), sliced(2)
+    values = small.given(graphs[0])
+    shots = [in_memory(shoot(graph, values), graph) for graph in graphs]
+    result = compared(*shots)
+    assert top(result) == ("attribute", "Default/StridedSlice-op0", 0)
+    assert (
+        "begin differs: (1, 0) in the target, (2, 0) in the golden" in result.findings[0].evidence
+    )
+
+
 def layer_norm(epsilon):
     net = Net()
     net.op("LayerNorm", net.feed("x"), Const(1, "int64"), Const(epsilon, "float32"),

@@ -15,7 +15,7 @@ from workbench.ir.ge_graph import OpAttrs
 from workbench.ir.ms_pb import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from workbench.compare.align import Alignment
     from workbench.compare.groups import Group
@@ -164,6 +164,11 @@ def operator_differences(
         return ()
     group = next((g for g in found.groups if number in g.target), None)
     return (group_difference(group, found),) if group is not None else ()
+
+
+def of_one_subject(some: Iterable[Difference], others: Iterable[Difference]) -> bool:
+    """Whether any of these differences and of those are about the same thing."""
+    return not {one.subject for one in some}.isdisjoint(one.subject for one in others)
 
 
 def partner_settings(

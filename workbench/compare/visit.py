@@ -13,6 +13,7 @@ from workbench.compare.cause import (
     given_difference,
     input_subject,
     leaf_subject,
+    of_one_subject,
     wiring_differences,
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
@@ -95,7 +96,8 @@ class Visit:
         self._explain(event, op, outputs, aligned(op, states.values()))
         causes = tuple(dict.fromkeys(c for s in states.values() for c in s.causes))
         given = tuple(c for c in causes if c.kind in GIVEN)
-        if op.op_type in MOVEMENT and given and not tainted:
+        moves = op.op_type in MOVEMENT and given and not tainted
+        if moves and not of_one_subject(given, self.names.settings(number)):
             self._hand_on(number, op, outputs, given, event)
             return
         event.replayed = self.flow.own_error(self.block, number)
