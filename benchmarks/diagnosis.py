@@ -78,6 +78,13 @@ def main() -> None:
     for way in WAYS if arguments.misses else ():
         print(f"\nMisses, {way}:", *misses(records, way, arguments.misses), sep="\n")
     print(f"\n{time.monotonic() - start:.0f} s with {arguments.jobs} processes", file=sys.stderr)
+    if arguments.markdown:
+        from diagnosing.document import document
+
+        seeds = f"{arguments.seeds[0]}-{arguments.seeds[-1]}"
+        command = f"python benchmarks/diagnosis.py --seeds {seeds} --markdown docs/diagnosis.md"
+        text = document(records, command, meaningless=arguments.renamed)
+        arguments.markdown.write_text(text, encoding="utf-8")
     if arguments.json:
         text = json.dumps(plain({"seeds": str(arguments.seeds), "records": records}), indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")

@@ -199,7 +199,7 @@ def _planted(bench: Bench, draw: Draw, kind: str, clean: Run, setting: Setting) 
 def _plant(draw: Draw, kind: str, setting: Setting) -> tuple[Fault | None, Run | None]:
     """The first fault of a kind that has a place in a network, and the run with it."""
     graph = network(setting.model, setting.seed)
-    for number, fault in enumerate(draw.faults(kind, graph, setting.iterations)):
+    for number, fault in enumerate(draw.faults(kind, graph, setting)):
         if number == TRIES:
             break
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,19 @@ BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Table:
-    """A title, the heads of its columns and its rows."""
+    """A title, the heads of its columns, its rows, and what it shows."""
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    note: str = ""
 
     def __str__(self) -> str:
         """As Markdown: numbers to the right."""
         line = ["---" if n == 0 else "---:" for n in range(len(self.heads))]
         rows = ["| " + " | ".join(row) + " |" for row in (self.heads, line, *self.rows)]
-        return "\n".join((f"**{self.title}**", "", *rows))
+        note = (self.note, "") if self.note else ()
+        return "\n".join((f"## {self.title}", "", *note, *rows))
 
 
 def share(part: int, whole: int) -> str:
@@ -45,10 +47,10 @@ def share(part: int, whole: int) -> str:
 
 
 def every_table(records: Sequence[Record]) -> list[Table]:
-    """All tables, the most important first."""
+    """All tables, the most important first; what each shows is said by its function."""
     made = (operators_table, kinds_table, rules_table, alarms_table, confusion_table)
     more = (calibration_table, visible_table, places_table, ended_table)
-    return [make(records) for make in (*made, *more)]
+    return [replace(make(records), note=make.__doc__) for make in (*made, *more)]
 
 
 def seen(records: Iterable[Record], kind: str = "") -> list[Record]:
@@ -70,7 +72,7 @@ def _per_kind(
 
 
 def operators_table(records: Sequence[Record]) -> Table:
-    """How often the planted operator comes first, or among the first three."""
+    """How often the planted operator is the first answer, or among the first three."""
 
     def cells(found: list[Record]) -> list[str]:
         counts = [sum(hit(r, way, n) for r in found) for way in WAYS for n in (1, 3)]
@@ -122,7 +124,7 @@ def alarm(record: Record, way: str) -> bool:
 
 
 def alarms_table(records: Sequence[Record]) -> Table:
-    """Clean runs that were blamed."""
+    """Clean runs of which anything is called a defect; the golden tree's numbers are float32."""
     rows = []
     for title, low in (("same precision", False), ("lower precision", True)):
         for kind, training in (("forward", False), ("training", True)):
@@ -175,7 +177,7 @@ def calibration_table(records: Sequence[Record]) -> Table:
 
 
 def visible_table(records: Sequence[Record]) -> Table:
-    """How many faults were planted, and which of them were left out."""
+    """How many faults were planted, and how many of them did not show in the results and were left out."""
     rows = []
     for kind in KINDS:
         mine = [r for r in records if r["kind"] == kind]
@@ -193,7 +195,7 @@ def visible_table(records: Sequence[Record]) -> Table:
 
 
 def places_table(records: Sequence[Record]) -> Table:
-    """Visible faults and first hits by model, surface and device; full dumps."""
+    """First answers by network, surface and device."""
     rows = []
     for key in ("model", "surface", "device"):
         names = dict.fromkeys(sorted(r[key] for r in records))
@@ -205,7 +207,7 @@ def places_table(records: Sequence[Record]) -> Table:
 
 
 def ended_table(records: Sequence[Record]) -> Table:
-    """Runs that a fault ended."""
+    """Runs that a fault ended; their ordinary dumps, in full, stop at the operator that failed."""
     rows = []
     for kind in ENDING:
         found = [r for r in records if r["kind"] == kind and "full" in r]
