@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import numpy as np
 from faulty_trials import KINDS, VISIBLE, planted
 
 from workbench.compare.hypotheses.believed import settled
@@ -47,6 +48,7 @@ def main():
 
 def show_fit(cases):
     rows, right = [], []
+    np.seterr(all="ignore")
     for one in cases:
         if one.trial.error > VISIBLE * one.trial.floor:
             case = settled(one.trial, BUDGET)

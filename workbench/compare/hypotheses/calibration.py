@@ -27,6 +27,7 @@ WEIGHTS: dict[str, float] = {
     "free": -0.676,
     "few": -0.143,
     "exact": -0.224,
+    "blank": 0.0,
 }
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1099 of `benchmarks/hypotheses.py`."""
 
@@ -36,7 +37,8 @@ def features(case: Case, tried: Sequence[Tried]) -> dict[str, float]:
 
     ``left``: what it leaves over, ``visible``: the error, both in floors; ``lead``: how much longer the second
     best's description is; ``rivals``: how many others leave no more over than noise, with few free numbers;
-    ``free``: its own free numbers; ``few``: elements there are, and ``exact``: the share it gives to the last bit.
+    ``free``: its own free numbers; ``few``: elements there are; ``exact``: the share it gives to the last bit;
+    ``blank``: whether the output is one number everywhere.
     """
     first = tried[0]
     second = tried[1].score if len(tried) > 1 else math.inf
@@ -50,6 +52,7 @@ def features(case: Case, tried: Sequence[Tried]) -> dict[str, float]:
         "free": math.log1p(min(first.guess.parameters, size)),
         "few": math.log(1 + 1e4 / size),
         "exact": first.exact,
+        "blank": float(not np.ptp(case.given)),
     }
 
 

@@ -24,7 +24,7 @@ UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
 _FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
-_MOST = 0.6  # of the error: a guess that leaves more explains nothing
+_MOST = 0.8  # of the error: a guess that leaves more explains nothing
 _JUDGING = 20.0  # operations an element
 _ENOUGH = 32  # elements of which all are equal before nothing further is tried
 

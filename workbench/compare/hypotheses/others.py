@@ -52,8 +52,12 @@ def integer_wrap(case: Case) -> Iterator[Guess]:
         return
     limits = np.iinfo(kind)
     case.spend(case.cost)
+    wider = {
+        slot: array.astype(np.int64) if array.dtype.kind in "iu" else array
+        for slot, array in case.trial.inputs.items()
+    }
     try:
-        outputs = case.trial.kernel.run(case.trial.inputs, EXACT)
+        outputs = case.trial.kernel.run(wider, EXACT)
     except FAILURES:
         return
     exact = outputs[case.trial.slot]

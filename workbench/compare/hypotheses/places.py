@@ -30,6 +30,7 @@ _NEAR, _REACH = (
     64,
     2048,
 )  # bytes before which an overrun begins to show, and behind which it has ended
+_TELLING = 8  # elements of which a likeness can be told
 _FEW = 64  # neighbors that may still be called single elements
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -140,7 +141,7 @@ def stale_output(case: Case) -> Iterator[Guess]:
         )
         free = 1.0 + 2.0 * breaks + (1.0 - share) * given.size
         yield Guess("stale-output", given, words, min(free, _ANY * given.size))
-    elif abs(likeness(case)) < 0.3:
+    elif given.size >= _TELLING and abs(likeness(case)) < 0.3:
         words = "the output has nothing in common with what belongs there"
         yield Guess("stale-output", given, words, _ANY * given.size)
 

@@ -36,9 +36,9 @@ FROM_OUTPUT: dict[str, Callable[[Case], Iterator[Guess]]] = {
 """Guesses from what was given and expected alone: cheap."""
 
 COMPUTED: dict[str, Callable[[Case], Iterator[Guess]]] = {
+    "integer-wrap": others.integer_wrap,
     "missing-step": others.missing_step,
     "swapped-inputs": reading.swapped_inputs,
-    "integer-wrap": others.integer_wrap,
     "missing-cast": units.missing_cast,
     "fast-approximation": units.fast_approximation,
     "half-accumulation": units.half_accumulation,

@@ -76,10 +76,12 @@ def missing_cast(case: Case) -> Iterator[Guess]:
     if not case.is_float:
         return
     own = case.trial.arithmetic
-    present = {own.output or own.inputs, case.trial.given.dtype.name}
+    kept = {case.trial.given.dtype.name}
+    if own.inputs == own.output:
+        kept.add(own.output)
     for part, op in case.parts():
         for name in _COARSER:
-            if name in present or case.error * 1e3 < _roundoff(name):
+            if name in kept or case.error * 1e3 < _roundoff(name):
                 continue
             guess = case.again(Change(part, arithmetic=Arithmetic("cube", name, name)))
             if guess is not None:
