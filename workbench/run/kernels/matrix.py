@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_NEAR = 1 << 17
+_NEAR = 1 << 16
 """Elements of the windows that are worked on at a time; they stay in the second-level cache."""
 
 

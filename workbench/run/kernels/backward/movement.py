@@ -57,7 +57,10 @@ def segment_sum(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Ar
     flat = segments.reshape(-1)
     values = x.reshape(flat.size, *x.shape[segments.ndim :])
     out = np.zeros((count, *values.shape[1:]), x.dtype)
-    np.add.at(out, flat[flat >= 0], values[flat >= 0])
+    order = np.argsort(flat, kind="stable")[np.count_nonzero(flat < 0) :]
+    places, starts = np.unique(flat[order], return_index=True)
+    if places.size:
+        out[places] = np.add.reduceat(values[order], starts, axis=0)
     return [out]
 
 

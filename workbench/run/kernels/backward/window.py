@@ -54,10 +54,13 @@ def _largest(padded: Array, view: Window, out: Sequence[int]) -> Array:
             better |= np.isnan(piece) & ~np.isnan(best)
         np.maximum(best, piece, out=best)
         np.maximum(tap, better * tap.dtype.type(number), out=tap)
-    corners = np.arange(padded.size).reshape(padded.shape)[places[0]]
-    (_, wide), (_, gap) = padded.shape[2:], view.dilation
-    steps = [i * view.dilation[0] * wide + j * gap for i, j in np.ndindex(view.kernel)]
-    return np.asarray(corners + np.take(steps, tap))
+    images, channels, high, wide = padded.shape
+    corners = np.arange(0, padded.size, high * wide).reshape(images, channels, 1, 1)
+    down = np.arange(out[0])[:, None] * (view.stride[0] * wide)
+    steps = [i * view.dilation[0] * wide + j * view.dilation[1] for i, j in np.ndindex(view.kernel)]
+    found = np.take(steps, tap)
+    found += corners + (down + np.arange(out[1]) * view.stride[1])
+    return found
 
 
 def avg_pool(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
