@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from workbench.compare.findings import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import ADVICE, CERTAINTY
 from workbench.compare.result import FINDING_KINDS
 from workbench.graph.ops import OPS
 from workbench.run.kernels import KERNELS

@@ -10,7 +10,7 @@ import pytest
 import small_dumps as small
 from small_dumps import START, Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
-from workbench.graph.nodes import Const
+from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)
@@ -286,6 +286,57 @@ def test_an_attribute_that_changes_nothing_is_worth_knowing_only():
     result = compared(ours, theirs)
     assert result.verdict == "pass"
     assert [(f.kind, f.op_name) for f in result.findings] == [("info", "Default/Tanh-op0")]
+
+
+def test_a_setting_without_effect_is_told_once_with_all_it_reaches():
+    def graph(mode):
+        net = Net()
+        net.op("Tanh", net.op("Tanh", net.op("Tanh", net.feed("x"), attrs={"mode": mode})))
+        net.ops[1:] = [replace(op, attrs={"mode": mode}) for op in net.ops[1:]]
+        return net.graph()
+
+    values = small.given(graph("a"))
+    (finding,) = compared(*(in_memory(shoot(graph(m), values), graph(m)) for m in "ab")).findings
+    further = "the same at 2 further operators: Default/Tanh-op1, Default/Tanh-op2"
+    assert (finding.kind, finding.op_name) == ("info", "Default/Tanh-op0")
+    assert finding.evidence[-1] == further
+
+
+def scaled(factor):
+    """A constant that one line of the program brings into two operators, in other places."""
+    net, const = Net(), Const(factor, "float32")
+    x = net.feed("x")
+    hidden = net.op("Mul", x, const, line=7, attrs={"input_names": ("input", "other")})
+    net.op("Mul", const, x, line=7, name="Gradients/Default/Mul-op1", attrs={"input_names": ("a", "b")})  # fmt: skip
+    return net.graph(hidden, Value(1))
+
+
+def test_a_constant_of_one_line_is_one_cause_wherever_it_enters():
+    graphs = scaled(3.0), scaled(1.5)
+    values = small.given(graphs[0])
+    result = compared(*(in_memory(shoot(graph, values), graph) for graph in graphs))
+    (finding,) = defects(result)
+    assert finding.kind == "attribute"
+    assert "the same at 1 further operators: Gradients/Default/Mul-op1" in finding.evidence
+
+
+def cut(begin, rows):
+    net = Net()
+    piece = net.op("StridedSlice", net.feed("x"), Const((begin, 0), "int64"), shape=(2, 4), line=3,
+                   attrs={"input_names": ("x", "begin")})  # fmt: skip
+    net.op("Tanh", piece, shape=(2, 4), line=4)
+    graph = net.graph()
+    x = small.given(graph)["x"]
+    shots = shoot(graph, {"x": x}, alter={"Default/StridedSlice-op0": lambda _: x[rows]})
+    return in_memory(shots, graph)
+
+
+def test_an_operator_that_takes_other_elements_is_named_itself(monkeypatch):
+    monkeypatch.setitem(small.RUN, "StridedSlice", lambda a, begin=None: a)
+    result = compared(cut(0, slice(0, 2)), cut(2, slice(2, 4)))
+    assert top(result) == ("attribute", "Default/StridedSlice-op0", 0)
+    assert result.findings[0].evidence[0] == "begin differs: (0, 0) in the target, (2, 0) in the golden"  # fmt: skip
+    assert len(defects(result)) == 1
 
 
 # --- structure -------------------------------------------------------------------------------

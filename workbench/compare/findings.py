@@ -11,65 +11,31 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from workbench.compare.cause import Difference, format_differences, setting_differences
+from workbench.compare.cause import Difference
+from workbench.compare.facts import (
+    blamed_name,
+    blamed_operator,
+    further,
+    precision,
+    unblamed_settings,
+    unmatched,
+)
+from workbench.compare.finding_kinds import ADVICE, CERTAINTY, NAMED
 from workbench.compare.graph_view import Origin
 from workbench.compare.meeting import is_meeting
-from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.originals import original_names
 from workbench.compare.replay.words import own_words
 from workbench.compare.result import Finding
 from workbench.compare.telling import BY_NAME, has_few_wrong
 from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.compare.align import Alignment
     from workbench.compare.flow import Flow
-    from workbench.compare.pairs import Pairing
     from workbench.compare.result import Row
     from workbench.compare.states import Event
     from workbench.graph.nodes import Op
-
-CERTAINTY = {
-    "attribute": 0.98,
-    "parameter": 0.95,
-    "input": 0.95,
-    "constant": 0.95,
-    "overwritten": 0.95,
-    "structure": 0.9,
-    "shape": 0.9,
-    "overflow": 0.9,
-    "underflow": 0.9,
-    "rank": 0.8,
-    "non-finite": 0.65,
-    "own-error": 0.5,
-    "precision": 0.3,
-    "changed-memory": 0.25,
-    "info": 0.2,
-    "unmatched": 0.1,
-}
-"""Kind → score of a finding with full evidence. An own error gains with its size, up to 0.69."""
-
-ADVICE = {
-    "attribute": "make the setting the same on both sides and run the target again",
-    "parameter": "give both sides the same checkpoint and hyper-parameters and compare again",
-    "input": "feed both runs the same data and compare again",
-    "constant": "compare how the two programs build this constant",
-    "structure": "compare the two programs at this source line",
-    "shape": "compare the operator's attributes and input shapes at this source line",
-    "overwritten": "look at what this operator writes beyond its output, and at the sizes it was compiled for",
-    "changed-memory": "dump the graph, too (DUMP_GE_GRAPH), or name it: memory that nobody needs is used again",
-    "overflow": "lower the loss scale, or let it follow overflows",
-    "underflow": "raise the loss scale",
-    "non-finite": "look at the operator's inputs for values outside the range of its number format",
-    "rank": "compare this rank with a golden run; look at its device and its links",
-    "own-error": "run this operator alone with the target's inputs, in higher precision",
-    "precision": "expected when the runs use different number formats; no action",
-    "unmatched": "dump the same operators on both sides to compare them too",
-    "info": "no action unless the operator's outputs are in doubt",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +57,8 @@ def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
         blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
         blames += _began_before(flow, alone=not blames)
     defects = _merge(flow, blames) or list(first_failure(flow, rows))
-    facts = [*_precision(flow, rows), *_settings(flow), *_version_matters(flow)]
-    facts += [*_excused(flow), *_unmatched(flow.pairing)]
+    facts = [*precision(flow, rows), *unblamed_settings(flow), *_version_matters(flow)]
+    facts += [*_excused(flow), *unmatched(flow.pairing)]
     return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
 
 
@@ -125,10 +91,6 @@ def _version_matters(flow: Flow) -> list[Finding]:
     return _merge(flow, [_Blame(event, "info", text, (text,)) for event in flow.version_matters])
 
 
-NAMED = 0.7
-"""Findings from this score on name a difference; they come before unexplained errors."""
-
-
 def _decide(event: Event) -> _Blame:
     """Choose the kind of a guilty event from its differences, the surest first."""
     named: list[Difference] = [d for d in event.differences if d.kind != "precision"]
@@ -159,31 +121,33 @@ def _merge(flow: Flow, blames: Iterable[_Blame]) -> list[Finding]:
 def _key(flow: Flow, blame: _Blame) -> tuple[object, ...]:
     block = blame.event.block
     if blame.kind in ("parameter", "input", "constant", "attribute", "info"):
-        return blame.kind, blame.subject, blame.texts[:1] if blame.kind == "attribute" else ""
+        return blame.kind, *_subject(flow, blame)
     if blame.kind == "structure":
         # the same replacement everywhere is one cause; wiring is told operator by operator
         wiring = blame.subject.startswith("input.")
         return blame.kind, blame.texts[:1] if wiring else blame.subject
-    return blame.kind, block.graph_id, _name(flow, blame.event)
+    return blame.kind, block.graph_id, blamed_name(flow, blame.event)
 
 
-def _name(flow: Flow, event: Event) -> str:
-    op = _operator(flow, event)
-    if op is not None:
-        return op.name
-    run = flow.pairing.target.runs[event.block].get(event.op)
-    return run.op_name if run is not None else ""
+def _subject(flow: Flow, blame: _Blame) -> tuple[object, ...]:
+    """What is one cause: a parameter by name, a setting by its two values at a source line.
 
-
-def _operator(flow: Flow, event: Event) -> Op | None:
-    graph = flow.pairing.target.graph(event.block)
-    return graph.ops[event.blamed] if graph is not None and event.blamed >= 0 else None
+    A setting reaches several operators under several names: a layer and its gradient, the terms of a loss.
+    """
+    if blame.kind != "attribute":
+        return (blame.subject,)
+    _, differs, values = next(iter(blame.texts), "").partition(" differs: ")
+    event = blame.event
+    frame = flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed)
+    if not differs or frame is None:
+        return blame.subject, blame.texts[:1]
+    return frame.file, frame.line, values
 
 
 def _finding(flow: Flow, group: list[_Blame]) -> Finding:
     first = group[0]
     event = first.event
-    op = _operator(flow, event)
+    op = blamed_operator(flow, event)
     worst, own = event.worst, event.replayed
     slot = worst.pair.slot if worst is not None else 0
     error = worst.error if worst is not None else None
@@ -192,7 +156,7 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
     run = flow.pairing.target.runs[event.block].get(event.op)
     return Finding(
         kind=first.kind,
-        op_name=_name(flow, event),
+        op_name=blamed_name(flow, event),
         op_type=op.op_type if op is not None else run.op_type if run is not None else "",
         graph_id=event.block.graph_id,
         iteration=event.block.iteration,
@@ -239,7 +203,7 @@ def _score(blame: _Blame, error: float | None) -> float:
 def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     event = group[0].event
     yield from group[0].texts
-    op = _operator(flow, event)
+    op = blamed_operator(flow, event)
     names = original_names(op) if op is not None else None
     if names and names != (op.name if op is not None else "",):
         yield f"it stands for {', '.join(names)}"
@@ -268,11 +232,9 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
     if event.unseen:
         yield f"{event.unseen} operators before it were not dumped on both sides"
-    others = {(_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}
-    others.discard((_name(flow, event), event.block.graph_id))
-    if others:
-        shown = ", ".join(sorted(name for name, _ in others)[:3])
-        yield f"the same at {len(others)} further operators: {shown}{' …' if len(others) > 3 else ''}"
+    others = {(blamed_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}
+    others.discard((blamed_name(flow, event), event.block.graph_id))
+    yield from further([name for name, _ in others])
 
 
 def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[str]:
@@ -286,7 +248,7 @@ def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         shown = ", ".join(map(str, sorted(mine)))
         rest = f", not on {others}" if others else ", which are all"
         yield f"it is on rank{'s' if len(mine) > 1 else ''} {shown}{rest}"
-    op = _operator(flow, event)
+    op = blamed_operator(flow, event)
     dumped = {b.rank for side in (flow.pairing.target, flow.pairing.golden) for b in side.runs}
     if op is not None and is_meeting(op) and (len(ranks) < 2 or dumped - ranks):
         yield "it needs the tensors of other ranks, which were not compared: the error may be theirs"
@@ -333,98 +295,3 @@ def _first_reader(flow: Flow, row: Row) -> tuple[str, Op | None]:
             kind = "parameter" if parameter.is_weight else "input"
             return kind, graph.ops[readers[0][0]] if readers else None
     return "parameter", None
-
-
-def _counterparts(found: Alignment) -> Iterator[tuple[int, int]]:
-    """Operators of the target, and the golden ones that do their work."""
-    for number in (*found.partner, *found.fused):
-        other = found.counterpart(number)
-        if other is not None:
-            yield number, other
-
-
-def _precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
-    """The two runs compute in different number formats: said once, at the first such operator."""
-    count, first = 0, None
-    for (rank, graph_id), found in flow.pairing.alignments.items():
-        for t, g in sorted(_counterparts(found)):
-            op, golden = found.target.graph.ops[t], found.golden.graph.ops[g]
-            texts = list(format_differences(op, golden))
-            if texts:
-                count += 1
-                first = first or (rank, graph_id, t, texts[0])
-    if first is None:
-        return
-    rank, graph_id, t, text = first
-    op = flow.pairing.alignments[rank, graph_id].target.graph.ops[t]
-    errors = [r.error for r in rows if r.error is not None and math.isfinite(r.error)]
-    evidence = (text, f"{count} operators compute in another number format",
-                f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}",
-                *_steps(flow))  # fmt: skip
-    yield Finding(
-        "precision", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["precision"], None,
-        None, None, evidence, ADVICE["precision"], flow.pairing.frame((rank, graph_id), t), rank=rank,
-    )  # fmt: skip
-
-
-def _steps(flow: Flow) -> Iterator[str]:
-    """What rounding to int8 explains, by the layer that it costs most."""
-    events = [event for event in flow.events.values() if event.steps is not None]
-    worst = max(events, key=lambda e: e.steps.error if e.steps is not None else 0.0, default=None)
-    if worst is not None:
-        yield f"layers in int8: {len(events)}; in {_name(flow, worst)} {worst.steps}"
-
-
-def _settings(flow: Flow) -> Iterator[Finding]:
-    """Settings that differ at operators nobody blames: worth knowing."""
-    blamed = {(e.block.rank, e.block.graph_id, e.blamed) for e in flow.guilty}
-    for (rank, graph_id), found in flow.pairing.alignments.items():
-        for t, g in sorted(_counterparts(found)):
-            if (rank, graph_id, t) in blamed:
-                continue
-            op = found.target.graph.ops[t]
-            tolerance = PASS_FACTOR * flow.coarsest.get((rank, graph_id), 1e-6)
-            differences = setting_differences(op, found.golden.graph.ops[g], tolerance)
-            if differences:
-                yield Finding(
-                    "info", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["info"], None,
-                    None, None, (*(d.text for d in differences), _seen(flow, rank, graph_id, t)),
-                    ADVICE["info"], flow.pairing.frame((rank, graph_id), t), rank=rank,
-                )  # fmt: skip
-
-
-def _seen(flow: Flow, rank: int, graph_id: int, op: int) -> str:
-    events = [
-        e for (b, n), e in flow.events.items() if (b.rank, b.graph_id, n) == (rank, graph_id, op)
-    ]
-    if not any(event.worst is not None for event in events):
-        return "its outputs are not in both dumps"
-    if any(event.tainted for event in events):
-        return "its inputs already carry a defect, so its own share is not known"
-    return "its outputs agree"
-
-
-def _unmatched(pairing: Pairing) -> Iterator[Finding]:
-    """Tensors without a partner, told once, operators before Parameter files."""
-    everyone = [*pairing.only_target, *pairing.only_golden]
-    if not everyone:
-        return
-    ours, theirs = len(pairing.only_target), len(pairing.only_golden)
-    lone = next((one for one in everyone if one.run is not None), everyone[0])
-    key = lone.record.key
-    mine = any(one is lone for one in pairing.only_target)
-    op = (pairing.target if mine else pairing.golden).operator(lone.run) if lone.run else None
-    evidence = [f"{ours} tensors only in the target, {theirs} only in the golden"]
-    advice = ADVICE["unmatched"]
-    if all(one.record.key.op_type == "Parameter" for one in everyone):
-        constants = [one.record.key.iteration == CONSTANT_ITERATION for one in everyone]
-        kinds = (
-            "constants" if all(constants) else "Parameter files" + " and constants" * any(constants)
-        )
-        evidence.append(f"all are {kinds}, which not every device and release writes")
-        advice = "expected when the two runs differ in device or MindSpore release; no action"
-    yield Finding(
-        "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
-        CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,
-        op.frame if op is not None else None, rank=key.rank,
-    )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.compare.carried import state_name, updates
-from workbench.compare.findings import ADVICE, CERTAINTY, NAMED
+from workbench.compare.finding_kinds import ADVICE, CERTAINTY, NAMED
 from workbench.compare.overflowing import FLAGS, flag_of
 from workbench.compare.phases import is_backward, phases
 from workbench.compare.result import Finding

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.binding import Binding
-from workbench.compare.findings import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import ADVICE, CERTAINTY
 from workbench.compare.own_batches import OWN_BATCH, holds_alike, other_ranks, updated_alike
 from workbench.compare.result import Finding
 from workbench.core.errors import WorkbenchError

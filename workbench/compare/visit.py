@@ -366,7 +366,12 @@ class Visit:
         event.guilty = not excuse(self.flow, event)
         # an argument that differs as dumped input and as constant of the graph is one difference
         once = {(d.kind, d.subject): d for d in reversed(differences)}
-        event.differences = tuple(d for d in differences if once[d.kind, d.subject] is d)
+        event.differences = tuple(
+            d
+            for d in differences
+            if once[d.kind, d.subject] is d
+            and not (d.kind == "constant" and ("attribute", d.subject) in once)
+        )
         self.flow.guilty += [event] if event.guilty else []
 
     def _leave(

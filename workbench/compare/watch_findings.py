@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.compare.findings import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import ADVICE, CERTAINTY
 from workbench.compare.result import Finding
 from workbench.compare.watching import RESULT, Change
 
