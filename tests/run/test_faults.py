@@ -245,6 +245,9 @@ def test_a_pattern_means_those_operators_that_can_have_the_fault(kind, pattern, 
 def test_a_misspelt_operator_gets_close_names():
     with pytest.raises(GraphError, match=r"close: \['Default/conv3-Conv2d/Conv2D-op0'"):
         faulty_graph(ALEXNET, [Fault("scaled-output", "Default/conv3-Conv2d/Conv2D-op1")])
+    settings = parse_fault("scaled-output:Default/conv3-Conv2d/Conv2D-op0,iteration=1")
+    with pytest.raises(GraphError, match="; settings follow a second colon; close: "):
+        faulty_graph(ALEXNET, [settings])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def own_words(own: Own) -> Iterator[str]:
     elif own.floor.largest:
         yield (
             f"{start}, {place} is {own.error:.3g} off: {own.error / own.floor.largest:.3g} times what "
-            f"{own.floor.reason} explains; {own.unequal:.3g} of its elements are other numbers"
+            f"{own.floor.reason} explains; {100 * own.unequal:.3g}% of its elements are other numbers"
         )
     else:
         yield f"{start}, {place} is {own.error:.3g} off, and it should be exact"

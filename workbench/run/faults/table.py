@@ -214,7 +214,8 @@ def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
         names = [op.name for op in ops]
         close = difflib.get_close_matches(fault.op_name, names, 3, 0.3) or names[:3]
         message = f"operator of a fault must be one of graph {name!r}, got {fault.op_name!r}"
-        raise GraphError(f"{message}; close: {close}")
+        hint = "; settings follow a second colon" if "=" in fault.op_name else ""
+        raise GraphError(f"{message}{hint}; close: {close}")
 
 
 def check_settings(fault: Fault) -> None:
