@@ -18,9 +18,10 @@ import small_dumps as small
 import workbench as wb
 from small_dumps import Net, chain, on_disk, shoot
 from workbench.compare.engine import compare_dumps
-from workbench.compare.replay.case import kernel_data, read_case
+from workbench.compare.replay.case import _read_kernel, kernel_data, npy_array, read_case
 from workbench.compare.replay.trial import Kernel
 from workbench.config import new
+from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.networks import load_graph
@@ -233,6 +234,19 @@ def test_kernels_of_every_operand_are_read_as_they_were_written(tmp_path):
     assert case.inputs[0].dtype.name == "bfloat16"
     with pytest.raises(GraphError, match="must be a tensor or a constant"):
         kernel_data(Kernel((Op("a", "Neg", (FreeRef("g", "n"),)),), (Value(0),)))
+
+
+@pytest.mark.parametrize("name", ["transformer_fp16", "lenet_train_fp16", "optimizer_lr"])
+def test_every_operator_of_real_dumps_computes_the_same_after_a_round_trip(real_pairs, name):
+    flow = wb.compare(real_pairs[name].target, real_pairs[name].golden)._flow
+    assert len(flow.replayed.own) > 20
+    for place in flow.replayed.own:
+        attempt = flow.replayed.attempts.attempt(*place)
+        again = _read_kernel(json.loads(json.dumps(kernel_data(attempt.kernel))))
+        held = {n: npy_array(array) for n, array in attempt.inputs.items()}
+        inputs = {n: array.astype(dtype_row(word).storage) for n, (array, word) in held.items()}
+        for one, other in zip(attempt.kernel.run(attempt.inputs), again.run(inputs), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 GOOD = {"schema": "workbench.operator/1", "kernels": {}, "dtypes": {}}

@@ -20,6 +20,8 @@ from workbench.compare.replay.case import (
 from workbench.compare.suspects import lacking, place_of
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.dump.new_folder import NewFolder
+from workbench.graph.nodes import Param
+from workbench.graph.ops import OPS, bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from workbench.compare.result import Finding
 
     Array = NDArray[Any]
+
+_FORMATS = frozenset(("data_format", "format"))
+_WINDOWS = frozenset(("kernel_size", "strides"))
+_LAYOUTS = ("NCHW", "NHWC", "NCDHW")
 
 SCRIPT = '''"""{title}"""
 
@@ -67,7 +73,9 @@ known = inspect.signature(primitive.__init__).parameters
 settings = {{k: tuple(v) if isinstance(v, list) else v for k, v in about["mindspore"]["settings"].items()}}
 operator = primitive(**{{k: v for k, v in settings.items() if k in known}})
 inputs = [ms.Tensor(np.load(here / f"input.{{n}}.npy")) for n in about["mindspore"]["inputs"]]
-results = operator(*inputs)
+given = [tuple(inputs)] if about["mindspore"]["tuple"] else inputs
+asked = list(inspect.signature(primitive.__call__).parameters)[1 + len(given):]
+results = operator(*given, *(settings[name] for name in asked if name in settings))
 for slot, result in enumerate(results if isinstance(results, tuple) else (results,)):
     path = here / f"output.{{slot}}.npy"
     if path.exists():
@@ -184,14 +192,17 @@ def _runs(other: Attempt, attempt: Attempt) -> bool:
 
 def _primitive(attempt: Attempt) -> dict[str, Any]:
     """Return what MindSpore's primitive of the same name is made of and given."""
-    from workbench.graph.nodes import Param
-    from workbench.graph.ops import bind
-
     (op,) = attempt.kernel.ops
     bound = bind(op)
     inputs = [one.index for one in bound.tensors if isinstance(one, Param)]
     settings = {k: v for k, v in bound.settings.items() if _is_json(v)}
-    return {"primitive": op.op_type, "inputs": inputs, "settings": settings}
+    for name in _FORMATS & settings.keys():  # graphs have them by number, constructors by name
+        number = settings[name]
+        settings[name] = _LAYOUTS[number] if number in range(len(_LAYOUTS)) else number
+    for name in _WINDOWS & settings.keys() if op.op_type in ("MaxPool", "AvgPool") else ():
+        settings[name] = settings[name][-2:]  # of all four axes there
+    joined = OPS[op.op_type].tensors < 0
+    return {"primitive": op.op_type, "inputs": inputs, "tuple": joined, "settings": settings}
 
 
 def _is_json(value: object) -> bool:
