@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from workbench.compare.hypotheses.explain import UNEXPLAINED, explain
-from workbench.compare.replay.trial import Kernel, Trial, plain_kernel
+from workbench.compare.replay.trial import Change, Kernel, Trial, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param, Value
 
@@ -21,6 +23,11 @@ def relu(shape, dtype="float32"):
 
 def random(shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
+
+
+def relu_trial(x):
+    expected = np.maximum(x, 0)
+    return Trial(relu(x.shape), {0: x}, 0, expected, expected, 1e-7)
 
 
 def trial_of(expected, given, floor=1e-7, earlier=()):
@@ -89,6 +96,27 @@ def test_a_kernel_that_cannot_be_computed_leaves_the_other_guesses(op_type):
     op = Op("odd", op_type, (Param(0), Param(5), Const(3)))
     trial = Trial(Kernel((op,), (Value(0),)), {0: expected}, 0, -expected, expected, 1e-7)
     assert explain(trial)[0].kind == "wrong-sign"
+
+
+def test_an_updated_weight_is_told_by_what_is_left_in_it():
+    rng = np.random.default_rng(3)
+    weight, step = (rng.normal(size=(20, 30)).astype(np.float32) for _ in range(2))
+    specs = (TensorSpec("float32", (20, 30)),) * 2
+    op = Op("update", "AssignSub", (Param(0), Param(1)), outputs=specs[:1], input_specs=specs)
+    trial = Trial(plain_kernel(op), {0: weight, 1: step}, -1, step - weight, weight - step, 1e-7)
+    assert explain(trial)[0].kind == "wrong-sign"
+    assert np.array_equal(trial.again(Change()), weight - step)
+
+
+def test_the_first_elements_are_enough():
+    x = random((40, 30)).astype(np.float32)
+    trial = relu_trial(x)
+    given = (
+        (trial.expected.reshape(-1)[:200] > 0) * np.float32(1.5) * trial.expected.reshape(-1)[:200]
+    )
+    cut = replace(trial, given=given, expected=trial.expected.reshape(-1)[:200])
+    assert explain(cut)[0].kind == "scaled-output"
+    assert cut.again(Change()).shape == (200,)
 
 
 def test_what_takes_too_long_is_left_out_and_named():

@@ -19,15 +19,15 @@ _RIVAL = 4.0  # more free numbers than the best guess
 _NONE = 0.1  # weight of everything that nobody has thought of
 
 WEIGHTS: dict[str, float] = {
-    "one": 2.185,
-    "left": 0.388,
-    "visible": 0.287,
-    "lead": 0.282,
-    "rivals": -1.243,
-    "free": -0.676,
-    "few": -0.143,
-    "exact": -0.224,
-    "blank": 0.0,
+    "one": 1.421,
+    "left": 0.121,
+    "visible": 0.309,
+    "lead": 0.381,
+    "rivals": 0.012,
+    "free": -1.326,
+    "few": -0.146,
+    "exact": 0.446,
+    "blank": -4.441,
 }
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1099 of `benchmarks/hypotheses.py`."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.compare.replay.trial import Trial
+    from workbench.compare.replay.trial import Arithmetic, Trial
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
@@ -218,11 +218,14 @@ class Case:
         Raises OverBudgetError where it would cost more than is left; ``times`` as much as usual.
         """
         self.spend(self.cost * times)
-        try:
-            output = self.trial.again(change)
-        except FAILURES:
-            return None
-        return output if output.shape == self.shape else None
+        return _again(self.trial, change)
+
+    def computed(self, part: int, arithmetic: Arithmetic, times: float = 1.0) -> Array | None:
+        """Return the output with one operator computed in another arithmetic, as `again` does."""
+        if len(self.trial.kernel.ops) > 1:
+            return self.again(Change(part, arithmetic=arithmetic), times)
+        self.spend(self.cost * times)
+        return _again(replace(self.trial, arithmetic=arithmetic), Change())
 
     def thin(self) -> Case | None:
         """The same case of one image and few channels, for an operator alone that takes them apart.
@@ -265,6 +268,14 @@ class Case:
         """Operators of the kernel with their numbers, the last one first."""
         ops = self.trial.kernel.ops
         return ((number, ops[number]) for number in reversed(range(len(ops))))
+
+
+def _again(trial: Trial, change: Change) -> Array | None:
+    try:
+        output = trial.again(change)
+    except FAILURES:
+        return None
+    return output if output.shape == trial.given.shape else None
 
 
 def pieces(size: int) -> Iterator[slice]:

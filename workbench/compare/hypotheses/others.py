@@ -48,7 +48,7 @@ def shifted_output(case: Case) -> Iterator[Guess]:
 def integer_wrap(case: Case) -> Iterator[Guess]:
     """An integer that is too large was wrapped around and not cut, or cut and not wrapped."""
     kind = case.trial.given.dtype
-    if kind.kind not in "iu":
+    if kind.kind not in "iu" or case.trial.slot < 0:
         return
     limits = np.iinfo(kind)
     case.spend(case.cost)

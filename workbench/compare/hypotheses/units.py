@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.compare.hypotheses.believed import FORMATS
 from workbench.compare.hypotheses.case import Guess
-from workbench.compare.replay.trial import Arithmetic, Change
+from workbench.compare.replay.trial import Change
 from workbench.core.dtypes import roundoff
 from workbench.run.approximations import (
     APPROXIMATIONS,
@@ -50,9 +51,10 @@ def half_accumulation(case: Case) -> Iterator[Guess]:
     for part, op in case.parts():
         if op.op_type not in CUBE:
             continue
+        own = replace(case.trial.arithmetic, precision="cube")
         for inputs, output in _believed(case):
-            believed = Arithmetic("cube", inputs, output, "float16")
-            guess = case.again(Change(part, arithmetic=believed), 2.0)
+            believed = replace(own, inputs=inputs, output=output)
+            guess = case.computed(part, replace(believed, accumulator="float16"), 2.0)
             if guess is not None:
                 words = f"the sums of {op.op_type} were kept in float16 and not in float32"
                 yield Guess("half-accumulation", guess, words + _reading(inputs), 0.0)
@@ -83,7 +85,8 @@ def missing_cast(case: Case) -> Iterator[Guess]:
         for name in _COARSER:
             if name in kept or case.error * 1e3 < _roundoff(name):
                 continue
-            guess = case.again(Change(part, arithmetic=Arithmetic("cube", name, name)))
+            coarse = replace(own, precision="cube", inputs=name, output=name)
+            guess = case.computed(part, coarse)
             if guess is not None:
                 words = f"{op.op_type} was computed in {name}, as if a Cast were missing"
                 yield Guess("missing-cast", guess, words, 0.25)

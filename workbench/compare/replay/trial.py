@@ -115,11 +115,16 @@ class Kernel:
         inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
         return replace(arithmetic, inputs=inputs, output="")
 
-    def updated(self, inputs: Mapping[int, Array], arithmetic: Arithmetic = EXACT) -> list[Array]:
+    def updated(
+        self,
+        inputs: Mapping[int, Array],
+        arithmetic: Arithmetic = EXACT,
+        change: Change = NOTHING,
+    ) -> list[Array]:
         """Return what a kernel of one operator leaves in the inputs that it overwrites, in their order."""
         (op,) = self.ops
         with np.errstate(all="ignore"):
-            found = _computed(op, inputs, [], arithmetic, NOTHING)
+            found = _computed(op, inputs, [], arithmetic, change)
         return found[len(found) - len(written(op)) :]
 
 
@@ -227,9 +232,10 @@ class Trial:
     inputs : mapping of int to array
         Flat inputs as stored, on the host's axes.
     slot : int
-        The output on trial.
+        The output on trial; ``-1 - s`` for what the operator left in its input ``s``.
     given : array
-        What was dumped, in the stored dtype and the host's shape.
+        What was dumped, in the stored dtype and the host's shape; flat and short where only the first
+        elements are known.
     expected : array
         What ``arithmetic`` makes of the inputs, rounded to the dtype of ``given``; same shape.
     floor : float
@@ -256,8 +262,14 @@ class Trial:
 
     def again(self, change: Change) -> Array:
         """Return the output as it would be with one thing changed, in the dtype of ``given``."""
-        outputs = self.kernel.run(self.inputs, self.arithmetic, change)
-        return stored(outputs[self.slot], self.given, saturates=self.arithmetic.saturates)
+        if self.slot < 0:
+            left = self.kernel.updated(self.inputs, self.arithmetic, change)
+            array = left[written(self.kernel.ops[0]).index(-1 - self.slot)]
+        else:
+            array = self.kernel.run(self.inputs, self.arithmetic, change)[self.slot]
+        if self.given.ndim == 1 and array.size > self.given.size:
+            array = array.reshape(-1)[: self.given.size]
+        return stored(array, self.given, saturates=self.arithmetic.saturates)
 
     def with_floor(self, floor: float) -> Trial:
         """Return the same trial with another noise floor."""
