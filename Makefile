@@ -12,6 +12,9 @@ FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
+# a process for each core, four at most: each takes up to a gigabyte. A file's tests stay together, in the order of the files
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
@@ -19,10 +22,10 @@ demo: $(VENV)/installed
 	$(BIN)/workbench demo --out demo_out
 
 test: $(VENV)/developed
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 check: lint types
-	$(BIN)/python -m pytest -m "not slow and not browser"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not browser"
 
 lint: $(VENV)/developed
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Fixtures that several test modules share."""
+"""Fixtures that several test modules share, and which process runs what."""
 
 from __future__ import annotations
 
@@ -12,6 +12,21 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 from real_data import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the files of the browser together: one Chromium, one JupyterLab, in one process."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class WholeFiles(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            browser = "tests/browser/"
+            return browser if nodeid.startswith(browser) else super()._split_scope(nodeid)
+
+    return WholeFiles(config, log)
 
 
 @pytest.fixture(scope="session")
