@@ -75,7 +75,7 @@ def visit(chromium):
     """Open an address; afterwards no request may have been tried and no error been logged."""
     contexts, trouble = [], []
 
-    def visit(address, *, ready=True, **options):
+    def visit(address, *, ready=True, first=lambda page: None, **options):
         options = {"viewport": {"width": 1400, "height": 1000}, "offline": True, **options}
         context = chromium.new_context(**options)
         contexts.append(context)
@@ -86,6 +86,7 @@ def visit(chromium):
         page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
         page.on("request", lambda r: trouble.append(r.url) if r.url != page_url else None)
         page_url = address.partition("#")[0]
+        first(page)
         page.goto(address)
         if ready:
             page.wait_for_selector("#explorer[data-ready]")
@@ -130,14 +131,26 @@ def test_the_page_forbids_requests_and_shows_every_row(visit, reports):
     assert page.locator(".wb-static").is_hidden()
 
 
+def clock(page):
+    """Milliseconds that the page's main thread has computed, whatever else the machine does."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def read():
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(one["value"] for one in metrics if one["name"] == "ThreadTime")
+
+    return read
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("rows", "budget"), [(2_000, 600), (20_000, 1_500)])
 def test_the_table_is_ready_within_its_budget(visit, reports, rows, budget):
     result, address = reports(rows, 4)
-    times = []
+    clocks, times = [], []
     for _ in range(3):
-        page = visit(address)
-        times.append(page.evaluate("performance.getEntriesByName('workbench-ready')[0].startTime"))
+        page = visit(address, first=lambda page: clocks.append(clock(page)))
+        times.append(clocks[-1]())
         assert shown(page)[1] == len(result.rows)
     assert min(times) <= budget, times
 
@@ -146,6 +159,7 @@ def test_the_table_is_ready_within_its_budget(visit, reports, rows, budget):
 def test_sort_and_filter_stay_fluid_with_twenty_thousand_rows(visit, reports):
     _, address = reports(20_000, 4)
     page = visit(address)
+    computed = clock(page)
     for action in (
         "[...document.querySelectorAll('.wbx-table thead button')][7].click()",
         "document.querySelector('.wbx-table thead button').click()",
@@ -153,8 +167,9 @@ def test_sort_and_filter_stay_fluid_with_twenty_thousand_rows(visit, reports):
         "(i => { i.value = 'matmul'; i.dispatchEvent(new Event('input')) })"
         "(document.querySelector('.wbx-filter'))",
     ):
-        script = f"() => {{ const t = performance.now(); {action}; return performance.now() - t }}"
-        assert page.evaluate(script) <= 300, action  # 150 ms on a machine of one's own
+        before = computed()
+        page.evaluate(f"() => {{ {action} }}")
+        assert computed() - before <= 300, action
 
 
 def test_sorting_by_error_puts_nan_and_inf_first_and_says_so(visit, reports):
