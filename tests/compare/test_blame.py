@@ -596,6 +596,38 @@ def test_a_weight_that_one_run_alone_updates_is_told(target, golden, text):
     assert len(defects(result)) == 1
 
 
+def first_step(**settings):
+    """The first step of SGD with a momentum takes the gradient as it is, whatever dampens later ones."""
+    net = Net()
+    w, grad, rate = net.weight("w"), net.feed("grad"), net.feed("rate", ())
+    accum, momentum, stat = net.weight("accum"), net.feed("momentum", ()), net.weight("stat")
+    net.op("Tanh", w)
+    net.op("SGD", w, grad, rate, accum, momentum, stat, attrs=settings)
+    graph = net.graph()
+    given = small.given(graph)
+    after = given["w"] - given["rate"] * given["grad"]
+    slots = (after, given["grad"], given["rate"], given["grad"], given["momentum"])
+    data = [("input", n, one) for n, one in enumerate((*slots, np.zeros((4, 4), np.float32)))]
+    shots = [Shot("SGD", "Default_SGD-op0", *one) for one in (*data, ("output", 0, after))]
+    reader = [("input", 0, given["w"]), ("output", 0, np.tanh(given["w"]))]
+    shots += [Shot("Tanh", "Default_Tanh-op0", *one) for one in reader]
+    return in_memory(shots, graph)
+
+
+def test_the_first_step_of_sgd_is_no_error_of_it():
+    result = compared(first_step(dampening=0.5), first_step(dampening=0.0))
+    assert result.verdict == "pass"
+    assert [f.kind for f in result.findings] == ["info"]
+
+
+def test_a_setting_that_a_kernel_ignores_is_named():
+    """Both runs give the same, so one of them does not do what it is set to."""
+    target = first_step(dampening=0.0, nesterov=True, weight_decay=0.0)
+    result = compared(target, first_step(dampening=0.0, nesterov=False, weight_decay=0.0))
+    assert top(result) == ("attribute", "Default/SGD-op0", 0)
+    assert result.findings[0].evidence[0] == "nesterov differs: True in the target, False in the golden"  # fmt: skip
+
+
 # --- number formats --------------------------------------------------------------------------
 
 

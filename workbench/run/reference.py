@@ -108,18 +108,13 @@ def compute(
         outputs = kernel(inputs, settings)
         count = len(outputs) - len(places := written(op))
         stored = [_store(output, op, slot) for slot, output in enumerate(outputs[:count])]
-        kinds = [tensors[place].dtype for place in places]
-        return [*stored, *_left(outputs, stored, kinds)] if places else stored
-
-
-def _left(
-    outputs: Sequence[Array], stored: Sequence[Array], kinds: Sequence[np.dtype[Any]]
-) -> Iterator[Array]:
-    """What an operator leaves in its inputs; most of it are outputs, which are stored already."""
-    known = dict(zip(map(id, outputs), stored, strict=False))
-    for array, kind in zip(outputs[len(stored) :], kinds, strict=True):
-        left = known.get(id(array), array)
-        yield left if left.dtype == kind else array.astype(kind, copy=False)
+        if not places:
+            return stored
+        known = dict(zip(map(id, [*inputs, *outputs]), [*tensors, *stored], strict=False))
+        for place, array in zip(places, outputs[count:], strict=True):
+            left = known.get(id(array), array)  # most are outputs, or were not changed
+            stored.append(left.astype(tensors[place].dtype, copy=False))
+        return stored
 
 
 def _wide(array: Array, kind: np.dtype[Any]) -> Array:

@@ -207,15 +207,16 @@ def conv2d_transpose(inputs: Sequence[Array], settings: Mapping[str, Any]) -> li
     if group == 1 and view.stride == (1, 1) and x.shape[2:] == size[2:]:
         return [_turned(x, weight, view)]
     top, bottom, left, right = view.pads
-    whole = np.zeros((size[1], size[0], size[2] + top + bottom, size[3] + left + right), x.dtype)
+    padded = (size[1], size[2] + top + bottom, size[3] + left + right)
     flat = weight.reshape(group, weight.shape[0] // group, -1).swapaxes(1, 2)
+    out = np.empty(size, x.dtype)
     for some in together(len(x), size[1] * math.prod((*view.kernel, *x.shape[2:]))):
-        images = x[some].swapaxes(0, 1)
+        images = x[some].transpose(1, 2, 3, 0)  # the images last: long rows to add
         spread = np.matmul(flat, images.reshape(group, flat.shape[2], -1))
-        pieces = spread.reshape(size[1], *view.kernel, *images.shape[1:])
-        _overlay(pieces, view, whole[:, some])
-    inside = whole[:, :, top : top + size[2], left : left + size[3]]
-    return [np.ascontiguousarray(inside.swapaxes(0, 1))]
+        whole = _overlay(spread.reshape(size[1], *view.kernel, *images.shape[1:]), view, padded)
+        inside = whole[:, top : top + size[2], left : left + size[3]]
+        out[some] = inside.transpose(3, 0, 1, 2)
+    return [out]
 
 
 def _turned(x: Array, weight: Array, view: Window) -> Array:
@@ -228,11 +229,13 @@ def _turned(x: Array, weight: Array, view: Window) -> Array:
     return _convolved(x, np.ascontiguousarray(turned), back, 1)
 
 
-def _overlay(pieces: Array, view: Window, out: Array) -> None:
-    """Add windows (C, kh, kw, images, rows, columns) where they lie: the reverse of `windows`."""
-    rows, columns = pieces.shape[4:]
+def _overlay(pieces: Array, view: Window, shape: tuple[int, ...]) -> Array:
+    """Sum of windows (C, kh, kw, rows, columns, images) where they lie: the reverse of `windows`."""
+    rows, columns, images = pieces.shape[3:]
+    out = np.zeros((*shape, images), pieces.dtype)
     for i in range(view.kernel[0]):
         down = taps(rows, view.stride[0], view.dilation[0], i)
         for j in range(view.kernel[1]):
             along = taps(columns, view.stride[1], view.dilation[1], j)
-            out[..., down, along] += pieces[:, i, j]
+            out[:, down, along] += pieces[:, i, j]
+    return out

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_CACHED = 1 << 15
+_CACHED = 1 << 16
 """Elements of the images that are worked on together, so that all of their windows stay near."""
 
 
