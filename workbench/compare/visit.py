@@ -110,7 +110,7 @@ class Visit:
         else:
             self._judge(event, op, states, causes)
         if event.replayed is not None and event.replayed.suspect and not event.guilty:
-            self._blame(event, number, ())
+            self._blame(event, number, self.names.settings(number))
         self._leave(number, op, outputs, event, states)
 
     def _explain(

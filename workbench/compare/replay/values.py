@@ -39,6 +39,10 @@ _LARGEST = 1 << 26
 """Bytes of a tensor that is looked at at all; larger ones are left to the comparison's bounded kernels."""
 
 
+_BEGINS_WITH_ONES = {"SGD": (5,)}
+"""Type → inputs that hold ones before the first step: ``stat`` of SGD tells it from all others."""
+
+
 class Known(NamedTuple):
     """A tensor, what was assumed about it (``""``: nothing), and whether NaN stands for unknown elements."""
 
@@ -130,7 +134,7 @@ class Values:
     def _first(
         self, graph: Graph, block: Block, number: int, operand: Operand | None
     ) -> Known | None:
-        """Assume that state which nobody else reads began the first iteration with zeros."""
+        """Assume that state which nobody else reads began the first iteration as optimizers make it."""
         if not isinstance(operand, Param) or block.iteration != 0:
             return None
         if any(n < number for n in self._writers(graph, operand)):
@@ -140,6 +144,8 @@ class Values:
         if array is None:
             return None
         name = graph.parameters[operand.index].name
+        if slots[0] in _BEGINS_WITH_ONES.get(graph.ops[number].op_type, ()):
+            return Known(np.ones_like(array), f"{name} began with ones")
         return Known(np.zeros_like(array), f"{name} began with zeros")
 
     def after(self, block: Block, number: int, slot: int) -> Array | None:
