@@ -76,7 +76,7 @@ def probability(case: Case, tried: Sequence[Tried]) -> list[float]:
     first = _logistic(sum(WEIGHTS[name] * value for name, value in values.items()))
     weights = [1.0 / (1.0 + one.score - tried[0].score) for one in tried[1:]]
     rest, total = 1.0 - first, sum(weights) + _NONE
-    return [first, *(rest * weight / total for weight in weights)]
+    return [first, *(min(rest * weight / total, 0.99 * first) for weight in weights)]
 
 
 def _logistic(value: float) -> float:

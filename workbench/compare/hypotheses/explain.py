@@ -24,6 +24,7 @@ UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
 _FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
+_HALF = 0.5  # of the error: less is explained by chance
 _MOST = 0.8  # of the error: a guess that leaves more explains nothing
 _JUDGING = 20.0  # operations an element
 _ENOUGH = 32  # elements of which all are equal before nothing further is tried
@@ -86,10 +87,10 @@ def _ranked(case: Case, tried: list[Tried], missed: list[str]) -> list[Explained
         Explained(one.guess.kind, _share(one, case), one.exact, one.guess.text, chance)
         for one, chance in zip(tried, chances, strict=True)
     ]
-    rest = max(1.0 - sum(chances), 0.0)
-    if not found or rest > found[0].probability:
-        found.append(Explained(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
     found.sort(key=lambda one: -one.probability)
+    rest = max(1.0 - sum(chances), 0.0)
+    if not found or found[0].share < _HALF:
+        found.insert(0, Explained(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
     if missed:
         words = f"{found[0].text}; not tried, as it takes too long: {', '.join(missed)}"
         found[0] = replace(found[0], text=words)

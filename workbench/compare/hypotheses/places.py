@@ -130,7 +130,7 @@ def stale_output(case: Case) -> Iterator[Guess]:
         return
     if not case.given.any():
         words = "the whole output is zero, as memory that was never written"
-        yield Guess("stale-output", np.zeros_like(given), words)
+        yield Guess("stale-output", np.zeros_like(given), words, 0.25)
         return
     found = [(*case.held.share(flat), name) for name, flat in orders(given)]
     share, breaks, name = max(found, key=lambda one: one[0])
