@@ -231,6 +231,8 @@ def test_a_tolerated_defect_becomes_information_and_stays_in_the_table(entry):
     assert compared(SPOILED).verdict == "fail"
     found = compared(SPOILED, entry)
     assert found.verdict == "warn"
+    assert found.sentence.startswith("No operator adds more error than the map file tolerates")
+    assert "1 tolerated by it" in found.sentence
     row = next(r for r in found.rows if (r.op_name, r.io) == (CULPRIT, "output"))
     assert (row.status, row.reason) == ("warn", "tolerated up to 0.02 by the map file: agreed")
     assert row.error == pytest.approx(0.01, rel=0.01)

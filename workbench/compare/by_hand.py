@@ -189,8 +189,7 @@ def _tolerated(row: Row, pairing: Pairing) -> Row:
     if found is None:
         return row
     pairing.tolerated[found] += 1
-    reason = f"tolerated up to {found.relative_error:g} by the map file: {found.reason}"
-    return replace(row, status="warn", reason=reason)
+    return replace(row, status="warn", reason=found.words)
 
 
 def override_uses(pairing: Pairing) -> tuple[OverrideUse, ...]:

@@ -66,8 +66,8 @@ def _excused(flow: Flow) -> list[Finding]:
     """What would be defects if the map file did not tolerate them."""
     blames = []
     for event, tolerance in flow.excused:
-        text = f"tolerated up to {tolerance.relative_error:g} by the map file: {tolerance.reason}"
-        blames.append(_Blame(event, "info", str(tolerance), (text, *_decide(event).texts)))
+        texts = (tolerance.words, *_decide(event).texts)
+        blames.append(_Blame(event, "info", str(tolerance), texts))
     return _merge(flow, blames)
 
 

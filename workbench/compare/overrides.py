@@ -40,6 +40,9 @@ MAX_NAME = 4096
 
 _T = TypeVar("_T")
 
+TOLERATED = "tolerated up to"
+"""What the reason of a tensor begins with that a map file tolerates."""
+
 _KEYS = ("pairs", "ignore", "tolerances")
 _SIDES = ("both", "target", "golden")
 
@@ -93,6 +96,11 @@ class Tolerance:
         """Whether an operator is meant."""
         named = not self.name or _same_name(self.name, op_name)
         return named and (not self.op_type or self.op_type == op_type)
+
+    @property
+    def words(self) -> str:
+        """Reason of a tensor that it decides."""
+        return f"{TOLERATED} {self.relative_error:g} by the map file: {self.reason}"
 
     def __str__(self) -> str:
         which = " ".join(filter(None, (self.op_type, self.name)))

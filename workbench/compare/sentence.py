@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.compare.overflowing import FLAGS
+from workbench.compare.overrides import TOLERATED
 from workbench.compare.own_batches import OWN_BATCH
 
 if TYPE_CHECKING:
@@ -112,11 +113,14 @@ def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding
         if own == len(rows):
             return f"Nothing could be compared: all {own} common tensors come of the ranks' own batches"
         return f"Nothing could be compared: all {len(rows)} common tensors are unreadable or distrusted"
-    text = (
-        f"No operator adds error of its own: {compared} tensors compared, {counts['equal']} equal"
-    )
+    tolerated = sum(row.reason.startswith(TOLERATED) for row in rows)
+    what = "more error than the map file tolerates" if tolerated else "error of its own"
+    text = f"No operator adds {what}: {compared} tensors compared, {counts['equal']} equal"
     counts["uncomparable"] -= own
+    counts["warn"] -= tolerated
     rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
+    if tolerated:
+        rest.append(f"{tolerated} tolerated by it")
     if own:
         rest.append(f"{own} tensors of the ranks' own batches not judged")
     text += "".join(f", {part}" for part in rest)
