@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
+from ge_words import attr, ge
 
 from small_dumps import Net
 from workbench.compare.align import align
@@ -25,16 +25,6 @@ from workbench.graph.nodes import Const, Param, Value
 from workbench.ir.ge_text import parse_ge_text
 
 
-def attr(key, value):
-    kind, text = ("i", value) if isinstance(value, int) else ("s", json.dumps(value))
-    if isinstance(value, bool):
-        kind, text = "b", str(value).lower()
-    if isinstance(value, list):
-        items = "".join(f"s: {json.dumps(item)} " for item in value)
-        return f'attr {{ key: "{key}" value {{ list {{ {items} val_type: VT_LIST_STRING }} }} }}'
-    return f'attr {{ key: "{key}" value {{ {kind}: {text} }} }}'
-
-
 def op(name, type_, *inputs, names=None, types=None, part=False, outputs=({},)):
     """One operator of a GE graph; each output is its origin: name and slot, or nothing."""
     lines = [f'name: "{name}" type: "{type_}"', *(f'input: "{one}"' for one in inputs)]
@@ -49,10 +39,6 @@ def op(name, type_, *inputs, names=None, types=None, part=False, outputs=({},)):
         desc = f'dtype: DT_FLOAT shape {{ dim: 4 dim: 4 }} layout: "ND" {inner}'
         lines.append(f"output_desc {{ {desc} }}")
     return "op { " + " ".join(lines) + " }"
-
-
-def ge(*ops):
-    return parse_ge_text('graph { name: "net" ' + " ".join(ops) + " }")
 
 
 def origin(name, slot=0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compare.test_fusions import attr, ge
+from ge_words import attr, ge
 
 from small_dumps import Net
 from workbench.compare.align import align
