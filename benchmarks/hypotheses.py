@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from faulty_trials import KINDS, VISIBLE, planted
+from faulty_trials import KINDS, planted
 
 from workbench.compare.hypotheses.believed import settled
 from workbench.compare.hypotheses.calibration import features, fit
@@ -50,7 +50,7 @@ def show_fit(cases):
     rows, right = [], []
     np.seterr(all="ignore")
     for one in cases:
-        if one.trial.error > VISIBLE * one.trial.floor:
+        if one.trial.error > one.visible * one.trial.floor:
             case = settled(one.trial, BUDGET)
             tried, _ = attempts(case)
             if tried:
@@ -63,7 +63,7 @@ def show_matrix(cases, misses):
     table, seen, times = defaultdict(Counter), Counter(), []
     chance = defaultdict(list)
     for one in cases:
-        if one.trial.error <= VISIBLE * max(one.trial.floor, 0):
+        if not one.trial.error > one.visible * one.trial.floor:
             seen["hidden"] += 1
             continue
         start = time.perf_counter()

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from faulty_trials import KINDS, VISIBLE, clean_trials, planted
+from faulty_trials import KINDS, clean_trials, planted
 
 from workbench.compare.hypotheses.explain import explain
 from workbench.compare.hypotheses.table import HYPOTHESES
@@ -22,7 +22,7 @@ def answers(kind):
     found = Counter()
     for seed in SEEDS:
         for one in planted(kind, seed):
-            if one.trial.error > VISIBLE * one.trial.floor:
+            if one.trial.error > one.visible * one.trial.floor:
                 explained = explain(one.trial)
                 assert all(0 <= each.probability <= 1 and each.text for each in explained)
                 assert sum(each.probability for each in explained) < 1 + 1e-9

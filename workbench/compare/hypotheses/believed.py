@@ -9,7 +9,6 @@ import numpy as np
 
 from workbench.compare.hypotheses.case import FAILURES, Case
 from workbench.compare.replay.trial import EXACT, Arithmetic, Change, distance
-from workbench.core.dtypes import roundoff
 from workbench.run.cube import CUBE
 from workbench.run.profiles import HF32, HF32_AWAY
 
@@ -24,6 +23,8 @@ FORMATS = (
 """Inputs and outputs of units as devices have them, beyond the operators' own dtypes."""
 
 _CLOSER = 4.0  # the floor is lowered by no more than so much
+_RIGHT = 0.5  # share of elements right to the last bit from which the others are no noise
+_FLIPS = 3.0  # so many times less than a rounding still lets one pass that fell elsewhere
 _SPREAD = 2.0  # times the noise that is measured
 
 
@@ -31,11 +32,14 @@ def settled(trial: Trial, budget: float) -> Case:
     """Return the case of a trial, computed as most elements of the output say if that is not known.
 
     An arithmetic counts only if it differs from what was expected by no more than the floor: it explains
-    noise, not the operator's own error.
+    noise, not the operator's own error. The floor is lowered to what the right elements show of noise.
     """
     case = Case(trial, budget)
-    coarse = case.is_float and case.floor > _CLOSER * roundoff(trial.given.dtype.name)
-    if trial.arithmetic != EXACT or not coarse or not case.error > case.floor:
+    if not case.is_float or not case.error > case.floor:
+        return case
+    if case.exact(trial.expected) >= _RIGHT:
+        return _lowered(case, case.coarse / _FLIPS)
+    if trial.arithmetic != EXACT or case.floor <= _CLOSER * case.coarse:
         return case
     least, best = case.surprise(trial.expected), trial
     for other in _others(trial):
@@ -48,7 +52,12 @@ def settled(trial: Trial, budget: float) -> Case:
     if best is trial:
         return case
     found = Case(best, case.left)
-    return Case(replace(best, floor=_measured(found)), case.left)
+    return _lowered(found, _measured(found))
+
+
+def _lowered(case: Case, floor: float) -> Case:
+    """Return a case with a lower noise floor, if it is one."""
+    return case if floor >= case.floor else Case(replace(case.trial, floor=floor), case.left)
 
 
 def _others(trial: Trial) -> Iterator[Trial]:

@@ -92,7 +92,7 @@ class Case:
     grain : float
         To how much of an element numbers are described; ``number`` is what that costs, in nats.
     floor : float
-        The trial's, but no less than half of the last bit that its dtype keeps.
+        The trial's; if that is 0, half of the last bit that its dtype keeps.
     """
 
     def __init__(self, trial: Trial, budget: float = BUDGET) -> None:
@@ -104,7 +104,7 @@ class Case:
         self.cost = _cost(trial)
         self.scale = _norm(self.expected) or _norm(self.given) or 1.0
         self.rms = self.scale / math.sqrt(max(self.given.size, 1))
-        self.floor = max(trial.floor, roundoff(trial.given.dtype.name))
+        self.floor = trial.floor if trial.floor > 0 else roundoff(trial.given.dtype.name)
         self.coarse = max(roundoff(trial.arithmetic.output), roundoff(trial.given.dtype.name))
         self.grain = max(_GRAIN * self.floor, _FINEST)
         self.number = math.log(1.0 / min(self.grain, 0.1))
