@@ -39,7 +39,7 @@ def test_a_gradient_written_by_hand_is_backward_though_it_has_the_scope_of_its_l
     clipped = net.op("Mul", back, rate, name="Default/clip/Mul-op1")
     net.op("AssignAdd", w, clipped, name="Default/optimizer/AssignAdd-op0")
     assert phases(net.graph()) == [
-        "forward", "forward", "backward", "forward", "backward", "backward", "optimizer", "optimizer"
+        "forward", "forward", "backward", "backward", "backward", "backward", "optimizer", "optimizer"
     ]  # fmt: skip
 
 

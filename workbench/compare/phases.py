@@ -1,8 +1,9 @@
 """Parts of a training step: forward, backward, optimizer. An operator is in one of them by its graph.
 
 Operators in the scope ``Gradients/…``, or linked to a forward operator, are backward, and so is what lies
-between them: a gradient written by hand (``bprop``) keeps the scope of its layer. What else comes behind them
-and what only updates are made with (learning rates, counters) is the optimizer's; all else is forward.
+between them, or comes after the first and serves them alone: a gradient written by hand (``bprop``) keeps
+the scope of its layer. What else comes behind them and what only updates are made with (learning rates,
+counters) is the optimizer's; all else is forward.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ def phases(graph: Graph) -> list[Phase]:
     """Part of every operator of a graph, by its number."""
     backward = [is_backward(op) for op in graph.ops]
     behind = _behind(graph, backward)
+    first = backward.index(True) if True in backward else len(backward)
     result: list[Phase] = ["forward"] * len(graph.ops)
     for number in reversed(range(len(graph.ops))):
-        if backward[number] or (behind[number] and _is_read_by(graph, number, "backward", result)):
+        readers = {result[reader] for reader in _readers(graph, number)}
+        # what the forward part computes last may serve gradients alone, too, but comes before them
+        serves = readers == {"backward"} and first < number
+        if backward[number] or serves or (behind[number] and "backward" in readers):
             result[number] = "backward"
         elif behind[number] or _serves_updates(graph, number, result):
             result[number] = "optimizer"
@@ -61,11 +66,6 @@ def _behind(graph: Graph, backward: list[bool]) -> list[bool]:
         sources = [o.op for o in op.flat_inputs() if isinstance(o, Value) and o.op < number]
         result.append(any(backward[n] or result[n] for n in sources))
     return result
-
-
-def _is_read_by(graph: Graph, number: int, part: Phase, found: list[Phase]) -> bool:
-    """Whether an operator of a part reads what another computes."""
-    return any(found[reader] == part for reader in _readers(graph, number))
 
 
 def _serves_updates(graph: Graph, number: int, found: list[Phase]) -> bool:
