@@ -596,6 +596,35 @@ def test_a_weight_that_one_run_alone_updates_is_told(target, golden, text):
     assert len(defects(result)) == 1
 
 
+def normalized(start):
+    """BatchNorm in training: its result needs no moving variance, which begins with ``start``."""
+    net = Net()
+    x, mean, variance = net.feed("x"), net.weight("mean", (4,)), net.weight("variance", (4,))
+    scale, bias = net.weight("scale", (4,)), net.weight("bias", (4,))
+    net.op("Tanh", net.op("BatchNorm", x, scale, bias, mean, variance, attrs={"is_training": True}))
+    graph = net.graph()
+    values = small.given(graph)
+    left = {"variance": np.full(4, start, np.float32)}
+    shots = []
+    for n in range(3):
+        left["variance"] = np.float32(0.9) * left["variance"] + np.float32(0.1)
+        shots += [
+            s._replace(data=left["variance"])
+            if s.name == "variance" or (s.op_type, s.slot) == ("BatchNorm", 4)
+            else s
+            for s in shoot(graph, values, iteration=n, start=START + 1000 * n)
+        ]
+    return in_memory(shots, graph)
+
+
+def test_moving_statistics_that_began_apart_are_a_parameter(monkeypatch):
+    monkeypatch.setitem(small.RUN, "BatchNorm", lambda x, *rest: x - x.mean(0))
+    result = compared(normalized(0.0), normalized(1.0))
+    assert top(result) == ("parameter", "Default/BatchNorm-op0", 0)
+    assert result.findings[0].evidence[0].startswith("variance differs after its first update")
+    assert len(defects(result)) == 1
+
+
 def first_step(**settings):
     """The first step of SGD with a momentum takes the gradient as it is, whatever dampens later ones."""
     net = Net()

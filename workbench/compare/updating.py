@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from workbench.compare.carried import updates
+from workbench.compare.cause import Difference
 from workbench.compare.conditioning import golden_norm
 from workbench.compare.noise import PASS_FACTOR, floor, jump_limit, jumps, op_roundoff
 from workbench.compare.states import GAIN
@@ -85,6 +87,25 @@ def step_limit(op: Op, event: Event, variable: Measured, before: float) -> float
         return None
     own = PASS_FACTOR * (floor(op, op_roundoff(op, npu=False)) + GAIN * before)
     return own + rate * length / whole * min(direction, _TURNED)
+
+
+def began_apart(flow: Flow, graph: Graph, event: Event) -> tuple[Difference, ...]:
+    """State that differs after its first update, where all that the operator reads and gives besides agrees.
+
+    What it held before is in no dump: inputs are dumped after the operator has run.
+    """
+    worst = event.worst
+    given = [m.error for (io, _), m in event.measured.items() if io == "output" and m.usable]
+    convicted = event.replayed is not None and event.replayed.suspect
+    if worst is None or not worst.rewritten or not given or convicted:
+        return ()
+    names = dict(updates(graph, graph.ops[event.op]))
+    name = names.get(worst.pair.slot, "")
+    known = (event.block.rank, name) in flow.last_update
+    if not name or known or max(given) > event.factor * event.explained:
+        return ()
+    text = f"{name} differs after its first update, and nothing else here does: it began with other values"
+    return (Difference("parameter", name, text),)
 
 
 def _rate(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:

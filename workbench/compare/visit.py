@@ -28,7 +28,7 @@ from workbench.compare.own_batches import holds_alike
 from workbench.compare.readings import read_values
 from workbench.compare.states import GAIN, Event, State, is_version_matter
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
-from workbench.compare.updating import is_beyond
+from workbench.compare.updating import began_apart, is_beyond
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -332,6 +332,7 @@ class Visit:
             found = ()  # other operators for the same thing round otherwise; that is no hint
         if beyond and not found:
             blamed, found = self.names.mover(event.op)
+            found = found or began_apart(self.flow, self.graph, event)
         beyond = beyond and bool(found or not self._is_cleared(event, states))
         if not found and self.flow.two_versions and is_version_matter(op, event):
             event.healed, event.blamed = True, event.op
