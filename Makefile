@@ -12,7 +12,7 @@ FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-# a process for each core, four at most: each takes up to a gigabyte. A file's tests stay together, in the order of the files
+# a process for each core, four at most: each takes a gigabyte, one of them two. A file's tests stay together, in the order of the files
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
