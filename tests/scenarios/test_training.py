@@ -7,10 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
+from workbench import nn
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph.networks import load_graph
+from workbench.graph.tracer import trace
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
 from workbench.pipeline.rehearse import rehearse
@@ -130,6 +132,34 @@ def test_a_device_without_a_defect_is_not_blamed(surface):
     comparison = rehearse(load_graph("mlp_train"), asked(surface), iterations=3)
     assert comparison.verdict in ("pass", "warn"), comparison.sentence
     assert [one for one in comparison.findings if one.defect] == []
+
+
+class Normalized(nn.Cell):
+    """A network whose statistics begin as a checkpoint may have left them."""
+
+    def __init__(self, begin):
+        self.norm = nn.BatchNorm2d(3)
+        self.norm.moving_mean = nn.Parameter(np.full(3, begin, np.float32), requires_grad=False)
+        self.flatten, self.head = nn.Flatten(), nn.Dense(48, 2)
+
+    def construct(self, x):
+        return self.head(self.flatten(self.norm(x)))
+
+
+@pytest.mark.parametrize("begin", [0.0, 2.0])
+def test_statistics_of_batches_are_not_blamed_in_the_first_step(tmp_path, begin):
+    network = Normalized(begin)
+    cell = nn.WithLossCell(network, nn.MSELoss())
+    step = nn.TrainOneStepCell(cell, nn.SGD(network.trainable_params(), 0.01)).set_train()
+    rng = np.random.default_rng(0)
+    batch = rng.standard_normal((8, 3, 4, 4)).astype(np.float32) * 3, np.zeros((8, 2), np.float32)
+    graph = trace(step, *batch)
+    golden, target = (
+        wb.simulate(graph, None, new(surface), tmp_path / device, device=device, surface=surface)
+        for surface, device in (("mindspore-cpu", "reference"), ("mindspore-o0o1", "a2"))
+    )
+    found = wb.compare(target, golden)
+    assert [one for one in found.findings if one.defect] == [], found.sentence
 
 
 GRADIENT = (

@@ -134,8 +134,13 @@ class Values:
     def _first(
         self, graph: Graph, block: Block, number: int, operand: Operand | None
     ) -> Known | None:
-        """Assume that state which nobody else reads began the first iteration as optimizers make it."""
+        """Assume that state which nobody else reads began the first iteration as optimizers make it.
+
+        Statistics of a normalization begin with zeros, ones or what a checkpoint holds: nothing is assumed.
+        """
         if not isinstance(operand, Param) or block.iteration != 0:
+            return None
+        if graph.ops[number].op_type.startswith("BatchNorm"):
             return None
         if any(n < number for n in self._writers(graph, operand)):
             return None
