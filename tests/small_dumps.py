@@ -37,6 +37,7 @@ RUN = {
     "Transpose": lambda a, axes=None: a.T,
     "Cast": lambda a, dtype=None: a,
     "StridedSlice": lambda a, begin, end, steps: a[tuple(map(slice, begin, end, steps))],
+    "BiasAddGrad": lambda a: a.sum(0),
     "Softmax": lambda a, axis=None: np.exp(a) / np.exp(a).sum(-1, keepdims=True),
     "LayerNorm": lambda a, *rest: (a - a.mean(-1, keepdims=True)) / a.std(-1, keepdims=True),
     "AssignAdd": lambda a, b: a + b,

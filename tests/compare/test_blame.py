@@ -169,6 +169,22 @@ def test_outputs_alone_are_enough():
     assert top(compared(outputs)) == ("own-error", "Default/Tanh-op0", 0)
 
 
+@pytest.mark.parametrize("dumped", [("output",), ("input", "output")])
+def test_a_sum_that_cancels_magnifies_noise_whatever_was_dumped(dumped):
+    net = Net()
+    net.op("BiasAddGrad", net.op("Tanh", net.feed("x")), shape=(4,))
+    graph = net.graph()
+    x = np.random.default_rng(0).uniform(-0.5, 0.5, (4, 4))
+    values = {"x": np.arctanh(x - x.mean(0) + 1e-4).astype(np.float32)}
+    noise = np.random.default_rng(1).uniform(-2e-7, 2e-7, (4, 4))
+    noisy = shoot(graph, values, alter={"Default/Tanh-op0": lambda y: y * (1 + noise)})
+    target = in_memory([shot for shot in noisy if shot.io in dumped], graph)
+    result = compared(target, in_memory(shoot(graph, values), graph))
+    row = next(row for row in result.rows if row.op_type == "BiasAddGrad" and row.io == "output")
+    assert row.error > 1e-5
+    assert defects(result) == []
+
+
 def test_inputs_alone_are_enough():
     shots = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda x: x * 1.1})
     inputs = in_memory([s for s in shots if s.io == "input"], GRAPH)

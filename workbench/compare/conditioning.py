@@ -17,6 +17,7 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.compare.noise import sum_length
+from workbench.graph.nodes import Const
 from workbench.graph.traits import CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def conditioning(
             return None
         return _bounded(norms[0] * norms[1] / (math.sqrt(sum_length(op)) * result))
     if op.op_type in _SUMS:
-        return _bounded(sum(norms) / result)
+        terms = sum(not isinstance(operand, Const) for operand in op.flat_inputs())
+        return _bounded(sum(norms) / result) if len(norms) >= terms else None
     if op.op_type in _REDUCTIONS:
         return _bounded(norms[0] / result)
     if op.op_type in _MEANS:
@@ -75,19 +77,27 @@ def conditioning(
 
 def golden_norm(item: Measured) -> float | None:
     """Euclidean norm of the golden tensor of a pair, from its mean and deviation."""
-    metrics = item.divergence.metrics
-    mean, std = metrics.get("GoldenMean"), metrics.get("GoldenStd")
-    if mean is None or std is None or not item.usable or not math.isfinite(mean + std):
-        return None
-    return math.sqrt(item.divergence.size * (mean * mean + std * std))
+    moments = _moments(item) if item.usable else None
+    return None if moments is None else math.sqrt(item.divergence.size) * math.hypot(*moments)
 
 
 def _centred(inputs: Mapping[int, Measured]) -> float | None:
-    metrics = inputs[0].divergence.metrics if 0 in inputs else {}
-    mean, std = metrics.get("GoldenMean"), metrics.get("GoldenStd")
-    if mean is None or not std or not math.isfinite(mean + std):
+    moments = _moments(inputs[0]) if 0 in inputs else None
+    if moments is None or not moments[1]:
         return None
-    return _bounded(math.hypot(mean, std) / std)
+    return _bounded(math.hypot(*moments) / moments[1])
+
+
+def _moments(item: Measured) -> tuple[float, float] | None:
+    """Mean and deviation of the golden tensor, if these or statistics that give them are known."""
+    metrics, size = item.divergence.metrics, item.divergence.size
+    mean, std = metrics.get("GoldenMean"), metrics.get("GoldenStd")
+    if mean is None or std is None:
+        mean, norm = metrics.get("GoldenAvgValue"), metrics.get("GoldenL2NormValue")
+        if mean is None or norm is None or not size:
+            return None
+        std = math.sqrt(max(norm * norm / size - mean * mean, 0.0))
+    return (mean, std) if math.isfinite(mean + std) else None
 
 
 def _bounded(value: float) -> float:

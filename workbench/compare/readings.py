@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
     from workbench.compare.align import Alignment
     from workbench.compare.measuring import Measured
-    from workbench.graph.nodes import Graph
+    from workbench.graph.nodes import Graph, Operand
 
     Lookup = Callable[[int], Mapping[tuple[str, int], Measured]]
+
+
+_SAME_ELEMENTS = IDENTITY | frozenset(
+    ("Reshape", "Flatten", "ExpandDims", "Squeeze", "Transpose", "View", "ReshapeExt")
+)
 
 
 def read_values(graph: Graph, found: Alignment | None, measured: Lookup) -> dict[Value, Measured]:
@@ -37,6 +42,32 @@ def read_values(graph: Graph, found: Alignment | None, measured: Lookup) -> dict
         if item is not None and isinstance(source, Value) and not coarsens(op):
             table.setdefault(source, item)
     return table
+
+
+def read_inputs(graph: Graph, number: int, measured: Lookup) -> dict[int, Measured]:
+    """Pairs of an operator's inputs by slot; if none was dumped, of the outputs that it reads.
+
+    Those may lie in another order, which is no matter for norms.
+    """
+    found = {slot: item for (io, slot), item in measured(number).items() if io == "input"}
+    if found:
+        return found
+    for slot, operand in enumerate(graph.ops[number].flat_inputs()):
+        item = _output(graph, operand, measured)
+        if item is not None:
+            found[slot] = item
+    return found
+
+
+def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured | None:
+    """Pair of the output that an operand is, looked for behind casts and other shapes."""
+    while isinstance(operand, Value):
+        item = measured(operand.op).get(("output", operand.slot))
+        if item is not None and item.usable:
+            return item
+        op = graph.ops[operand.op]
+        operand = next(op.flat_inputs(), None) if op.op_type in _SAME_ELEMENTS else None
+    return None
 
 
 def _reads_the_same(found: Alignment | None, number: int, slot: int, operand: Value) -> bool:

@@ -46,7 +46,8 @@ def measure_statistics(
         return unmeasured("the two sides have no statistic in common", size)
     error = _error(figures)
     metrics = {f"Target{k.replace(' ', '')}": t for k, (t, _) in figures.items()}
-    metrics |= {f"Golden{k.replace(' ', '')}": g for k, (_, g) in figures.items()}
+    known = {k: _number(golden[k]) for k in NUMBERS if k in golden}
+    metrics |= {f"Golden{k.replace(' ', '')}": g for k, g in known.items()}
     # Equal figures prove nothing about order; only a digest can call two tensors equal.
     return Divergence(size, False, error, error, mismatch, metrics, "")
 

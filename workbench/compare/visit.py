@@ -25,7 +25,7 @@ from workbench.compare.noise import HINTED_FACTOR, PASS_FACTOR, floor
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.overflowing import is_overflowed
 from workbench.compare.own_batches import holds_alike
-from workbench.compare.readings import read_values
+from workbench.compare.readings import read_inputs, read_values
 from workbench.compare.states import GAIN, Event, State, is_version_matter
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
 from workbench.compare.updating import began_apart, is_beyond
@@ -117,7 +117,7 @@ class Visit:
         self, event: Event, op: Op, outputs: Mapping[int, Measured], carried: float
     ) -> None:
         """Error that the inputs and the formats explain, magnified as the data magnify it."""
-        inputs = {slot: m for (io, slot), m in event.measured.items() if io == "input"}
+        inputs = read_inputs(self.graph, event.op, self.measured)
         inputs |= measured_of_peers(self, op)
         kappa = conditioning(op, inputs, outputs)
         event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
