@@ -34,8 +34,8 @@ def read_seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def measured(seeds: range, jobs: int, *, meaningless: bool) -> list[dict]:
-    """Measure all seeds, several at a time."""
+def measured(seeds: range, jobs: int, file: Path | None, *, meaningless: bool) -> list[dict]:
+    """Measure all seeds, several at a time, and write every record as soon as it is there."""
     from diagnosing.measuring import measure_seed
 
     measure = partial(measure_seed, meaningless=meaningless)
@@ -43,6 +43,8 @@ def measured(seeds: range, jobs: int, *, meaningless: bool) -> list[dict]:
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         for number, records in enumerate(pool.imap(measure, seeds), 1):
             found += records
+            if file is not None:
+                write_json(file, seeds, found)
             print(f"\r{number} of {len(seeds)} seeds", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return found
@@ -55,6 +57,12 @@ def plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def write_json(file: Path, seeds: range, records: list[dict]) -> None:
+    """Write the records of the seeds so far."""
+    content = {"seeds": [seeds[0], seeds[-1]], "records": plain(records)}
+    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -70,7 +78,8 @@ def main() -> None:
     parser.add_argument("--misses", type=int, default=0, help="lists so many misses of each way")
     arguments = parser.parse_args()
     start = time.monotonic()
-    records = measured(arguments.seeds, arguments.jobs, meaningless=arguments.renamed)
+    given = arguments.seeds, arguments.jobs, arguments.json
+    records = measured(*given, meaningless=arguments.renamed)
     from diagnosing.runs import WAYS
     from diagnosing.tables import every_table, misses
 
@@ -85,9 +94,6 @@ def main() -> None:
         command = f"python benchmarks/diagnosis.py --seeds {seeds} --markdown docs/diagnosis.md"
         text = document(records, command, meaningless=arguments.renamed)
         arguments.markdown.write_text(text, encoding="utf-8")
-    if arguments.json:
-        text = json.dumps(plain({"seeds": str(arguments.seeds), "records": records}), indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

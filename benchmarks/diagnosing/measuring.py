@@ -116,6 +116,12 @@ def _rows(comparison: wb.Comparison | str) -> Sequence[Row]:
     return () if isinstance(comparison, str) else comparison.rows
 
 
+def _told(rows: Sequence[Row], right: set[str]) -> bool:
+    """Whether anything was written of what the guilty operator gave: devices have no statistics of bfloat16."""
+    own = [row.reason for row in rows if row.op_name in right and row.io == "output"]
+    return not own or any("no statistic" not in reason for reason in own)
+
+
 def _described(setting: Setting, kind: str, fault: Fault | None) -> Record:
     settings = {} if fault is None else _settings(fault)
     return {
@@ -161,13 +167,14 @@ def _clean(bench: Bench, run: Run, setting: Setting) -> Record:
 
 
 def _ended(bench: Bench, draw: Draw, kind: str, clean: Run, setting: Setting) -> Record:
-    """A fault that ends the run: is the operator named that failed?"""
+    """A fault that ends the run: which finding, if any, is about the operator that failed?"""
     fault, run = _plant(draw, kind, setting)
     found = _described(setting, kind, fault)
     if run is not None and fault is not None:
-        right = _shown(bench, hits(run, fault))
         comparison = bench.compare(run, "full", setting)
-        found["full"] = _answer(comparison, right, set())
+        findings = [] if isinstance(comparison, str) else comparison.findings
+        named = [*dict.fromkeys(one.op_name for one in findings)]
+        found["named"] = place(named, _shown(bench, hits(run, fault)))
     return found
 
 
@@ -190,6 +197,7 @@ def _planted(bench: Bench, draw: Draw, kind: str, clean: Run, setting: Setting) 
     for way in WAYS:
         comparison = bench.compare(run, way, setting)
         found[way] = _answer(comparison, right, victim)
+        found[way]["told"] = _told(_rows(comparison), right)
         if way == "full":
             answers = simple_answers(_rows(comparison))
             found["rules"] = {name: one in right for name, one in answers.items()}

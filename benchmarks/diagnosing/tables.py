@@ -64,6 +64,12 @@ def hit(record: Record, way: str, within: int, key: str = "place") -> bool:
     return place is not None and place < within
 
 
+def hits(records: Sequence[Record], way: str, within: int) -> str:
+    """The share of records whose right operator is among the first answers; those that tell of it count."""
+    told = [r for r in records if r[way].get("told", True)]
+    return share(sum(hit(r, way, within) for r in told), len(told))
+
+
 def _per_kind(
     records: Sequence[Record], cells: Callable[[list[Record]], list[str]]
 ) -> list[list[str]]:
@@ -75,8 +81,7 @@ def operators_table(records: Sequence[Record]) -> Table:
     """How often the planted operator is the first answer, or among the first three."""
 
     def cells(found: list[Record]) -> list[str]:
-        counts = [sum(hit(r, way, n) for r in found) for way in WAYS for n in (1, 3)]
-        return [str(len(found)), *(share(count, len(found)) for count in counts)]
+        return [str(len(found)), *(hits(found, way, n) for way in WAYS for n in (1, 3))]
 
     heads = ["kind", "visible", *(f"{way}, top {n}" for way in WAYS for n in (1, 3))]
     rows = _per_kind(records, cells)
@@ -201,17 +206,16 @@ def places_table(records: Sequence[Record]) -> Table:
         names = dict.fromkeys(sorted(r[key] for r in records))
         for name in names:
             found = [r for r in seen(records) if r[key] == name]
-            good = [sum(hit(r, way, 1) for r in found) for way in WAYS]
-            rows.append([name, str(len(found)), *(share(one, len(found)) for one in good)])
+            rows.append([name, str(len(found)), *(hits(found, way, 1) for way in WAYS)])
     return Table("Where: top 1", ["place", "visible", *WAYS], rows)
 
 
 def ended_table(records: Sequence[Record]) -> Table:
-    """Runs that a fault ended; their ordinary dumps, in full, stop at the operator that failed."""
+    """Runs that a fault ended; their ordinary dumps stop at the operator that failed. The first finding names it."""
     rows = []
     for kind in ENDING:
-        found = [r for r in records if r["kind"] == kind and "full" in r]
-        good = sum(hit(r, "full", 1) for r in found)
+        found = [r for r in records if r["kind"] == kind and "named" in r]
+        good = sum(r["named"] == 0 for r in found)
         rows.append([kind, str(len(found)), share(good, len(found))])
     return Table("Runs that end", ["kind", "runs", "operator named"], rows)
 
