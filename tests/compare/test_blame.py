@@ -355,6 +355,24 @@ def test_an_operator_that_takes_other_elements_is_named_itself(monkeypatch):
     assert len(defects(result)) == 1
 
 
+def moved(*, constant):
+    """A weight is changed by what is computed for it, or by a constant where nothing is."""
+    net = Net()
+    x, w = net.feed("x"), net.weight("w")
+    step = Const(0.5, "float32") if constant else net.op("Tanh", x)
+    net.op("AssignAdd", w, step)
+    return net.graph()
+
+
+def test_a_constant_where_the_golden_computes_something_is_structure():
+    graphs = moved(constant=True), moved(constant=False)
+    values = small.given(graphs[1])
+    result = compared(*(in_memory(shoot(graph, values), graph) for graph in graphs))
+    assert top(result) == ("structure", "Default/AssignAdd-op0", 0)
+    told = "input.1 is a constant in the target, Default/Tanh-op0:0 in the golden"
+    assert result.findings[0].evidence[0] == told
+
+
 # --- structure -------------------------------------------------------------------------------
 
 
@@ -639,6 +657,26 @@ def test_moving_statistics_that_began_apart_are_a_parameter(monkeypatch):
     assert top(result) == ("parameter", "Default/BatchNorm-op0", 0)
     assert result.findings[0].evidence[0].startswith("variance differs after its first update")
     assert len(defects(result)) == 1
+
+
+def rounded_otherwise(ulps):
+    """Two operators of a type: the one gives single numbers, the other rounds its many otherwise."""
+    net = Net()
+    one = net.op("Sigmoid", net.feed("one", (1,)), shape=(1,))
+    many = net.op("Sigmoid", net.feed("many", (32, 32)), shape=(32, 32))
+    graph = net.graph(one, many)
+    unit = np.float32(1 + ulps * 2.0**-23)
+    shots = []
+    for n in range(4):
+        values = small.given(graph, seed=n)
+        late = {"iteration": n, "start": START + 1000 * n}
+        shots += shoot(graph, values, alter={"Default/Sigmoid-op1": lambda x: x * unit}, **late)
+    return in_memory(shots, graph)
+
+
+def test_single_numbers_that_agree_to_the_bit_convict_no_other_operator():
+    result = compared(rounded_otherwise(1), rounded_otherwise(0))
+    assert result.verdict == "pass"
 
 
 def first_step(**settings):

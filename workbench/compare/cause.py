@@ -127,6 +127,11 @@ def wiring_differences(
     theirs = found.golden.origins(partner)
     if op.op_type in COMMUTATIVE and sorted(map(str, ours)) == sorted(map(str, theirs)):
         return
+    for slot, origin in enumerate(found.target.origins(number)[: len(theirs)]):
+        if (origin.kind, theirs[slot].kind) == ("const", "op") and only in (None, slot):
+            instead = found.golden.label(theirs[slot])
+            text = f"input.{slot} is a constant in the target, {instead} in the golden"
+            yield Difference("structure", "constant", text)  # one cause, however many gradients end
     for slot, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
         if mine is None or mine == other or other.kind not in ("op", "param"):
             continue

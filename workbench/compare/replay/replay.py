@@ -312,6 +312,8 @@ class _Graph:
 
     def _alike(self, a: tuple[Block, int], b: tuple[Block, int]) -> bool:
         one, other = self.found.own[a], self.found.own[b]
+        if self.graph.ops[a[1]].outputs[:1] and self.graph.ops[a[1]].outputs[0].size == 1:
+            return False  # a single number is reproduced to the bit by luck
         same = one.arithmetic == other.arithmetic and one.rule == other.rule
         return same and self.graph.ops[a[1]].op_type == self.graph.ops[b[1]].op_type
 
