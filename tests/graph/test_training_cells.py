@@ -112,13 +112,59 @@ def test_training_reaches_all_cells():
 REFUSED = {
     "weights must be weights": lambda: nn.SGD([], 0.1),
     "groups are not supported": lambda: nn.SGD([{"params": []}], 0.1),
-    "loss_scale must be above 0": lambda: nn.SGD(Net().trainable_params(), 0.1, loss_scale=0.0),
+    "loss_scale must be a finite number above 0, got 0.0": lambda: nn.SGD(
+        Net().trainable_params(), 0.1, loss_scale=0.0
+    ),
     "learning_rate must be a number": lambda: nn.SGD(Net().trainable_params(), [0.1]),
     "momentum must be above 0": lambda: nn.SGD(Net().trainable_params(), 0.1, nesterov=True),
     "max_lr must be above": lambda: nn.CosineDecayLR(0.1, 0.1, 3),
     "reduction must be one of": lambda: nn.MSELoss("most"),
     "sens must be another number": lambda: step(lambda weights: nn.SGD(weights, 0.1), sens=0),
 }
+
+
+NUMBERS = {
+    "learning_rate must be a finite number at least 0, got -1": lambda: sgd(-1.0),
+    "learning_rate must be a finite number at least 0, got nan": lambda: sgd(float("nan")),
+    "learning_rate must be a finite number at least 0, got 'x'": lambda: sgd("x"),
+    "learning_rate must be a finite number at least 0, got np.float32.-0.5": lambda: sgd([1, -0.5]),
+    "momentum must be a finite number at least 0, got -0.9": lambda: sgd(0.1, momentum=-0.9),
+    "weight_decay must be a finite number at least 0": lambda: sgd(0.1, weight_decay=-1.0),
+    "beta1 must be a finite number above 0 and below 1, got 1.5": lambda: adam(beta1=1.5),
+    "beta2 must be a finite number above 0 and below 1, got 0": lambda: adam(beta2=0),
+    "eps must be a finite number above 0, got 0": lambda: adam(eps=0.0),
+    "loss_scale_value must be a finite number above 0, got -1": lambda: nn.FixedLossScaleUpdateCell(
+        -1
+    ),
+    "scale_factor must be a finite number above 0, got 0": lambda: nn.DynamicLossScaleUpdateCell(
+        8, 0, 2
+    ),
+    "scale_window must be a finite number at least 1, got 0": lambda: nn.DynamicLossScaleUpdateCell(
+        8, 2, 0
+    ),
+    "sens must be a finite number, got 'x'": lambda: step(
+        lambda weights: nn.SGD(weights), sens="x"
+    ),
+    "optimizer must be one of workbench.nn, as SGD, got 'sgd'": lambda: nn.TrainOneStepCell(
+        Net(), "sgd"
+    ),
+}
+"""Words → what gives them. MindSpore refuses the same, but for scales of the loss."""
+
+
+def sgd(rate, **options):
+    return nn.SGD(Net().trainable_params(), rate, **options)
+
+
+def adam(**options):
+    nn.AdamWeightDecay(Net().trainable_params(), **options)
+    return nn.Adam(Net().trainable_params(), **options)
+
+
+@pytest.mark.parametrize("words", NUMBERS)
+def test_numbers_out_of_their_range_are_refused(words):
+    with pytest.raises(GraphError, match=words):
+        NUMBERS[words]()
 
 
 @pytest.mark.parametrize("words", REFUSED)

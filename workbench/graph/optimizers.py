@@ -12,6 +12,7 @@ import numpy as np
 from workbench.core.errors import GraphError
 from workbench.graph import functional
 from workbench.graph.cell import Cell
+from workbench.graph.hyper import number
 from workbench.graph.schedules import LearningRateSchedule
 from workbench.graph.tensor import Parameter, record
 
@@ -36,6 +37,8 @@ class _IteratorLearningRate(LearningRateSchedule):
                 f"learning_rate must be a number, a schedule or a list of rates, got {rates!r}"
             )
             raise GraphError(message)
+        for rate in rates:
+            number("learning_rate", rate, least=0)
         self.learning_rate = Parameter(rates, name)
 
     def construct(self, global_step: Operators) -> Tensor:
@@ -72,9 +75,8 @@ class Optimizer(Cell):
                 f"parameters must be weights, got {self.parameters!r}; groups are not supported"
             )
             raise GraphError(f"{message}; pass network.trainable_params()")
-        if not loss_scale > 0 or not weight_decay >= 0:
-            message = f"loss_scale must be above 0 and weight_decay not below, got {loss_scale!r}"
-            raise GraphError(f"{message} and {weight_decay!r}")
+        number("loss_scale", loss_scale, above=0)
+        number("weight_decay", weight_decay, least=0)
         self.global_step = Parameter(np.zeros(1, np.int32), "global_step")
         self.learning_rate = _rate(learning_rate)
         self.weight_decay = weight_decay * loss_scale
@@ -121,8 +123,15 @@ def _rate(learning_rate: Any) -> Parameter | LearningRateSchedule:
     if isinstance(learning_rate, LearningRateSchedule):
         return learning_rate
     if np.ndim(learning_rate) == 0:
+        number("learning_rate", learning_rate, least=0)
         return Parameter(np.asarray(learning_rate, np.float32), "learning_rate")
     return _IteratorLearningRate(learning_rate, "learning_rate")
+
+
+def _check_adam(beta1: float, beta2: float, eps: float) -> None:
+    for name, beta in (("beta1", beta1), ("beta2", beta2)):
+        number(name, beta, above=0, below=1)
+    number("eps", eps, above=0)
 
 
 def _decays(weight: Parameter) -> bool:
@@ -142,6 +151,7 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        number("momentum", momentum, least=0)
         self.momentum = Parameter(np.asarray(momentum, np.float32), "momentum")
         self.moments = self.cloned("moments")
         self.use_nesterov = use_nesterov
@@ -181,6 +191,7 @@ class SGD(Optimizer):
             raise GraphError(f"{message}, got {momentum!r} and {dampening!r}")
         self.dampening = dampening
         self.nesterov = nesterov
+        number("momentum", momentum, least=0)
         self.momentum = Parameter(np.asarray(momentum, np.float32), "momentum")
         self.accum = self.cloned("accum")
         self.stat = self.cloned("stat", "ones")
@@ -217,6 +228,7 @@ class Adam(Optimizer):
         loss_scale: float = 1.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        _check_adam(beta1, beta2, eps)
         self.beta1, self.beta2, self.eps = np.float32(beta1), np.float32(beta2), np.float32(eps)
         self.beta1_power = Parameter(np.asarray(1, np.float32), "beta1_power")
         self.beta2_power = Parameter(np.asarray(1, np.float32), "beta2_power")
@@ -258,6 +270,7 @@ class AdamWeightDecay(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(learning_rate, params, weight_decay)
+        _check_adam(beta1, beta2, eps)
         self.betas = [np.asarray([number], np.float32) for number in (beta1, beta2, eps)]
         self.moments1 = self.cloned("adam_m")
         self.moments2 = self.cloned("adam_v")

@@ -10,13 +10,14 @@ from workbench.core.errors import GraphError
 from workbench.graph import functional
 from workbench.graph.autodiff import gradients
 from workbench.graph.cell import Cell
+from workbench.graph.hyper import number
+from workbench.graph.optimizers import Optimizer
 from workbench.graph.parallel import DATA_PARALLEL, DistributedGradReducer, all_reduce, parallel
 from workbench.graph.tensor import Parameter, record, recorder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.graph.optimizers import Optimizer
     from workbench.graph.tensor import Operators, Tensor
 
 
@@ -40,12 +41,15 @@ class TrainOneStepCell(Cell):
     auto_prefix = False
 
     def __init__(self, network: Cell, optimizer: Optimizer, sens: float | None = None) -> None:
-        if sens == 0:
+        if not isinstance(optimizer, Optimizer):
+            raise GraphError(f"optimizer must be one of workbench.nn, as SGD, got {optimizer!r}")
+        scale = 1.0 if sens is None else number("sens", sens)
+        if not scale:
             raise GraphError(f"sens must be another number than 0, got {sens!r}")
         self.network = network
         self.optimizer = optimizer
         self.weights = optimizer.parameters
-        self.sens = 1.0 if sens is None else float(sens)
+        self.sens = scale
         self.reducer_flag = parallel().parallel_mode == DATA_PARALLEL
         if self.reducer_flag:
             self.grad_reducer = DistributedGradReducer(self.weights)
@@ -116,7 +120,7 @@ class FixedLossScaleUpdateCell(Cell):
     """A scale of the loss that stays as it is."""
 
     def __init__(self, loss_scale_value: float) -> None:
-        self.loss_scale_value = loss_scale_value
+        self.loss_scale_value = number("loss_scale_value", loss_scale_value, above=0)
 
     def get_loss_scale(self) -> float:
         """Return the scale."""
@@ -130,9 +134,9 @@ class DynamicLossScaleUpdateCell(Cell):
     """A scale that is divided by a factor at an overflow, and multiplied after a window without one."""
 
     def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int) -> None:
-        self.loss_scale_value = loss_scale_value
-        self.scale_factor = np.float32(scale_factor)
-        self.scale_window = np.int32(scale_window)
+        self.loss_scale_value = number("loss_scale_value", loss_scale_value, above=0)
+        self.scale_factor = np.float32(number("scale_factor", scale_factor, above=0))
+        self.scale_window = np.int32(number("scale_window", scale_window, least=1))
         self.cur_iter = Parameter(np.asarray(1, np.int32), "current_iterator_step")
         self.last_overflow_iter = Parameter(np.asarray(0, np.int32), "last_overflow_iterator_step")
 
