@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+_PEERS = 4  # elements of which the largest may be a limit
 _SAMPLE = 4096  # elements that decide which of many lanes are worth a look
 
 
@@ -106,6 +107,8 @@ def saturated(case: Case) -> Iterator[Guess]:
     if lost.any():
         output = np.where(np.isnan(expected), expected.dtype.type(0), output)
     known = [row.name for row in DTYPES.values() if row.largest == limit and row.name != "bool"]
+    if case.given.size < _PEERS and not known:
+        return
     largest = f", the largest {known[0]}" if known else ""
     words = f"{_count(cut)} beyond {limit:.6g}{largest} became that number"
     yield Guess("saturated", output, words, 0.5 if known or limit in near(limit) else 1.0)

@@ -84,7 +84,7 @@ def dropped_k_tail(case: Case) -> Iterator[Guess]:
                 break
             tried[count] = case.remains(guess)
             words = f"the last {count} of {blocks} blocks of {BLOCK} were left out of the sums"
-            yield Guess("dropped-k-tail", guess, words, 0.25 if count > 1 else 0.0)
+            yield Guess("dropped-k-tail", guess, words, 0.1 * min(count, 5))
 
 
 def _counts(blocks: int, tried: dict[int, float]) -> Iterator[int]:
