@@ -138,3 +138,25 @@ def test_ten_million_elements_take_bounded_memory():
     tracemalloc.stop()
     assert "along axis 0" in found[0].text or found[0].kind != UNEXPLAINED
     assert peak < 1.5e9
+
+
+def test_zeros_that_are_right_do_not_make_noise_an_error():
+    x = random((60, 50)).astype(np.float32)
+    trial = relu_trial(x)
+    noisy = -trial.expected * (1 + 1e-3 * random((60, 50), 1)).astype(np.float32)
+    found = explain(replace(trial, given=noisy + np.float32(0), floor=2e-3))
+    assert found[0].kind == "wrong-sign"
+
+
+def test_an_output_that_should_be_zero_has_an_error_too():
+    nothing = np.zeros((40, 30), np.float32)
+    assert explain(trial_of(nothing, nothing)) == []
+    assert explain(trial_of(nothing, random((40, 30)).astype(np.float32)))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+def test_not_a_number_of_few_bits_is_told(dtype):
+    expected = random((40, 30)).astype(dtype)
+    given = expected.copy()
+    given[3, 4] = np.nan
+    assert explain(trial_of(expected, given, 0.0))[0].kind == "nan-output"

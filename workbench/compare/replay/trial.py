@@ -296,7 +296,8 @@ def distance(given: Array, expected: Array) -> float:
     """
     if given.shape != expected.shape:
         return float("inf")
-    a, b = given.astype(np.float64, copy=False), expected.astype(np.float64, copy=False)
+    with np.errstate(all="ignore"):  # NaN of the smaller formats
+        a, b = given.astype(np.float64, copy=False), expected.astype(np.float64, copy=False)
     finite = np.isfinite(b)
     if not finite.all() or not np.isfinite(a).all():
         other = (a == b) | (np.isnan(a) & np.isnan(b))
