@@ -97,7 +97,7 @@ def place(answers: Sequence[str], right: set[str]) -> int | None:
 
 def guess(finding: Finding) -> tuple[str, float | None]:
     """The kind of fault that a finding names, and how sure it is; its own kind if it names none."""
-    return getattr(finding, "fault", "") or finding.kind, getattr(finding, "probability", None)
+    return (finding.fault, finding.probability) if finding.fault else (finding.kind, None)
 
 
 def _cosine(row: Row) -> float:

@@ -2,13 +2,24 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from diagnosing.cases import KINDS, MODELS, Draw, Setting
 from diagnosing.renaming import renamed, word
-from diagnosing.runs import Run, device_run, network, reference_run, updated, write_tree
-from diagnosing.scoring import difference, hits, operators, place, simple_answers, victims, visible
+from diagnosing.runs import WAYS, Run, device_run, network, reference_run, updated, write_tree
+from diagnosing.scoring import (
+    difference,
+    guess,
+    hits,
+    operators,
+    place,
+    simple_answers,
+    victims,
+    visible,
+)
+from diagnosing.tables import calibration_table, confusion_table, kinds_table, operators_table
 
 import workbench as wb
 from workbench.compare.result import Finding, Row
@@ -147,6 +158,41 @@ def test_the_place_of_an_answer_counts_operators_with_a_defect():
     assert operators(found) == ["b", "c"]
     assert place(["b", "c"], {"c", "d"}) == 1
     assert place(["b", "c"], {"a"}) is None
+
+
+def test_a_finding_that_looks_like_a_fault_names_it_and_others_their_own_kind():
+    plain = finding("own-error", "a")
+    assert guess(plain) == ("own-error", None)
+    assert guess(replace(plain, fault="wrong-sign", probability=0.9)) == ("wrong-sign", 0.9)
+
+
+def answered(found, probability, place, kind="wrong-sign", **more):
+    own = {"verdict": "fail", "answers": [], "place": place, "victim": None, "fault": found}
+    ways = dict.fromkeys(WAYS, own | {"probability": probability, **more})
+    return {"kind": kind, "visible": True, **ways}
+
+
+def cells(table, name):
+    return next(list(row[1:]) for row in table.rows if row[0] == name)
+
+
+def test_tables_count_hits_kinds_and_probabilities():
+    records = [
+        answered("wrong-sign", 0.95, 0),
+        answered("wrong-sign", 0.97, 1),
+        answered("saturated", 0.96, None),
+        answered("own-error", None, 3),
+    ]
+    shares = ["25.0%", "50.0%"] * 3
+    assert cells(operators_table(records), "wrong-sign") == ["4", *shares]
+    assert cells(kinds_table(records), "wrong-sign") == ["4", *["50.0%"] * 3]
+    assert cells(calibration_table(records), "0.95 to 0.99") == ["3", "0.960", "66.7%"]
+    assert cells(confusion_table(records), "wrong-sign") == ["2", "1", "1"]
+
+
+def test_a_way_that_tells_nothing_of_the_operator_is_not_scored():
+    records = [answered("", None, 0), answered("", None, None, told=False)]
+    assert cells(operators_table(records), "all")[:2] == ["2", "100.0%"]
 
 
 def row(name, io, cosine, error, order, **metrics):
