@@ -296,8 +296,13 @@ def _norm(flat: Array) -> float:
     for piece in pieces(flat.size):
         some = flat[piece].astype(np.float64, copy=False)
         finite = some if np.isfinite(some).all() else some[np.isfinite(some)]
-        total += float(finite @ finite)
+        total += _square(finite)
     return math.sqrt(total)
+
+
+def _square(flat: Array) -> float:
+    """Σ x²; a product by BLAS would start threads for it."""
+    return float(np.einsum("i,i->", flat, flat))
 
 
 def _apart(given: Array, guess: Array) -> float:
@@ -305,12 +310,12 @@ def _apart(given: Array, guess: Array) -> float:
     with np.errstate(all="ignore"):
         other = guess.astype(np.float64, copy=False)
         gap = given - other
-        total = float(gap @ gap)
+        total = _square(gap)
         if math.isfinite(total):
             return total
         same = (given == other) | (np.isnan(given) & np.isnan(other))
         rest = gap[~same]
-        return float(rest @ rest) if np.isfinite(rest).all() else math.inf
+        return _square(rest) if np.isfinite(rest).all() else math.inf
 
 
 def _cost(trial: Trial) -> float:
