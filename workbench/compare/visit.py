@@ -18,6 +18,7 @@ from workbench.compare.cause import (
 )
 from workbench.compare.conditioning import STEADY_FACTOR, conditioning
 from workbench.compare.fusions import ends_of
+from workbench.compare.golden_side import golden_is_off
 from workbench.compare.meeting import measured_of_peers, states_of_peers
 from workbench.compare.naming import Names
 from workbench.compare.neighbors import overwritten
@@ -333,7 +334,9 @@ class Visit:
         if beyond and not found:
             blamed, found = self.names.mover(event.op)
             found = found or began_apart(self.flow, self.graph, event)
-        beyond = beyond and bool(found or not self._is_cleared(event, states))
+        if beyond and not found and self._is_cleared(event, states):
+            found = golden_is_off(self.flow, event)
+            beyond = bool(found)
         if not found and self.flow.two_versions and is_version_matter(op, event):
             event.healed, event.blamed = True, event.op
             self.flow.version_matters.append(event)
@@ -356,7 +359,8 @@ class Visit:
     def _is_cleared(self, event: Event, states: Mapping[int, State]) -> bool:
         """Whether replay says that the operator did what it had to, and all that it read was compared."""
         replayed = self.flow.replayed
-        unseen = any(state.via for state in states.values())
+        ops = self.graph.ops  # replay looks through what only moves
+        unseen = any(ops[n].op_type not in MOVEMENT for s in states.values() for n in s.via)
         return replayed is not None and replayed.clears(event.block, event.op) and not unseen
 
     def _unequal_counts(self, event: Event) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from workbench.compare.oddities import rewritten_slots
 from workbench.compare.replay.trial import EXACT, Trial, stored
 from workbench.compare.replay.values import Values
 from workbench.compare.replay.works import Work, work_of
+from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS, left_in, written
@@ -51,6 +52,18 @@ class Attempt:
     given: Mapping[int, Array]
     assumed: tuple[str, ...] = ()
     partial: bool = False
+    invented: tuple[int, ...] = ()
+
+    def without_inventions(self) -> Attempt:
+        """Return the attempt with unknown numbers where no file has any, so that it tells the rest."""
+        unknown = {
+            slot: np.full_like(self.inputs[slot], np.nan)
+            for slot in self.invented
+            if self.inputs[slot].dtype.kind == "f"
+        }
+        return replace(
+            self, inputs={**self.inputs, **unknown}, assumed=(), partial=True, invented=()
+        )
 
     def results(
         self, arithmetic: Arithmetic = EXACT, change: Change | None = None
@@ -65,20 +78,39 @@ class Attempt:
             left = self.kernel.updated(self.inputs, arithmetic)
             slots = written(self.kernel.ops[0])
             table |= {-1 - slot: array for slot, array in zip(slots, left, strict=True)}
-        return {
-            slot: self._like(table[slot], given, arithmetic)
+        found = {
+            slot: self._like(self._in_format(table[slot], slot), given, arithmetic)
             for slot, given in self.given.items()
             if slot in table
         }
+        return {
+            slot: array
+            for slot, array in found.items()
+            if array is not None and array.shape == self.given[slot].shape
+        }
 
-    def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array:
+    def _in_format(self, array: Array, slot: int) -> Array:
+        """Round a result to the format that the graph states, where a file holds it in a wider one."""
+        specs = self.op.device_outputs or self.op.outputs
+        row = DTYPES.get(specs[slot].dtype) if 0 <= slot < len(specs) else None
+        if row is None or not row.is_float or row.storage == self.given[slot].dtype:
+            return array
+        wide = DTYPES.get(self.given[slot].dtype.name)
+        if wide is None or wide.roundoff >= row.roundoff or array.dtype.kind != "f":
+            return array
+        return array.astype(row.storage).astype(array.dtype)
+
+    def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
         """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
         if given.ndim == 1 and array.size > given.size:
             array = array.reshape(-1)[: given.size]
         unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
         array = stored(array, given, saturates=arithmetic.saturates)
-        if unknown is None or unknown.shape != given.shape:
+        if unknown is None or unknown.size != given.size:
             return array
+        if unknown.all() and unknown.size:
+            return None
+        unknown = unknown.reshape(given.shape)
         return np.where(unknown, given, array)
 
     def trial(
@@ -138,7 +170,7 @@ class Attempts:
         assert work.kernel is not None
         inputs: dict[int, Array] = {}
         assumed: list[str] = []
-        partial = False
+        partial, invented = False, []
         for slot in sorted(work.kernel.needed):
             known = values.read(block, number, slot)
             if known is None and values is self.ours:
@@ -147,10 +179,14 @@ class Attempts:
                 return _missing(op, slot)
             inputs[slot] = known.array
             partial |= known.partial
+            invented += [slot] if known.invented else []
             if known.assumed:
                 assumed.append(known.assumed)
         told = tuple(dict.fromkeys(assumed))
-        return Attempt(block, number, op, work.kernel, work.rule, inputs, given, told, partial)
+        rule, kernel = work.rule, work.kernel
+        return Attempt(
+            block, number, op, kernel, rule, inputs, given, told, partial, tuple(invented)
+        )
 
     def _work(self, block: Block, number: int, op: Op) -> Work:
         key = (block.rank, block.graph_id, number)
@@ -175,6 +211,8 @@ class Attempts:
             return None
         if not (leaf or isinstance(operand, Param)) or slot in rewritten_slots(op):
             return None
+        if block.iteration > 0 and graph is not None and self.ours.is_updated(graph, operand):
+            return None  # the golden has updated it by gradients of its own
         known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
         return known._replace(assumed=f"input.{slot} is the golden's") if known else None
 

@@ -70,7 +70,7 @@ def unit_of(array: Array) -> float:
 
 def quick_floor(attempt: Attempt, slot: int, arithmetic: Arithmetic = EXACT) -> float:
     """Return what an operator may be off at least, without looking at its data."""
-    unit = written_unit(attempt.given[slot], arithmetic)
+    unit = written_unit(attempt, slot, arithmetic)
     if not unit or all(op.op_type in MOVEMENT for op in attempt.kernel.ops):
         return unit
     ops = attempt.kernel.ops
@@ -80,21 +80,32 @@ def quick_floor(attempt: Attempt, slot: int, arithmetic: Arithmetic = EXACT) -> 
     return unit + inside + (APPROXIMATION if approximated else 0.0)
 
 
-def written_unit(given: Array, arithmetic: Arithmetic) -> float:
-    """Unit roundoff of what is written: the dtype's, or that of a coarser format behind it."""
-    unit = unit_of(given)
-    row = DTYPES.get(arithmetic.output)
-    return max(unit, row.roundoff) if row is not None and unit else unit
+def written_unit(attempt: Attempt, slot: int, arithmetic: Arithmetic) -> float:
+    """Unit roundoff of what is written: the file's dtype, or that of a coarser format behind it."""
+    unit = unit_of(attempt.given[slot])
+    specs = attempt.op.device_outputs or attempt.op.outputs
+    stated = specs[slot].dtype if 0 <= slot < len(specs) else ""
+    rows = [DTYPES[name] for name in (arithmetic.output, stated) if name in DTYPES]
+    return max(unit, *(row.roundoff for row in rows)) if rows and unit else unit
 
 
-def careful_floor(attempt: Attempt, slot: int, expected: Array, arithmetic: Arithmetic) -> Floor:
-    """Return the floor of a result on the inputs that it was computed from."""
-    ulp = written_unit(attempt.given[slot], arithmetic)
+def careful_floor(
+    attempt: Attempt, slot: int, expected: Array, arithmetic: Arithmetic, *, wide: bool = False
+) -> Floor:
+    """Return the floor of a result on the inputs that it was computed from.
+
+    ``wide``: the vector unit is known to compute in float32, whatever it reads.
+    """
+    ulp = written_unit(attempt, slot, arithmetic)
     if not ulp:
         return Floor(0.0, 0.0)
     steepness = min(condition(attempt, slot), _STEEPEST)
-    inside = max((_inside(op, attempt.inputs) for op in attempt.kernel.ops), default=FLOAT32)
+    inside = FLOAT32
+    if not wide:
+        inside = max((_inside(op, attempt.inputs) for op in attempt.kernel.ops), default=FLOAT32)
     length = max((sum_length(op) for op in attempt.kernel.ops), default=1.0)
+    largest = max((array.size for array in attempt.inputs.values()), default=1)
+    length = max(length, largest / max(attempt.given[slot].size, 1))
     bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)
     model = 0.0
     if arithmetic != EXACT:

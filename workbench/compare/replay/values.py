@@ -10,18 +10,22 @@ earlier, or what the last iteration left.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from workbench.compare.fusions import LEAVES
 from workbench.compare.oddities import MISLABELLED, rewritten_slots, wider_device_type
+from workbench.compare.replay.trial import plain_kernel
 from workbench.core.dtypes import dtype as dtype_row
-from workbench.core.errors import FormatError
+from workbench.core.errors import FormatError, WorkbenchError
 from workbench.dump.files.payload import payload_as
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Const, Param, Value
-from workbench.graph.traits import IDENTITY
+from workbench.graph.ops import OPS, left_in
+from workbench.graph.traits import IDENTITY, MOVEMENT
 from workbench.run.constants import constant
+from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 _HELD = 1 << 26
 """Bytes of arrays that are kept, for those who read the same tensor soon."""
 
+_DEEPEST = 16
+"""Operators without files that follow each other and are looked through."""
+
 _LARGEST = 1 << 26
 """Bytes of a tensor that is looked at at all; larger ones are left to the comparison's bounded kernels."""
 
@@ -44,11 +51,15 @@ _BEGINS_WITH_ONES = {"SGD": (5,)}
 
 
 class Known(NamedTuple):
-    """A tensor, what was assumed about it (``""``: nothing), and whether NaN stands for unknown elements."""
+    """A tensor, what was assumed about it (``""``: nothing), and whether NaN stands for unknown elements.
+
+    ``invented`` says that no file has it at all.
+    """
 
     array: Array
     assumed: str = ""
     partial: bool = False
+    invented: bool = False
 
 
 class Values:
@@ -58,6 +69,7 @@ class Values:
         self.binding = binding
         self._held: OrderedDict[int, Array] = OrderedDict()
         self._bytes = 0
+        self._depth = 0
 
     def given(self, block: Block, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""
@@ -136,22 +148,23 @@ class Values:
     ) -> Known | None:
         """Assume that state which nobody else reads began the first iteration as optimizers make it.
 
-        Statistics of a normalization begin with zeros, ones or what a checkpoint holds: nothing is assumed.
+        Weights, and statistics of a normalization, may begin with anything: what depends on them is not known.
         """
-        if not isinstance(operand, Param) or block.iteration != 0:
-            return None
-        if graph.ops[number].op_type.startswith("BatchNorm"):
+        if not _is_state(operand, graph) or block.iteration != 0:
             return None
         if any(n < number for n in self._writers(graph, operand)):
             return None
         slots = [s for s, own in enumerate(graph.ops[number].flat_inputs()) if own == operand]
-        array = self.after(block, number, slots[0])
+        array = self._left_by(block, number, slots[0])
         if array is None:
             return None
-        name = graph.parameters[operand.index].name
+        name = _name(graph, operand)
+        statistics = graph.ops[number].op_type.startswith(("BatchNorm", "BNTraining"))
+        if (statistics or slots[0] == 0) and array.dtype.kind == "f":
+            return Known(np.full_like(array, np.nan), partial=True)
         if slots[0] in _BEGINS_WITH_ONES.get(graph.ops[number].op_type, ()):
-            return Known(np.ones_like(array), f"{name} began with ones")
-        return Known(np.zeros_like(array), f"{name} began with zeros")
+            return Known(np.ones_like(array), f"{name} began with ones", invented=True)
+        return Known(np.zeros_like(array), f"{name} began with zeros", invented=True)
 
     def after(self, block: Block, number: int, slot: int) -> Array | None:
         """Return what an operator left in an input that it overwrites."""
@@ -174,15 +187,35 @@ class Values:
             producer = graph.ops[operand.op]
             if producer.op_type in IDENTITY - {"Cast"}:
                 return self.read(block, operand.op, 0)
-            found = self._of_readers(graph, block, operand, number)
-            return found or self._of_leaf(graph, block, operand)
-        if isinstance(operand, Param):
+            if producer.op_type in MOVEMENT:
+                return self._moved(block, operand, producer)
+        if _is_state(operand, graph):
             updated = self._writers(graph, operand)
             found = self._of_readers(graph, block, operand, min(updated, default=1 << 60))
             if found is not None or not updated:
                 return found or self._of_file(graph, block, operand)
             return self._left(graph, block, operand)
         return None
+
+    def _moved(self, block: Block, operand: Value, producer: Op) -> Known | None:
+        """Return what an operator gave of which there is no file: it only moves what it read."""
+        if producer.op_type not in KERNELS or self._depth >= _DEEPEST:
+            return None
+        self._depth += 1
+        try:
+            kernel = plain_kernel(producer)
+            read = {slot: self.read(block, operand.op, slot) for slot in sorted(kernel.needed)}
+            known = {slot: one for slot, one in read.items() if one is not None}
+            if len(known) < len(read):
+                return None
+            moved = kernel.run({slot: one.array for slot, one in known.items()})[operand.slot]
+        except (WorkbenchError, ValueError, TypeError, IndexError, KeyError):
+            return None
+        finally:
+            self._depth -= 1
+        kind = next(iter(known.values())).array.dtype
+        assumed = next((one.assumed for one in known.values() if one.assumed), "")
+        return Known(moved.astype(kind), assumed, any(one.partial for one in known.values()))
 
     def _of_readers(
         self, graph: Graph, block: Block, operand: Value | Param, before: int
@@ -195,17 +228,16 @@ class Values:
                     return Known(array)
         return None
 
-    def _of_leaf(self, graph: Graph, block: Block, operand: Value) -> Known | None:
-        """Return a parameter that GE's graph has as an operator, from its Parameter file."""
-        record = self.binding.parameters.get(block, {}).get(graph.ops[operand.op].name)
-        return _known(self._trusted(record))
-
-    def _of_file(self, graph: Graph, block: Block, operand: Param) -> Known | None:
-        name = graph.parameters[operand.index].name
+    def _of_file(self, graph: Graph, block: Block, operand: Param | Value) -> Known | None:
+        name = _name(graph, operand)
         files = self.binding.parameters.get(block, {})
         return _known(self._trusted(files.get(name) or files.get(sanitize(name))))
 
-    def _writers(self, graph: Graph, operand: Param) -> list[int]:
+    def is_updated(self, graph: Graph, operand: Operand | None) -> bool:
+        """Whether an operator of the graph overwrites a parameter, or what GE has as an operator for one."""
+        return isinstance(operand, Param | Value) and bool(self._writers(graph, operand))
+
+    def _writers(self, graph: Graph, operand: Param | Value) -> list[int]:
         readers = graph.consumers.get(operand, ())
         return [n for n, slot in readers if slot in rewritten_slots(graph.ops[n])]
 
@@ -213,7 +245,7 @@ class Values:
         self, graph: Graph, block: Block, number: int, operand: Operand | None
     ) -> Known | None:
         """Return what an input held before the operator overwrote it."""
-        if not isinstance(operand, Param):
+        if not _is_state(operand, graph):
             return None
         for other in self._writers(graph, operand):
             if other < number:  # the last one before it left what it read
@@ -222,7 +254,7 @@ class Values:
             graph, block, operand
         )
 
-    def _left(self, graph: Graph, block: Block, operand: Param) -> Known | None:
+    def _left(self, graph: Graph, block: Block, operand: Param | Value) -> Known | None:
         """Return what the last iteration left in a parameter."""
         last = block._replace(iteration=block.iteration - 1)
         if last not in self.binding.runs:
@@ -232,10 +264,19 @@ class Values:
             return found
         for number in reversed(self._writers(graph, operand)):
             for slot, own in enumerate(graph.ops[number].flat_inputs()):
-                array = self.after(last, number, slot) if own == operand else None
+                array = self._left_by(last, number, slot) if own == operand else None
                 if array is not None:
                     return Known(array)
         return None
+
+    def _left_by(self, block: Block, number: int, slot: int) -> Array | None:
+        """Return what an operator left in an input, from its file or from the output that is the same memory."""
+        array = self.after(block, number, slot)
+        graph = self.binding.graph(block)
+        if array is not None or graph is None or graph.ops[number].op_type not in OPS:
+            return array
+        same = [out for out, place in left_in(graph.ops[number]).items() if place == slot]
+        return self.given(block, number, same[0]) if same else None
 
     def _trusted(self, record: TensorRecord | None) -> Array | None:
         if record is None or id(record) in self.binding.oddities:
@@ -268,6 +309,18 @@ def _array(record: TensorRecord) -> Array | None:
         return record.source.array()
     except FormatError:
         return None
+
+
+def _is_state(operand: Operand | None, graph: Graph) -> TypeGuard[Param | Value]:
+    """Whether an operand is a parameter, or what GE has as an operator for one."""
+    leaf = isinstance(operand, Value) and graph.ops[operand.op].op_type in LEAVES
+    return leaf or isinstance(operand, Param)
+
+
+def _name(graph: Graph, operand: Param | Value) -> str:
+    if isinstance(operand, Param):
+        return graph.parameters[operand.index].name
+    return graph.ops[operand.op].name
 
 
 def _known(array: Array | None) -> Known | None:

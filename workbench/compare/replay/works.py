@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from workbench.compare.originals import original_names, original_types
+from workbench.compare.originals import is_part, original_names, original_types
 from workbench.compare.replay.spellings import expanded, respelled
 from workbench.compare.replay.trial import Kernel, plain_kernel
 from workbench.core.errors import GraphError
@@ -127,6 +127,9 @@ class _Build:
         return Param(self.inputs[origin])
 
     def add(self, number: int, op: Op) -> None:
+        if not op.input_specs and any(True for _ in op.flat_inputs()):
+            message = "the golden's graph tells only names"  # it is made of the target's
+            raise GraphError(message)
         if op.op_type not in KERNELS:
             other = respelled(op)
             if other is None:
@@ -160,7 +163,7 @@ def _chain(op: Op) -> Kernel:
     Settings are the kernel's own, which is right for the first operator of the chain; what has
     settings of its own behind it is not known.
     """
-    kinds = original_types(op)
+    kinds = _kinds(op)
     given = [Param(slot) for slot, _ in enumerate(op.flat_inputs())]
     ops: list[Op] = []
     for kind in kinds:
@@ -177,4 +180,25 @@ def _chain(op: Op) -> Kernel:
     if given:
         message = f"a kernel of {' + '.join(kinds)} must read fewer inputs, got {len(given)} more"
         raise GraphError(message)
-    return Kernel(tuple(ops), (Value(len(ops) - 1, 0),))
+    return Kernel(tuple(ops), _results(op, ops))
+
+
+def _kinds(op: Op) -> list[str]:
+    """Types of a chain; of an operator that became several kernels the part that this one is."""
+    kinds = list(original_types(op))
+    if is_part(op) and op.op_type in KERNELS:
+        if op.op_type not in kinds:
+            kinds[0] = op.op_type
+        elif kinds[-1] == "BatchNorm":
+            kinds[-1] = "BNTrainingReduce"
+    return kinds
+
+
+def _results(op: Op, ops: Sequence[Op]) -> tuple[Value, ...]:
+    """Outputs of a chain: what nobody in it reads, its own result in the place that the sizes leave."""
+    last, count = len(ops) - 1, len(op.outputs)
+    if ops[-1].op_type == "BNTrainingReduce" and count == 3:
+        return Value(last - 1), Value(last, 0), Value(last, 1)
+    if last and count > 1:
+        return (*(Value(0, slot) for slot in range(1, count)), Value(last))
+    return tuple(Value(last, slot) for slot in range(max(count, 1)))

@@ -1,0 +1,33 @@
+"""The golden's share in a difference that the target's operator is not to blame for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.compare.cause import Difference
+from workbench.compare.replay.replay import SUSPECT
+
+if TYPE_CHECKING:
+    from workbench.compare.flow import Flow
+    from workbench.compare.states import Event
+
+_START = "the target gives what its own inputs make it give: it is the golden that is off here"
+
+
+def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
+    """Say that the golden's operator is wrong; empty if what both inherited explains the difference.
+
+    Where the golden's operator cannot be computed again, it is wrong if its result is farther off than
+    the error of the inputs is magnified to.
+    """
+    replayed, own, worst = flow.replayed, event.replayed, event.worst
+    if replayed is None or own is None or worst is None:
+        return ()
+    golden = replayed.golden(event.block, event.op)
+    if golden is not None:
+        text = f"{_START}: computed again from its own inputs it is {golden.error:.3g} off"
+        return (Difference("own-error", "golden", text),) if golden.suspect else ()
+    carried = replayed.carries(event.block, event.op, max(own.slot, 0), event.inherited)
+    if worst.error <= SUSPECT * (carried + event.own_floor):
+        return ()
+    return (Difference("own-error", "golden", _START),)
