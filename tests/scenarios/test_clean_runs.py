@@ -106,6 +106,16 @@ def test_a_clean_run_of_a_16_bit_network_is_not_blamed(dtype, device, golden, tm
     assert kinds <= {"precision", "unmatched", "info"}
 
 
+def test_a_cast_to_bfloat16_is_not_blamed_for_a_file_of_float32(golden, tmp_path):
+    """An npy file knows no bfloat16: it holds float32, and its name says what the kernel wrote."""
+    graph = GRAPHS["mlp"]
+    form = wb.config.new("mindspore-o2").set("common_dump_settings.file_format", "npy")
+    mode = "allow_mix_precision_bf16"
+    target = wb.simulate(graph, None, form, tmp_path / "t", device="950", precision_mode=mode)
+    found = wb.compare(target, golden("mlp", graph))
+    assert [one for one in found.findings if one.defect] == []
+
+
 @pytest.mark.parametrize("surface", ["mindspore-o0o1", "tensorflow"])
 @pytest.mark.parametrize("kind", ["wrong-sign", "stale-output", "wrong-layout-lanes", "nan-output"])
 def test_what_is_wrong_in_a_run_of_eight_bits_is_found_all_the_same(

@@ -17,6 +17,7 @@ import numpy as np
 from workbench.compare.fusions import LEAVES
 from workbench.compare.oddities import MISLABELLED, rewritten_slots, wider_device_type
 from workbench.compare.replay.trial import plain_kernel
+from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.dump.files.payload import payload_as
@@ -306,9 +307,20 @@ def _array(record: TensorRecord) -> Array | None:
         row = dtype_row(spec.dtype)
         if spec.size is None or spec.size * row.storage.itemsize > _LARGEST:
             return None
-        return record.source.array()
+        return _as_labelled(record.source.array(), record.label.dtype)
     except FormatError:
         return None
+
+
+def _as_labelled(array: Array, name: str) -> Array:
+    """Return what lies in a file as float32, for npy knows no bfloat16, as the numbers that its label says."""
+    row = DTYPES.get(name)
+    if array.dtype != np.float32 or row is None or not row.is_float or row.storage.itemsize >= 4:
+        return array
+    with np.errstate(all="ignore"):
+        narrow = array.astype(row.storage)
+        same = np.array_equal(narrow.astype(np.float32), array, equal_nan=True)
+    return narrow if same else array
 
 
 def _is_state(operand: Operand | None, graph: Graph) -> TypeGuard[Param | Value]:
