@@ -222,7 +222,8 @@ def ended_table(records: Sequence[Record]) -> Table:
 
 def misses(records: Sequence[Record], way: str, most: int) -> list[str]:
     """Lines about visible faults whose operator does not come first."""
-    found = [r for r in seen(records) if not hit(r, way, 1)]
+    told = (r for r in seen(records) if r[way].get("told", True))
+    found = [r for r in told if not hit(r, way, 1)]
     return [
         f"{r['seed']} {r['kind']} {r['settings']} {r['model']} {r['device']} {r['surface']}/{r['files']} "
         f"{r['mode'] or 'own mode'}: {r['operator']} → {r[way]['verdict']} {r[way]['fault']} "
