@@ -151,8 +151,9 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
     worst, own = event.worst, event.replayed
     slot = worst.pair.slot if worst is not None else 0
     error = worst.error if worst is not None else None
-    if own is not None and first.kind in ("own-error", "non-finite"):
-        error = own.error
+    floor = event.own_floor
+    if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
+        error, floor = own.error, own.explained
     run = flow.pairing.target.runs[event.block].get(event.op)
     return Finding(
         kind=first.kind,
@@ -165,7 +166,7 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         score=_score(first, error),
         own_error=error,
         inherited_error=event.inherited,
-        noise_floor=event.own_floor,
+        noise_floor=floor,
         evidence=tuple(_evidence(flow, group)),
         advice=ADVICE[first.kind],
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),

@@ -22,7 +22,7 @@ from workbench.core.errors import GraphError
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from workbench.compare.binding import Block
     from workbench.compare.pairs import Pairing
@@ -73,6 +73,16 @@ class Own:
     rule: str = "table"
     assumed: tuple[str, ...] = ()
     suspect: float = 0.0
+
+    @property
+    def is_outlier(self) -> bool:
+        """Whether it is suspect only beside its like, which are reproduced to the bit."""
+        return bool(self.suspect) and self.error <= SUSPECT * max(self.floor.ulp, self.floor.bound)
+
+    @property
+    def explained(self) -> float:
+        """Relative error that is explained; for an outlier what single roundings leave beside the others' none."""
+        return self.error / self.suspect if self.suspect else max(self.floor.ulp, self.floor.bound)
 
     @property
     def is_beyond_rounding(self) -> bool:
@@ -182,6 +192,7 @@ class _Graph:
         self.npu = npu
         self.graph = graph
         self.blocks = blocks
+        self.mine = frozenset(blocks)
         self.open: dict[tuple[Block, int], dict[int, float]] = {}
         self.wide = False
         self.tried: dict[tuple[tuple[Block, int], Arithmetic], float] = {}
@@ -251,7 +262,7 @@ class _Graph:
         if not self.npu or not self.open:
             return None
         sample = list(self.open)[:: max(1, len(self.open) // _SAMPLE)]
-        settled = [p for p in self.found.own if p not in self.open and p[0] in self.blocks]
+        settled = [p for p in self.found.own if p not in self.open and p[0] in self.mine]
         sample += settled[:: max(1, len(settled) // _SAMPLE)]
         best, least = None, sum(self._left(place, EXACT) for place in sample) - 1.0
         for model in candidates(self.graph):
@@ -265,7 +276,7 @@ class _Graph:
         found = [
             place in self.open
             for place, own in self.found.own.items()
-            if place[0] in self.blocks and own.floor.ulp > _HALF
+            if place[0] in self.mine and own.floor.ulp > _HALF
             and self.graph.ops[place[1]].op_type not in CONTRACTIONS | MOVEMENT
         ]  # fmt: skip
         return len(found) >= _PEERS and sum(found) <= _FEW * len(found)
@@ -337,17 +348,29 @@ class _Graph:
 
     def _outliers(self) -> None:
         """Suspect operators that are not reproduced to the bit where all of their like are."""
-        places = [place for place in self.found.own if place[0] in self.blocks]
-        for place in places:
-            own = self.found.own[place]
-            if own.suspect or own.unequal <= _SAME or not own.error:
+        for members in self._like():
+            odd = [place for place in members if self.found.own[place].unequal > _SAME]
+            numbers = {number for _, number in odd}
+            if len(numbers) != 1 or sum(p[1] not in numbers for p in members) < _PEERS:
                 continue
-            like = [self.found.own[p] for p in places if p[1] != place[1] and self._alike(p, place)]
-            if len(like) < _PEERS or any(one.unequal > _SAME for one in like):
-                continue
-            again = self._again(place) if own.rule == "table" else None
-            if again is not None and again.is_beyond_rounding:
-                self.found.own[place] = replace(again, suspect=OUTLIER)
+            for place in odd:
+                own = self.found.own[place]
+                again = None if own.suspect or own.rule != "table" else self._again(place)
+                if again is not None and again.is_beyond_rounding:
+                    self.found.own[place] = replace(again, suspect=OUTLIER)
+
+    def _like(self) -> Iterable[list[tuple[Block, int]]]:
+        """Executions of operators of one type that are computed alike.
+
+        Single numbers are left out: they are reproduced to the bit by luck.
+        """
+        groups: dict[tuple[str, Arithmetic, str], list[tuple[Block, int]]] = {}
+        for place, own in self.found.own.items():
+            op = self.graph.ops[place[1]] if place[0] in self.mine else None
+            if op is not None and not (op.outputs[:1] and op.outputs[0].size == 1):
+                key = (op.op_type, own.arithmetic, own.rule)
+                groups.setdefault(key, []).append(place)
+        return groups.values()
 
     def _again(self, place: tuple[Block, int]) -> Own | None:
         """Measure an operator with the arithmetic of the believed units, whatever else explains it."""
@@ -358,13 +381,6 @@ class _Graph:
             return None if isinstance(attempt, str) else judged(attempt, arithmetic, wide=self.wide)
         except TROUBLE:
             return None
-
-    def _alike(self, a: tuple[Block, int], b: tuple[Block, int]) -> bool:
-        one, other = self.found.own[a], self.found.own[b]
-        if self.graph.ops[a[1]].outputs[:1] and self.graph.ops[a[1]].outputs[0].size == 1:
-            return False  # a single number is reproduced to the bit by luck
-        same = one.arithmetic == other.arithmetic and one.rule == other.rule
-        return same and self.graph.ops[a[1]].op_type == self.graph.ops[b[1]].op_type
 
 
 def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> Own:

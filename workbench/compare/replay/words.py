@@ -16,6 +16,11 @@ def own_words(own: Own) -> Iterator[str]:
     start = "computed again from its own inputs"
     if not own.suspect:
         yield f"{start}, {place} is what it has to be: {own.error:.2g} off, which {own.floor.reason} explains"
+    elif own.is_outlier:
+        yield (
+            f"{start}, {place} is {own.error:.3g} off, and {100 * own.unequal:.3g}% of its elements are other "
+            "numbers; of all other operators of its type every number is what it has to be"
+        )
     elif own.floor.largest:
         yield (
             f"{start}, {place} is {own.error:.3g} off: {own.error / own.floor.largest:.3g} times what "
