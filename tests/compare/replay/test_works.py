@@ -18,7 +18,10 @@ def spec(*shape):
     return TensorSpec("float32", shape)
 
 
-def op(op_type, *inputs, outputs=(spec(2, 2),), name="op", **attrs):
+SQUARE = spec(2, 2)
+
+
+def op(op_type, *inputs, outputs=(SQUARE,), name="op", **attrs):
     return Op(name, op_type, inputs, attrs, outputs)
 
 

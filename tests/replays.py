@@ -1,0 +1,57 @@
+"""Replay of small dumps: the steps of a comparison up to it, and no further."""
+
+from __future__ import annotations
+
+from workbench.compare.engine import bind_both, is_npu
+from workbench.compare.pairing import pair_tensors
+from workbench.compare.replay.replay import replay
+from workbench.dump.read.turns import number_turns
+from workbench.dump.tree import Dump
+from workbench.run.npu import run_npu
+from workbench.run.reference import run_reference
+
+ASCEND = {"device_target": "Ascend"}
+
+
+def paired(target, golden):
+    """The pairing of two dumps."""
+    return pair_tensors(*bind_both(target, golden))
+
+
+def replayed(target, golden=None):
+    """Replay of a target, on the device that its metadata name."""
+    golden = target if golden is None else golden
+    return replay(paired(target, golden), npu=is_npu(target))
+
+
+def by_name(found):
+    """Own errors by operator name and iteration."""
+    graphs = found.attempts.pairing.target.graphs
+    return {
+        (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): own
+        for (block, number), own in found.own.items()
+    }
+
+
+def reasons(found):
+    """Reasons by operator name and iteration."""
+    graphs = found.attempts.pairing.target.graphs
+    return {
+        (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): reason
+        for (block, number), reason in found.reasons.items()
+    }
+
+
+def on_device(graph, profile, mode, **more):
+    """Dump of a run of a simulated NPU, in memory."""
+    records = tuple(
+        number_turns(list(run_npu(graph, profile=profile, precision_mode=mode, **more)))
+    )
+    return Dump("npu", "mindspore", records, {(0, graph.graph_id): graph}, info=dict(ASCEND))
+
+
+def on_reference(graph, **more):
+    """Dump of the reference, in memory."""
+    records = tuple(number_turns(list(run_reference(graph, **more))))
+    info = {"device_target": "CPU"}
+    return Dump("reference", "mindspore", records, {(0, graph.graph_id): graph}, info=info)
