@@ -21,6 +21,9 @@ PARTS = ("Default", "Gradients")
 OWN = ("trans_", "dynamic_const_")
 """How names begin that the compiler itself gives; they stay."""
 
+ORIGINALS = "_datadump_original_op_names"
+"""The attribute in which a kernel says which operators it stands for."""
+
 
 def word(name: str) -> str:
     """Another name for an operator, the same one on every side.
@@ -67,10 +70,14 @@ def _graph(graph: Graph) -> Graph:
 
 
 def _op(op: Op) -> Op:
+    attrs = dict(op.attrs)
+    if ORIGINALS in attrs:
+        attrs[ORIGINALS] = tuple(map(word, attrs[ORIGINALS]))
     fused = op.fused and replace(op.fused, ops=tuple(map(_op, op.fused.ops)))
     return replace(
         op,
         name=word(op.name),
+        attrs=attrs,
         unless=op.unless and word(op.unless),
         frames=(),
         fused=fused,

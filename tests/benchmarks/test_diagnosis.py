@@ -105,6 +105,14 @@ def test_a_renamed_tree_says_no_name_and_no_line(tmp_path):
     assert word(FC1) in texts
 
 
+def test_a_renamed_kernel_says_what_it_stands_for_by_the_same_other_names(tmp_path):
+    run = renamed(device_run(setting(mode="force_fp16")))
+    tree = write_tree(run, "outputs", tmp_path / "tree", "torchair", "bin", "a2")
+    said = "".join(path.read_text() for path in tree.rglob("*.txt"))
+    assert "fc1-Dense" not in said
+    assert word("Default/fc1-Dense/BiasAdd-op0") in said
+
+
 # ---------------------------------------------------------------- scores
 
 
@@ -233,13 +241,14 @@ def test_answers_are_the_same_operators_under_other_names(tmp_path):
     """Nothing is found by a name or a source line."""
     own = setting("torchair", mode="force_fp16")
     reference = reference_run(own.model, own.seed, 1)
-    for kind in ("wrong-sign", "transposed-weight", "stale-output"):
+    planted = {"wrong-sign": "full", "transposed-weight": "outputs", "stale-output": "statistics"}
+    for kind, way in planted.items():
         fault = Fault(kind, FC1)
         run = device_run(own, [fault])
         answers = []
         for number, change in enumerate((lambda run: run, renamed)):
             root = tmp_path / f"{kind}{number}"
-            target = write_tree(change(run), "full", root / "t", "torchair", "bin", "a2")
+            target = write_tree(change(run), way, root / "t", "torchair", "bin", "a2")
             golden = write_tree(
                 change(reference), "full", root / "g", "mindspore-cpu", "npy", "reference"
             )
