@@ -9,7 +9,8 @@ import pytest
 import workbench as wb
 from real_data import DATA
 
-PAIRS = ("custom_gradient", "frozen_weight", "two_optimizers")
+STRUCTURE = ("custom_gradient", "frozen_weight", "two_optimizers")
+PAIRS = (*STRUCTURE, "loss_scale")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_every_archive_is_looked_at():
     assert sorted(PAIRS) == sorted(p.name[:-7] for p in (DATA / "trained").glob("*.tar.xz"))
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", STRUCTURE)
 def test_one_defect_is_told_and_it_is_of_structure(compared, name):
     assert compared[name].verdict == "fail"
     assert [finding.kind for finding in defects(compared[name])] == ["structure"]
@@ -57,6 +58,12 @@ def test_the_other_way_round_the_target_alone_trains_it(trees):
     comparison = wb.compare(trees / "frozen_weight/dump_a", trees / "frozen_weight/dump_b")
     (finding,) = defects(comparison)
     assert "the target updates fc2.weight" in finding.evidence[0]
+
+
+def test_a_loss_scale_that_several_graphs_read_is_one_cause(compared):
+    (finding,) = defects(compared["loss_scale"])
+    assert finding.kind == "parameter"
+    assert finding.evidence[0] == "scale_value differs: 1 in the target, 4096 in the golden"
 
 
 def test_two_optimizers_part_in_the_first_step(compared):

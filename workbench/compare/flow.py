@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Block
+    from workbench.compare.cause import Difference
     from workbench.compare.measuring import Measured
     from workbench.compare.overrides import Tolerance
     from workbench.compare.pairs import Pairing
@@ -70,7 +71,7 @@ class Flow:
         self.job = ranks_of_one_job(pairing)
         self.own_feeds: dict[str, None] = {}
         self.own_params: set[tuple[int, str]] = set()
-        self.given_apart: set[tuple[int, str]] = set()
+        self.given_apart: dict[tuple[int, str], Difference] = {}
         self.last_update: dict[tuple[int, str], float] = {}
         self.walked: list[Block] = []
         self.overflowing = frozenset(both_overflow(pairing))

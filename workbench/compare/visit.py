@@ -218,6 +218,9 @@ class Visit:
         feed = kind == "input"
         if self._is_own(name, error, feed=feed):
             return State(error or 0.0, error is not None, own=True)
+        apart = self.flow.given_apart.get((self.block.rank, name))
+        if error is None and apart is not None and self.block.iteration == 0:
+            return State(causes=(apart,))
         if error is None:
             received = self.flow.received(self.block, self.graph, operand)
             return State(received, tainted=self.earlier) if feed else State()
@@ -237,7 +240,7 @@ class Visit:
             return State(error, True, tainted=True)
         if cause is None:
             return State(error, True)
-        self.flow.given_apart.add((self.block.rank, name))
+        self.flow.given_apart[self.block.rank, name] = cause
         return State(error, True, causes=(cause,))
 
     def _is_own(self, name: str, error: float | None, *, feed: bool) -> bool:
