@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from workbench.compare.cause import Difference
+from workbench.compare.ending import endings
 from workbench.compare.facts import (
     blamed_name,
     blamed_operator,
@@ -57,7 +58,10 @@ def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
         blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
         blames += _began_before(flow, alone=not blames)
     defects = _merge(flow, blames) or list(first_failure(flow, rows))
-    facts = [*precision(flow, rows), *unblamed_settings(flow), *_version_matters(flow)]
+    ends = endings(flow.pairing)
+    defects += [one for one in ends if one.defect]
+    facts = [one for one in ends if not one.defect]
+    facts += [*precision(flow, rows), *unblamed_settings(flow), *_version_matters(flow)]
     facts += [*_excused(flow), *unmatched(flow.pairing)]
     return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
 

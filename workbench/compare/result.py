@@ -28,6 +28,7 @@ FINDING_KINDS: dict[str, tuple[bool, str]] = {
         True,
         "the operator writes over another one's output that is still needed, or reads one written over",
     ),
+    "ended": (True, "the run ended at this operator, before its time"),
     "shape": (True, "the operator's output has another shape"),
     "overflow": (
         True,
@@ -47,6 +48,10 @@ FINDING_KINDS: dict[str, tuple[bool, str]] = {
     "changed-memory": (
         False,
         "a watched output is another after the operator; whether it was still needed is not known",
+    ),
+    "cut-short": (
+        False,
+        "nothing was dumped from this operator on; whether the run ended there is not known",
     ),
     "unmatched": (False, "tensors without a partner"),
     "info": (False, "worth knowing, no cause of divergence"),

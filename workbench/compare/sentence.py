@@ -63,6 +63,8 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
         named += f" in iteration {finding.iteration}"
     if len({row.rank for row in rows}) > 1:
         named += f" on rank {finding.rank}"
+    if finding.kind == "ended":
+        return f"The run ended at {named}; {finding.evidence[0].partition(': ')[2]}"
     if finding.kind == "rank":
         return f"At {named} {finding.evidence[0]}"
     if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
@@ -124,6 +126,9 @@ def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding
     if own:
         rest.append(f"{own} tensors of the ranks' own batches not judged")
     text += "".join(f", {part}" for part in rest)
+    ends = next((finding for finding in findings if finding.kind == "cut-short"), None)
+    if ends is not None:
+        text += f"; nothing was dumped from {ends.op_name} on"
     changed = next((finding for finding in findings if finding.kind == "changed-memory"), None)
     if changed is not None:
         text += f"; {changed.evidence[0]}"
