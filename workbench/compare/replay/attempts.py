@@ -177,7 +177,7 @@ class Attempts:
                 known = self._assumed(block, number, op, slot)
             if known is None:
                 return _missing(op, slot)
-            inputs[slot] = known.array
+            inputs[slot] = _as_stated(known.array, op, slot)
             partial |= known.partial
             invented += [slot] if known.invented else []
             if known.assumed:
@@ -234,6 +234,19 @@ def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array
         if array is not None:
             found[-1 - slot] = array
     return found
+
+
+def _as_stated(array: Array, op: Op, slot: int) -> Array:
+    """Round an input to the dtype in which the graph says it is read, where a file holds a wider one."""
+    specs = op.device_inputs or op.input_specs
+    spec = specs[slot] if slot < len(specs) else None
+    stated = DTYPES.get(spec.dtype) if spec is not None else None
+    held = DTYPES.get(array.dtype.name)
+    if stated is None or held is None or not (stated.is_float and held.is_float):
+        return array
+    if stated.roundoff <= held.roundoff or stated.limit:
+        return array
+    return array.astype(stated.storage).astype(array.dtype)
 
 
 def _missing(op: Op, slot: int) -> str:

@@ -16,7 +16,7 @@ from workbench.compare.replay.trial import Arithmetic
 from workbench.core.errors import GraphError
 from workbench.run.modes import modes_of
 from workbench.run.numeric import NumericModel, numeric_model
-from workbench.run.profiles import PROFILES
+from workbench.run.profiles import HF32, PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,8 @@ def _models() -> tuple[tuple[str, NumericModel], ...]:
                 model = numeric_model(profile, mode)
             except GraphError:
                 continue
-            key = (model.rule, model.saturates, PROFILES[profile].cube.keys() & {"hf32"} != set())
+            device = PROFILES[profile]
+            key = (model.rule, model.saturates, HF32 in device.cube, device.flushes)
             found.setdefault(key, (f"{PROFILES[profile].title}, {mode}", model))
     return tuple(found.values())
 
@@ -66,5 +67,10 @@ def _arithmetic(model: NumericModel, graph: Graph, number: int, formats: Formats
     op = graph.ops[number]
     chosen = model.implementation(op, formats)
     return Arithmetic(
-        "cube", formats.inputs, formats.output, implementation=chosen, saturates=model.saturates
+        "cube",
+        formats.inputs,
+        formats.output,
+        implementation=chosen,
+        saturates=model.saturates,
+        flushes=model.profile.flushes & {op.op_type},
     )

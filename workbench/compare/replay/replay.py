@@ -261,7 +261,9 @@ class _Graph:
         """The model that leaves least of what exact arithmetic does not explain; ``None``: none does better."""
         if not self.npu or not self.open:
             return None
-        sample = list(self.open)[:: max(1, len(self.open) // _SAMPLE)]
+        kinds = {self.graph.ops[place[1]].op_type: place for place in reversed(self.open)}
+        step = max(1, len(self.open) // _SAMPLE)
+        sample = list(dict.fromkeys((*kinds.values(), *list(self.open)[::step])))
         settled = [p for p in self.found.own if p not in self.open and p[0] in self.mine]
         sample += settled[:: max(1, len(settled) // _SAMPLE)]
         best, least = None, sum(self._left(place, EXACT) for place in sample) - 1.0
@@ -402,7 +404,8 @@ def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> O
 def _is_special(arithmetic: Arithmetic) -> bool:
     """Whether an arithmetic is more than float32."""
     exact = arithmetic.implementation in ("", "high_precision")
-    return bool(arithmetic.inputs or arithmetic.output or arithmetic.saturates or not exact)
+    rounds = arithmetic.inputs or arithmetic.output or arithmetic.saturates or arithmetic.flushes
+    return bool(rounds or not exact)
 
 
 def is_out_of_range(attempt: Attempt, slot: int) -> bool:

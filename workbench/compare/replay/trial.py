@@ -37,7 +37,8 @@ class Arithmetic:
     ``precision`` is ``float64``, ``float32``, or ``cube``: float32, products as the cube unit sums them.
     ``inputs`` and ``output`` are formats of fewer bits that operands and results are rounded to (``""``:
     none), ``accumulator`` is the format of the cube's running sums. ``implementation`` is a key of
-    `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does.
+    `workbench.run.approximations.APPROXIMATIONS`, or exact; ``saturates`` says what overflow does,
+    ``flushes`` names operators that take subnormal numbers for zero.
     """
 
     precision: str = "float64"
@@ -46,6 +47,7 @@ class Arithmetic:
     accumulator: str = "float32"
     implementation: str = ""
     saturates: bool = False
+    flushes: frozenset[str] = frozenset()
 
 
 EXACT = Arithmetic()
@@ -166,10 +168,27 @@ def _computed(
         name = arithmetic.accumulator
         rounding = None if name == "float32" else _Sum(name)
         return list(CUBE[op.op_type](tensors, settings, rounding))
+    least = _least(op, arithmetic)
+    tensors = [_flushed(array, least) for array in tensors]
     fast = APPROXIMATIONS.get(arithmetic.implementation, {}).get(op.op_type)
     if fast is not None and all(array.dtype == np.float32 for array in tensors):
-        return [fast.compute(*tensors)]
-    return list(KERNELS[op.op_type](tensors, settings))
+        return [_flushed(fast.compute(*tensors), least)]
+    return [_flushed(array, least) for array in KERNELS[op.op_type](tensors, settings)]
+
+
+def _least(op: Op, arithmetic: Arithmetic) -> float:
+    """Least magnitude that an operator's instruction does not take for zero."""
+    if op.op_type not in arithmetic.flushes:
+        return 0.0
+    specs = op.device_outputs or op.outputs
+    name = arithmetic.output or (specs[0].dtype if specs else "")
+    return 2.0**-14 if name == "float16" else 2.0**-126
+
+
+def _flushed(array: Array, least: float) -> Array:
+    if not least or array.dtype.kind != "f":
+        return array
+    return np.where(np.abs(array) < least, np.copysign(array.dtype.type(0), array), array)
 
 
 @dataclass(frozen=True, slots=True)
