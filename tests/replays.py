@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from small_dumps import file_name
 from workbench.compare.engine import bind_both, is_npu
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.replay.replay import replay
@@ -9,8 +12,6 @@ from workbench.dump.read.turns import number_turns
 from workbench.dump.tree import Dump
 from workbench.run.npu import run_npu
 from workbench.run.reference import run_reference
-
-ASCEND = {"device_target": "Ascend"}
 
 
 def paired(target, golden):
@@ -44,14 +45,19 @@ def reasons(found):
 
 def on_device(graph, profile, mode, **more):
     """Dump of a run of a simulated NPU, in memory."""
-    records = tuple(
-        number_turns(list(run_npu(graph, profile=profile, precision_mode=mode, **more)))
-    )
-    return Dump("npu", "mindspore", records, {(0, graph.graph_id): graph}, info=dict(ASCEND))
+    run = run_npu(graph, profile=profile, precision_mode=mode, **more)
+    return _dumped(run, graph, {"device_target": "Ascend"})
 
 
 def on_reference(graph, **more):
     """Dump of the reference, in memory."""
-    records = tuple(number_turns(list(run_reference(graph, **more))))
-    info = {"device_target": "CPU"}
-    return Dump("reference", "mindspore", records, {(0, graph.graph_id): graph}, info=info)
+    return _dumped(run_reference(graph, **more), graph, {"device_target": "CPU"})
+
+
+def _dumped(run, graph, info):
+    named = [
+        replace(record, key=record.key._replace(op_name=file_name(record.key.op_name)))
+        for record in run
+    ]
+    table = {(0, graph.graph_id): graph}
+    return Dump("memory", "mindspore", tuple(number_turns(named)), table, info=info)
