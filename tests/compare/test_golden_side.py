@@ -1,0 +1,79 @@
+"""Which of two dumps is off: the target that gave what it had to is not to blame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import small_dumps as small
+from small_dumps import chain, in_memory, shoot
+from workbench.compare.engine import compare_dumps
+from workbench.compare.golden_side import golden_is_off
+
+GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
+VALUES = small.given(GRAPH)
+RIGHT = shoot(GRAPH, VALUES)
+WRONG = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda a: a * 1.2})
+
+
+def compared(target, golden):
+    return compare_dumps(in_memory(target, GRAPH), in_memory(golden, GRAPH))
+
+
+def told(found):
+    """What is said of every operator, by number."""
+    flow = found.flow
+    said = {number: golden_is_off(flow, event) for (_, number), event in flow.events.items()}
+    return {number: differences for number, differences in said.items() if differences}
+
+
+def test_a_golden_that_is_wrong_is_named_with_its_own_error():
+    found = told(compared(RIGHT, WRONG))
+    assert list(found) == [3]
+    (difference,) = found[3]
+    assert difference.kind == "own-error"
+    assert "the golden that is off here" in difference.text
+    assert "it is 0.2 off" in difference.text
+
+
+def test_the_finding_says_so_and_names_the_operator():
+    finding = compared(RIGHT, WRONG).result.findings[0]
+    assert finding.op_name == "Default/Tanh-op0"
+    assert any("the golden that is off here" in text for text in finding.evidence)
+
+
+def test_a_target_that_is_wrong_is_not_excused():
+    found = compared(WRONG, RIGHT)
+    assert told(found) == {}
+    finding = found.result.findings[0]
+    assert (finding.op_name, finding.kind) == ("Default/Tanh-op0", "own-error")
+    assert not any("the golden that is off" in text for text in finding.evidence)
+
+
+def test_nothing_is_said_where_both_agree():
+    assert told(compared(RIGHT, RIGHT)) == {}
+
+
+def test_a_golden_that_cannot_be_computed_again_is_off_by_more_than_it_inherits():
+    """What its Tanh read is in none of its files; ten per cent more than that is not noise."""
+    wrong = [
+        s
+        for s in WRONG
+        if "MatMul-op1" not in s.name and ("Tanh" not in s.name or s.io == "output")
+    ]
+    found = compared(RIGHT, wrong)
+    (event,) = (e for (_, number), e in found.flow.events.items() if number == 3)
+    assert found.flow.replayed.golden(event.block, event.op) is None
+    (difference,) = told(found)[3]
+    assert difference.text.endswith("it is the golden that is off here")
+
+
+def test_what_both_inherit_is_not_the_goldens_fault():
+    """Inputs of the golden are wrong further up: only there somebody is off."""
+    spoilt = shoot(GRAPH, VALUES, alter={"Default/MatMul-op0": lambda a: a + np.float32(0.3)})
+    assert list(told(compared(RIGHT, spoilt))) == [0]
+
+
+def test_without_replay_nothing_is_said():
+    flow = compared(RIGHT, WRONG).flow
+    flow.replayed = None
+    assert not any(golden_is_off(flow, event) for event in flow.events.values())
