@@ -10,6 +10,7 @@ import numpy as np
 from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained, explain
 from workbench.compare.replay.attempts import TROUBLE
 from workbench.compare.replay.replay import SUSPECT
+from workbench.compare.replay.trial import Trial, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,15 +41,15 @@ def tell(flow: Flow) -> None:
     replayed = flow.replayed
     if replayed is None:
         return
-    suspects = [e for e in flow.guilty if e.replayed is not None and e.replayed.suspect]
-    for event in suspects[:MOST]:
-        event.explained_by = _explained(replayed, event)
+    for event in [e for e in flow.guilty if not e.differences][:MOST]:
+        known = event.replayed is not None and event.replayed.suspect
+        event.explained_by = _explained(replayed, event) if known else _beside(replayed, event)
 
 
 def _explained(replayed: Replay, event: Event) -> Explained | None:
     own = event.replayed
     attempt = replayed.attempts.attempt(event.block, event.op)
-    if own is None or own.slot < 0 or isinstance(attempt, str):
+    if own is None or isinstance(attempt, str):
         return None
     try:
         floor = min(max(own.floor.ulp, own.floor.bound), own.error / SUSPECT)
@@ -56,6 +57,35 @@ def _explained(replayed: Replay, event: Event) -> Explained | None:
         found = explain(attempt.trial(own.slot, floor, own.arithmetic, earlier))
     except TROUBLE:
         return None
+    return _first(found)
+
+
+def _beside(replayed: Replay, event: Event) -> Explained | None:
+    """Explain what an operator gave by what the golden gave, where its own inputs are not known."""
+    worst = event.worst
+    attempt = replayed.attempts.of_partner(event.block, event.op, loosely=True)
+    if worst is None or worst.pair.io != "output" or isinstance(attempt, str):
+        return None
+    ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
+    if ours is None or theirs is None or slot >= len(attempt.kernel.results):
+        return None
+    try:
+        given = ours.array()
+        expected = stored(theirs.array(), given)
+        if given.shape != expected.shape:
+            return None
+        floor = min(event.factor * event.explained, worst.error / SUSPECT)
+        trial = Trial(
+            attempt.kernel, attempt.inputs, slot, given, expected, floor,
+            earlier=tuple(islice(_earlier(replayed, event), _EARLIER)),
+        )  # fmt: skip
+        return _first(explain(trial))
+    except TROUBLE:
+        return None
+
+
+def _first(found: list[Explained]) -> Explained | None:
+    """The best explanation, one with a name before none at all."""
     return next((one for one in found if one.kind != UNEXPLAINED or one is found[0]), None)
 
 

@@ -135,11 +135,16 @@ class Attempts:
         self.ours = Values(self.pairing.target)
         self.theirs = Values(self.pairing.golden)
 
-    def of_partner(self, block: Block, number: int) -> Attempt | str:
-        """Return the golden's counterpart of an operator, ready to be computed, or why it cannot be."""
+    def of_partner(self, block: Block, number: int, *, loosely: bool = False) -> Attempt | str:
+        """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
+
+        ``loosely``: of a kernel that stands for several the operator that gives its result will do.
+        """
         found = self.pairing.alignments.get((block.rank, block.graph_id))
         other = self.pairing.blocks.get(block)
-        partner = found.partner.get(number) if found is not None else None
+        partner = None
+        if found is not None:
+            partner = found.counterpart(number) if loosely else found.partner.get(number)
         graph = self.pairing.golden.graph(other) if other is not None else None
         if partner is None or other is None or graph is None:
             return "it has no partner"
