@@ -222,3 +222,30 @@ def test_a_constant_scalar_is_an_input_of_no_dimensions():
     values = small.given(graph)
     found = attempts(shoot(graph, values), graph).attempt(BLOCK, 0)
     np.testing.assert_array_equal(found.results()[0], np.float32(2.5) * values["x"])
+
+
+def stated_as_half(x):
+    """A Neg of a float16 graph whose files hold float32."""
+    net = Net()
+    net.op("Neg", net.feed("x", dtype="float16"), dtype="float16")
+    row = ("Neg", "Default_Neg-op0")
+    shots = [Shot(*row, "input", 0, x), Shot(*row, "output", 0, -x)]
+    return attempts(shots, net.graph()).attempt(BLOCK, 0)
+
+
+def test_inputs_are_read_in_the_format_that_the_graph_states():
+    x = np.full((4, 4), 1 + 2.0**-10 + 2.0**-12, np.float32)
+    found = stated_as_half(x)
+    assert (found.inputs[0] == 1 + 2.0**-10).all()
+    assert found.inputs[0].dtype == np.float32
+
+
+def test_numbers_that_the_stated_format_cannot_hold_become_infinite_in_silence():
+    found = stated_as_half(np.full((4, 4), 3e38, np.float32))
+    assert (found.results()[0] == -np.inf).all()
+
+
+def test_results_that_the_stated_format_cannot_hold_become_infinite_in_silence():
+    x = np.full(3, 300, np.float32)
+    attempt = operator("Square", [x], np.zeros(3, np.float32), dtype="float16")
+    assert (attempt.results()[0] == np.inf).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from replays import by_name, on_device, on_reference, reasons, replayed
 
 import small_dumps as small
 from small_dumps import Net, Shot, chain, in_memory, shoot
-from workbench.compare.replay.replay import OUTLIER, SUSPECT
+from workbench.compare.engine import compare_dumps
+from workbench.compare.replay.replay import OUTLIER, SUSPECT, replay
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
@@ -121,8 +123,6 @@ def test_reasons_come_most_frequent_first():
 
 
 def test_a_replay_that_is_cancelled_stops():
-    from workbench.compare.replay.replay import replay
-
     pairing = replayed(GOLDEN).attempts.pairing
     assert replay(pairing, npu=False, cancelled=lambda: True).own == {}
 
@@ -218,6 +218,24 @@ def test_nothing_raises_on_files_that_were_cut(tmp_path, size):
     found = replayed(load(root), GOLDEN)
     assert len(found.own) + len(found.reasons) + found.undumped == len(NAMES)
     assert found.suspects == []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_whole_comparison_of_odd_tensors_is_silent(seed, capfd):
+    """Neither exceptions, nor warnings, nor words of a library on the terminal."""
+    rng = random.Random(seed)
+    more = [*ODD.values(), np.full((4, 4), 6e4, np.float16), np.full((4, 4), 1e300)]
+    whole = [one for one in more if one.dtype.kind != "c"]
+    sides = [
+        in_memory(
+            [s._replace(data=rng.choice(whole)) if rng.random() < 0.15 else s for s in SHOTS],
+            GRAPH,
+            info={"device_target": rng.choice(["CPU", "Ascend"])},
+        )
+        for _ in range(2)
+    ]
+    compare_dumps(*sides)
+    assert "".join(capfd.readouterr()) == ""
 
 
 # --- devices ---------------------------------------------------------------------------------------------

@@ -246,3 +246,12 @@ def test_another_floor_changes_nothing_else():
     trial = tried(PRODUCT.astype(np.float32))
     other = trial.with_floor(0.5)
     assert (other.floor, other.kernel, other.given is trial.given) == (0.5, trial.kernel, True)
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float32", 2.0**-126), ("float16", 2.0**-14)])
+def test_units_that_flush_take_subnormal_numbers_for_zero(dtype, least):
+    neg = Op("op", "Neg", (Param(0),), {}, (TensorSpec(dtype, (3,)),))
+    read = {0: np.array([least / 2, least, -least / 2])}
+    flushing = Arithmetic(flushes=frozenset(("Neg",)))
+    assert plain_kernel(neg).run(read, flushing)[0].tolist() == [0.0, -least, 0.0]
+    assert plain_kernel(neg).run(read)[0].tolist() == [-least / 2, -least, least / 2]

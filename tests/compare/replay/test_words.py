@@ -65,3 +65,9 @@ def test_the_believed_device_is_told():
     graph = load_graph("mlp")
     found = replayed(on_device(graph, "a2", "allow_fp32_to_bf16"), on_reference(graph))
     assert replay_facts(found)["computed as"] == "Atlas A2 (910B), allow_fp32_to_bf16"
+
+
+def test_an_outlier_is_told_beside_its_like():
+    (text,) = own_words(Own(0, 2e-5, Floor(5e-4, 5e-4), 0.5, suspect=3.0))
+    assert "2e-05 off, and 50% of its elements are other numbers" in text
+    assert "of all other operators of its type" in text

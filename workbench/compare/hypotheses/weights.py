@@ -200,6 +200,9 @@ def _pursued(atoms: Array, rest: Array, most: int) -> list[tuple[int, float]]:
     Orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad, 1993), up to a few columns.
     """
     norms = np.linalg.norm(atoms, axis=0)
+    if not (np.isfinite(norms).all() and np.isfinite(rest).all()):
+        message = "columns must be finite, got others"  # LAPACK writes about these to the terminal
+        raise ValueError(message)
     usable = np.where(norms > 0, norms, np.inf)
     chosen: list[int] = []
     steps, left, whole = np.zeros(0), rest, float(np.linalg.norm(rest))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.compare.pairs import Pairing
     from workbench.compare.replay.trial import Arithmetic, Change, Kernel
     from workbench.compare.replay.values import Known
+    from workbench.core.dtypes import DType
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
@@ -98,7 +99,7 @@ class Attempt:
         wide = DTYPES.get(self.given[slot].dtype.name)
         if wide is None or wide.roundoff >= row.roundoff or array.dtype.kind != "f":
             return array
-        return array.astype(row.storage).astype(array.dtype)
+        return _through(array, row)
 
     def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
         """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
@@ -251,7 +252,13 @@ def _as_stated(array: Array, op: Op, slot: int) -> Array:
         return array
     if stated.roundoff <= held.roundoff or stated.limit:
         return array
-    return array.astype(stated.storage).astype(array.dtype)
+    return _through(array, stated)
+
+
+def _through(array: Array, row: DType) -> Array:
+    """Round to a coarser format and keep the dtype; what it cannot hold is infinite."""
+    with np.errstate(all="ignore"):
+        return array.astype(row.storage).astype(array.dtype)
 
 
 def _missing(op: Op, slot: int) -> str:
