@@ -489,6 +489,53 @@ def test_a_value_overwritten_between_producer_and_consumer_is_told():
     assert "overwritten" in result.findings[0].evidence[0]
 
 
+def beside(pattern):
+    """A chain with a branch between producer and reader; ``pattern`` lies over what the reader finds."""
+    net = Net()
+    x = net.feed("x")
+    kept = net.op("Tanh", x)
+    one = net.op("ReLU", x)
+    other = net.op("Neg", x)
+    last = net.op("Add", kept, net.op("Add", one, other))
+    graph = net.graph(last)
+    shots = shoot(graph, small.given(graph))
+    outputs = {shot.name: shot.data for shot in shots if shot.io == "output"}
+    reader = small.file_name(graph.ops[-1].name)
+    hurt = outputs[small.file_name("Default/Tanh-op0")].copy()
+    hurt.reshape(-1)[:12] = pattern(outputs)
+    added = hurt - outputs[small.file_name("Default/Tanh-op0")]
+    change = {(reader, "input", 0): added, (reader, "output", 0): added}
+    found = [
+        shot._replace(data=shot.data + change.get((shot.name, shot.io, shot.slot), np.float32(0)))
+        for shot in shots
+    ]
+    found = [
+        shot._replace(data=hurt)
+        if (shot.name, shot.io, shot.slot) == (reader, "input", 0)
+        else shot
+        for shot in found
+    ]
+    return compared(in_memory(found, graph), in_memory(shots, graph))
+
+
+@pytest.mark.parametrize("writer", ["Default/Neg-op0", "Default/ReLU-op0"])
+def test_whose_bytes_lie_over_a_value_wrote_beyond_its_end(writer):
+    result = beside(lambda outputs: outputs[small.file_name(writer)].reshape(-1)[:12])
+    named = [f for f in result.findings if f.kind == "overwritten"]
+    assert [f.op_name for f in named] == ["Default/Add-op1"]
+    assert f"where {writer} wrote beyond its end" in named[0].evidence[0]
+
+
+def test_a_constant_that_lies_over_a_value_is_nobodys():
+    named = [f for f in beside(lambda _: 7.5).findings if f.kind == "overwritten"]
+    assert len(named) == 1
+    assert (
+        named[0]
+        .evidence[0]
+        .endswith("what ran between is Default/ReLU-op0, Default/Neg-op0, Default/Add-op0")
+    )
+
+
 def training():
     """w += Tanh(x @ w): state in place, seen after its update."""
     net = Net()

@@ -187,12 +187,13 @@ def test_one_tree_alone_tells_it_too(base, capsys):
     assert json.loads(capsys.readouterr().out)["changes"] == []
 
 
-def test_an_ordinary_dump_tells_where_the_damage_is_read_and_who_wrote_right_below(base, capsys):
+def test_an_ordinary_dump_tells_where_the_damage_is_read_and_who_wrote_it(base, capsys):
     status, result = compared(base, capsys, "data", "golden-ms")
     one = result["findings"][0]
     assert (status, one["kind"], one["op_name"]) == (1, "overwritten", "Default/Mul-op0")
     assert one["evidence"][0].endswith(
-        f"overwritten between the two operators, where {A} wrote right below it"
+        f"overwritten between the two operators, where {A} wrote beyond its end: "
+        "the bytes are those of its output"
     )
 
 
@@ -248,7 +249,9 @@ def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_p
     one = result["findings"][0]
     assert (status, one["kind"]) == (1, "overwritten")
     assert one["op_name"] == f"{block}/Add-op0"
-    assert one["evidence"][0].endswith(f", where {guilty} wrote right below it")
+    assert one["evidence"][0].endswith(
+        f", where {guilty} wrote beyond its end: the bytes are those of its output"
+    )
 
 
 CONV, RELU = "Default/conv2-Conv2d/Conv2D-op0", "Default/relu-ReLU/ReLU-op1"

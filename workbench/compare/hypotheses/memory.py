@@ -12,7 +12,7 @@ from workbench.core.formats import c0_of
 from workbench.core.relayout import to_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -90,10 +90,15 @@ class Held:
 
     def holds(self, raw: bytes, step: int) -> bool:
         """Whether bytes are somewhere in another tensor, at a multiple of ``step``, or in its endless repetition."""
-        piece = raw[:_PIECE]
-        if len(piece) < _LEAST or not any(piece):
-            return False
-        return any(_at(other, piece, step) for other in self._searched)
+        return holds(self._searched, raw, step)
+
+
+def holds(others: Iterable[bytes], raw: bytes, step: int) -> bool:
+    """Whether the first bytes are somewhere in one of ``others``, as `Held.holds` means it."""
+    piece = raw[:_PIECE]
+    if len(piece) < _LEAST or not any(piece):
+        return False
+    return any(_at(other, piece, step) for other in others)
 
 
 def _at(other: bytes, piece: bytes, step: int) -> bool:
