@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.compare.by_hand import hand_groups
 from workbench.compare.fusions import Fusion, ends_of, find_fusions, find_leaves, inserted
 from workbench.compare.graph_view import GraphView, Origin
 from workbench.compare.groups import Group, find_groups
+from workbench.compare.hand_groups import hand_groups
 from workbench.compare.layers import with_layers
 from workbench.compare.overrides import NO_OVERRIDES
 from workbench.compare.quantised import NOTHING, Quantised, find_quantised

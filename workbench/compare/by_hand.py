@@ -10,57 +10,25 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.compare.fusions import Fusion
-from workbench.compare.graph_view import Origin
+from workbench.compare.hand_groups import MAP
 from workbench.compare.overrides import is_pattern
 from workbench.compare.result import OverrideUse
 from workbench.dump.tree import Note, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.compare.binding import Binding
     from workbench.compare.flow import Flow
-    from workbench.compare.graph_view import GraphView
     from workbench.compare.overrides import Overrides, Tolerance
     from workbench.compare.pairs import Pairing
     from workbench.compare.result import Row
     from workbench.compare.states import Event
 
-MAP, IGNORED = "map", "ignored"
+IGNORED = "ignored"
 
 _UNKNOWN = "the map file names an operator that this dump does not have"
 _NOTHING = "the map file has an entry that no operator fits"
-
-
-def hand_groups(overrides: Overrides, target: GraphView, golden: GraphView) -> Iterator[Fusion]:
-    """Yield the groups of several operators that both graphs have, with the values that leave them."""
-    ours, theirs = target.graph.by_name, golden.graph.by_name
-    for match in overrides.groups:
-        mine = sorted(ours[name] for name in match.target if name in ours)
-        other = sorted(theirs[name] for name in match.golden if name in theirs)
-        if len(mine) == len(match.target) and len(other) == len(match.golden):
-            yield Fusion(tuple(mine), tuple(other), _values(target, golden, mine, other), MAP)
-
-
-def _values(
-    target: GraphView, golden: GraphView, ours: Sequence[int], theirs: Sequence[int]
-) -> tuple[tuple[Origin, Origin], ...]:
-    """Values that leave a group: in order if both sides have as many, else the last of either."""
-    mine, other = list(_leaving(target, ours)), list(_leaving(golden, theirs))
-    if len(mine) == len(other):
-        return tuple(zip(mine, other, strict=True))
-    return ((mine[-1], other[-1]),) if mine and other else ()
-
-
-def _leaving(view: GraphView, members: Sequence[int]) -> Iterator[Origin]:
-    """Outputs of operators that others read, or that the graph returns."""
-    for number in members:
-        for slot in range(max(1, len(view.graph.ops[number].outputs))):
-            value = Origin("op", number, slot)
-            outside = any(reader not in members for reader, _ in view.readers(value))
-            if outside or (slot == 0 and view.results(number)):
-                yield value
 
 
 def leave_out(pairing: Pairing) -> None:

@@ -7,8 +7,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updated_names, updates
+from workbench.compare.flags import both_overflow
 from workbench.compare.noise import contexts
-from workbench.compare.overflowing import both_overflow
 from workbench.compare.own_batches import ranks_of_one_job
 from workbench.compare.pair_updates import updated_by_one
 from workbench.dump.names.mindspore import sanitize

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compare.carried import state_name, updates
 from workbench.compare.finding_kinds import ADVICE, CERTAINTY, NAMED
-from workbench.compare.overflowing import FLAGS, flag_of
+from workbench.compare.flags import FLAGS, flag_of
 from workbench.compare.phases import is_backward, phases
 from workbench.compare.result import Finding
 from workbench.core.errors import FormatError

@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from workbench.compare.blocks import pair_blocks, pair_graphs
-from workbench.compare.by_hand import MAP, leave_out, tell_unknown
+from workbench.compare.by_hand import leave_out, tell_unknown
+from workbench.compare.hand_groups import MAP
 from workbench.compare.pair_fusions import pair_fusions, pair_places, skip_left, skip_unequalled
 from workbench.compare.pair_quantised import pair_quantised, skip_floats
 from workbench.compare.pair_updates import pair_updates

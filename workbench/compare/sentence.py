@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workbench.compare.overflowing import FLAGS
+from workbench.compare.flags import FLAGS
 from workbench.compare.overrides import TOLERATED
 from workbench.compare.own_batches import OWN_BATCH
 

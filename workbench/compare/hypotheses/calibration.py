@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.compare.hypotheses.case import Case
-    from workbench.compare.hypotheses.explain import Tried
+    from workbench.compare.hypotheses.case import Case, Tried
 
 _RIVAL = 4.0  # more free numbers than the best guess
 _NONE = 0.1  # weight of everything that nobody has thought of

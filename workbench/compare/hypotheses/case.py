@@ -78,6 +78,20 @@ class Guess:
     loose: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A guess and what it leaves over, and its score: the lower, the better.
+
+    The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes
+    to say, to a tenth of the noise, what the guess leaves over of every element, and its fitted numbers.
+    """
+
+    guess: Guess
+    remains: float
+    exact: float
+    score: float
+
+
 class Case:
     """A trial, ready for guesses.
 

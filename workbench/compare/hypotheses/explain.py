@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compare.hypotheses.believed import settled
 from workbench.compare.hypotheses.calibration import probability
-from workbench.compare.hypotheses.case import BUDGET, FAILURES, OverBudgetError
+from workbench.compare.hypotheses.case import BUDGET, FAILURES, OverBudgetError, Tried
 from workbench.compare.hypotheses.pattern import describe
 from workbench.compare.hypotheses.table import COMPUTED, HYPOTHESES
 
@@ -49,20 +49,6 @@ class Explained:
     exact: float
     text: str
     probability: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A guess and what it leaves over, and its score: the lower, the better.
-
-    The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes
-    to say, to a tenth of the noise, what the guess leaves over of every element, and its fitted numbers.
-    """
-
-    guess: Guess
-    remains: float
-    exact: float
-    score: float
 
 
 def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:
