@@ -127,8 +127,9 @@ def condition(attempt: Attempt, slot: int) -> float:
     for number, array in attempt.inputs.items():
         moved[number] = array
         if unit_of(array):
-            wide = array.astype(np.float64)
-            moved[number] = wide * (1.0 + _STEP * rng.uniform(-1.0, 1.0, array.shape))
+            with np.errstate(all="ignore"):  # a file may hold anything
+                wide = array.astype(np.float64)
+                moved[number] = wide * (1.0 + _STEP * rng.uniform(-1.0, 1.0, array.shape))
     still = (
         attempt.kernel.run(attempt.inputs) if slot >= 0 else attempt.kernel.updated(attempt.inputs)
     )

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from workbench.compare.replay.trial import Arithmetic
 from workbench.core.errors import GraphError
 from workbench.run.modes import modes_of
 from workbench.run.numeric import NumericModel, numeric_model
+from workbench.run.precision import Precision
 from workbench.run.profiles import HF32, PROFILES
 
 if TYPE_CHECKING:
@@ -33,19 +35,28 @@ class Candidate:
     arithmetics: tuple[Arithmetic, ...]
 
 
+_HF32 = (None, (True, True), (True, False), (False, False))
+"""Whether matrix products and convolutions read float32 as HF32: the device's own choice first."""
+
+
 @cache
 def _models() -> tuple[tuple[str, NumericModel], ...]:
     """Every model that differs from the others, the plain ones first."""
     found: dict[object, tuple[str, NumericModel]] = {}
-    for profile in PROFILES:
-        for mode in modes_of(PROFILES[profile]):
+    for name, device in PROFILES.items():
+        for mode, hf32 in product(modes_of(device), _HF32):
             try:
-                model = numeric_model(profile, mode)
+                model = numeric_model(name, Precision(mode, hf32=hf32))
             except GraphError:
                 continue
-            device = PROFILES[profile]
-            key = (model.rule, model.saturates, HF32 in device.cube, device.flushes)
-            found.setdefault(key, (f"{PROFILES[profile].title}, {mode}", model))
+            full = not model.rule.cube_in and HF32 in device.cube
+            if hf32 is not None and not full:
+                continue  # products of other formats do not read HF32
+            key = (model.rule, model.saturates, hf32 if full else None, full, device.flushes)
+            words = (
+                "" if hf32 is None else f", HF32 in products: {hf32[0]}, convolutions: {hf32[1]}"
+            )
+            found.setdefault(key, (f"{device.title}, {mode}{words}", model))
     return tuple(found.values())
 
 
