@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from replays import on_reference
 
 import small_dumps as small
 from real_data import PAIRS
@@ -12,6 +13,7 @@ from small_dumps import START, Net, chain, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.read.reader import load
+from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
 
 RENUMBERED = "operators_whose_id_in_ir_and_csv_differs_from_the_file_name"
@@ -159,3 +161,13 @@ def test_a_reshape_that_carries_its_inputs_shape_is_bound_and_trusted(tmp_path):
     assert not found.notes
     assert not found.oddities
     assert len(found.runs) == 1
+
+
+def test_absent_inputs_of_operators_in_memory_take_no_place_of_others():
+    graph = load_graph("lstm")
+    dump = on_reference(graph)
+    found = bind(dump)
+    kept = [len(run.tensors) for runs in found.runs.values() for run in runs.values()]
+    parameters = sum(map(len, found.parameters.values()))
+    assert not found.skipped
+    assert sum(kept) + parameters == dump.tensors

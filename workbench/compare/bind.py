@@ -276,13 +276,19 @@ def _add(record: TensorRecord, block: Block, number: int, binding: Binding) -> N
         graph = binding.graph(block)
         name = graph.ops[number].name if graph is not None and number >= 0 else record.key.op_name
         run = runs[number] = OpRun(block, number, record.key.op_type, name)
-    run.tensors[record.key.io, _slot(record, binding.operator(run))] = record
+    place = record.key.io, _slot(record, binding.operator(run))
+    if place in run.tensors:
+        detail = f"{place[0]}.{place[1]} of this execution is there already"
+        binding.skipped.append(Skipped(run.op_name, "twice", detail))
+        return
+    run.tensors[place] = record
 
 
 def _slot(record: TensorRecord, op: Op | None) -> int:
     """Place of a tensor among an operator's own; containers count those inputs alone that are connected."""
     key = record.key
-    if op is None or key.io == "output" or record.path.endswith((".npy", ".csv")):
+    in_order = not record.path or record.path.endswith((".npy", ".csv"))
+    if op is None or key.io == "output" or in_order:
         return key.slot
     connected = [slot for slot, one in enumerate(op.flat_inputs()) if one != UNCONNECTED]
     return connected[key.slot] if key.slot < len(connected) else key.slot
