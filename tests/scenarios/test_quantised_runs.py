@@ -47,6 +47,16 @@ def agrees(found, parameters):
     assert found.coverage.skipped["target:quantised"] > 0
 
 
+@pytest.mark.parametrize(
+    "fault", ["dropped-k-tail:*fc2*/MatMul-op0:3", "wrong-sign:*fc2*/MatMul-op0"]
+)
+def test_a_fault_between_integers_is_named_itself(tmp_path, golden, fault):
+    tree = target("lenet", tmp_path / "t", "torchair", fusion="off", faults=[fault])
+    first = wb.compare(tree, golden["lenet"]).findings[0]
+    assert (first.kind, first.op_name) == ("own-error", f"{FC2}/MatMul-op0")
+    assert first.fault == fault.partition(":")[0]
+
+
 @pytest.mark.parametrize("fusion", ["on", "off"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("surface", ["acl", "torchair"])
@@ -104,8 +114,6 @@ FC2 = "Default/fc2-Dense"
             f"{FC2}/MatMul-op0{FC2}/dequant/AscendDequantDefault/relu-ReLU/ReLU-op3",
         ),
         ("wrong-attribute:*fc2*/AscendQuant:scale=20.0", "off", f"{FC2}/dequant/AscendDequant"),
-        ("dropped-k-tail:*fc2*/MatMul-op0:3", "off", f"{FC2}/dequant/AscendDequant"),
-        ("wrong-sign:*fc2*/MatMul-op0", "off", f"{FC2}/dequant/AscendDequant"),
     ],
 )
 def test_a_fault_in_int8_is_named_where_the_layer_ends(tmp_path, golden, fault, fusion, name):

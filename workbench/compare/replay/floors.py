@@ -39,6 +39,10 @@ FLOAT32 = DTYPES["float32"].roundoff
 _STEP = 2.0**-16
 """Relative size of the random steps that measure a condition: far above float64's noise."""
 
+_RECURRENT = frozenset(
+    ("LSTM", "DynamicRNN", "DynamicGRUV2", "LSTMGrad", "DynamicRNNGrad", "GRUV2", "CudnnGRU")
+)
+
 _STEEPEST = 2.0**20
 
 
@@ -101,8 +105,9 @@ def careful_floor(
         return Floor(0.0, 0.0)
     steepness = min(condition(attempt, slot), _STEEPEST)
     inside = FLOAT32
-    if not wide:
-        inside = max((_inside(op, attempt.inputs) for op in attempt.kernel.ops), default=FLOAT32)
+    if not wide or any(op.op_type in _RECURRENT for op in attempt.kernel.ops):
+        ops = attempt.kernel.ops
+        inside = max((_inside(op, attempt.inputs, arithmetic) for op in ops), default=FLOAT32)
     length = max((sum_length(op) for op in attempt.kernel.ops), default=1.0)
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))
@@ -113,11 +118,16 @@ def careful_floor(
     return Floor(ulp, bound, model if np.isfinite(model) else 0.0)
 
 
-def _inside(op: Op, inputs: Mapping[int, Array]) -> float:
-    """Unit inside a kernel: products are summed in float32, all else perhaps in the inputs' own format."""
-    if op.op_type in CONTRACTIONS:
-        return FLOAT32
-    return max((unit_of(array) for array in inputs.values()), default=FLOAT32)
+def _inside(op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic) -> float:
+    """Unit inside a kernel: products are summed in float32, all else perhaps in the inputs' own format.
+
+    Recurrent operators round what they keep from step to step.
+    """
+    units = [unit_of(array) for array in inputs.values()]
+    if op.op_type in _RECURRENT:
+        rows = [DTYPES[name] for name in (arithmetic.inputs, arithmetic.output) if name in DTYPES]
+        return max([FLOAT32, *units, *(row.roundoff for row in rows)])
+    return FLOAT32 if op.op_type in CONTRACTIONS else max(units, default=FLOAT32)
 
 
 def condition(attempt: Attempt, slot: int) -> float:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.originals import is_part, original_names, original_types
 from workbench.compare.replay.spellings import expanded, respelled
 from workbench.compare.replay.trial import Kernel, plain_kernel
+from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value
 from workbench.graph.ops import OPS, bind
@@ -42,6 +43,9 @@ REGISTERS = frozenset(
 """Types whose results are the state of the device."""
 
 
+_EIGHT = frozenset(("int8", "uint8", "int4"))
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What an operator computes, or why it is not known (``reason``)."""
@@ -59,6 +63,8 @@ def work_of(number: int, op: Op, found: Alignment | None) -> Work:
         return Work(None, reason=f"{op.op_type} reads the overflow status of the device")
     if op.op_type in COLLECTIVES:
         return Work(None, reason=f"{op.op_type} needs the tensors of other ranks")
+    if _is_between(op):
+        return Work(None, reason="it rounds to int8 or from it")
     names = original_names(op)
     if names and len(names) > 1:
         return _fused(number, op, found)
@@ -66,6 +72,14 @@ def work_of(number: int, op: Op, found: Alignment | None) -> Work:
         return _plain(op)
     except GraphError as error:
         return Work(None, reason=str(error))
+
+
+def _is_between(op: Op) -> bool:
+    """Whether an operator stands between floats and int8: the steps of int8 are looked at layer by layer."""
+    read = {s.dtype for s in (*op.input_specs, *op.device_inputs) if s is not None}
+    given = {s.dtype for s in (*op.outputs, *op.device_outputs)}
+    floats = any(name in DTYPES and DTYPES[name].is_float for name in read | given)
+    return floats and bool((read | given) & _EIGHT)
 
 
 def _plain(op: Op) -> Work:
