@@ -215,7 +215,7 @@ class Visit:
         carried = name in self.flow.updated
         if self._is_tainted_param(operand):
             return State(error or 0.0, error is not None, tainted=True)
-        feed = kind == "input"
+        feed = kind == "input" and not carried  # torchair has weights as Data, too
         if self._is_own(name, error, feed=feed):
             return State(error or 0.0, error is not None, own=True)
         apart = self.flow.given_apart.get((self.block.rank, name))
