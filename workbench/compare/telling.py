@@ -52,9 +52,8 @@ def _explained(replayed: Replay, event: Event) -> Explained | None:
     if own is None or isinstance(attempt, str):
         return None
     try:
-        floor = min(max(own.floor.ulp, own.floor.bound), own.error / SUSPECT)
         earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
-        found = explain(attempt.trial(own.slot, floor, own.arithmetic, earlier))
+        found = explain(attempt.trial(own.slot, own.explained, own.arithmetic, earlier))
     except TROUBLE:
         return None
     return _first(found)

@@ -12,7 +12,8 @@ from replays import by_name, on_device, on_reference, reasons, replayed
 import small_dumps as small
 from small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
-from workbench.compare.replay.replay import OUTLIER, SUSPECT, replay
+from workbench.compare.replay.floors import Floor
+from workbench.compare.replay.replay import OUTLIER, SUSPECT, Own, replay
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
@@ -306,3 +307,12 @@ def test_real_dumps_are_computed_again_but_for_one_that_dumps_few_kernels(real):
 def test_real_kernels_do_what_their_own_settings_ask_for(real):
     """What was altered in the real pairs are settings and weights; no kernel of MindSpore is wrong."""
     assert {name: found.suspects for name, found in real.items() if found.suspects} == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "suspect", "explained"),
+    [(1.0, 1000.0, 1e-3), (math.inf, math.inf, 1e-3), (6e-4, 3.0, 2e-4), (5e-4, 0.0, 1e-3)],
+)
+def test_what_is_explained_is_a_number_even_of_an_infinite_error(error, suspect, explained):
+    own = Own(0, error, Floor(1e-4, 1e-3), 1.0, suspect=suspect)
+    assert own.explained == pytest.approx(explained)

@@ -242,12 +242,6 @@ def test_a_trial_of_an_updated_input():
     np.testing.assert_array_equal(twice, X + 2 * W)
 
 
-def test_another_floor_changes_nothing_else():
-    trial = tried(PRODUCT.astype(np.float32))
-    other = trial.with_floor(0.5)
-    assert (other.floor, other.kernel, other.given is trial.given) == (0.5, trial.kernel, True)
-
-
 @pytest.mark.parametrize(("dtype", "least"), [("float32", 2.0**-126), ("float16", 2.0**-14)])
 def test_units_that_flush_take_subnormal_numbers_for_zero(dtype, least):
     neg = Op("op", "Neg", (Param(0),), {}, (TensorSpec(dtype, (3,)),))

@@ -82,7 +82,8 @@ class Own:
     @property
     def explained(self) -> float:
         """Relative error that is explained; for an outlier what single roundings leave beside the others' none."""
-        return self.error / self.suspect if self.suspect else max(self.floor.ulp, self.floor.bound)
+        allowed = max(self.floor.ulp, self.floor.bound)
+        return min(allowed, self.error / SUSPECT) if self.suspect else allowed
 
     @property
     def is_beyond_rounding(self) -> bool:

@@ -96,7 +96,7 @@ class Kernel:
         arithmetic: Arithmetic = EXACT,
         change: Change = NOTHING,
     ) -> list[Array]:
-        """Return the kernel's outputs, unrounded, then nothing else.
+        """Return the kernel's outputs, not yet rounded to their dtypes.
 
         ``inputs`` are its flat inputs by number, as stored. Raises GraphError for an operator without a
         kernel, a missing input, or inputs that do not fit.
@@ -289,10 +289,6 @@ class Trial:
         if self.given.ndim == 1 and array.size > self.given.size:
             array = array.reshape(-1)[: self.given.size]
         return stored(array, self.given, saturates=self.arithmetic.saturates)
-
-    def with_floor(self, floor: float) -> Trial:
-        """Return the same trial with another noise floor."""
-        return replace(self, floor=floor)
 
 
 def stored(array: Array, like: Array, *, saturates: bool = False) -> Array:
