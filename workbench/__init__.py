@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.read_result import read_result
     from workbench.pipeline.simulate import simulate
     from workbench.ui.app import Workbench
+    from workbench.ui.trees import Trees
 
 __all__ = [
     "AlignError",
@@ -45,6 +46,7 @@ __all__ = [
     "ConfigError",
     "FormatError",
     "GraphError",
+    "Trees",
     "Workbench",
     "WorkbenchError",
     "compare",
@@ -66,6 +68,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AscendCL": ("workbench.pipeline.acl", "AscendCL"),
+    "Trees": ("workbench.ui.trees", "Trees"),
     "Workbench": ("workbench.ui.app", "Workbench"),
     "Comparison": ("workbench.pipeline.compare", "Comparison"),
     "compare": ("workbench.pipeline.compare", "compare"),
@@ -108,10 +111,10 @@ def _config_form(config: Any, **options: Any) -> Any:
     return ConfigForm(config, **options)
 
 
-def _panel(bench: Any) -> Any:
-    from workbench.ui.panel import Panel
+def _panel(bench: Any, **options: Any) -> Any:
+    from workbench.ui.shell import make_panel
 
-    return Panel(bench)
+    return make_panel(bench, **options)
 
 
 FACES.update(config=_config_form, workbench=_panel)

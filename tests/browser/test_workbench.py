@@ -58,6 +58,11 @@ def fill(page, name, text):
     field(page, name).press("Enter")
 
 
+def tab(page, name):
+    """Turn to a panel."""
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
 def button(page, name):
     return page.get_by_role("button", name=name, exact=True)
 
@@ -83,6 +88,7 @@ def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user, lab):
     box, note = field(page, "iteration").bounding_box(), alert.bounding_box()
     assert abs(box["y"] + box["height"] / 2 - note["y"] - note["height"] / 2) < 40
     assert note["x"] > box["x"]
+    tab(page, "Run")
     status(page, "cannot run: .*iteration")
     expect(button(page, "Run comparison")).to_be_disabled()
     page.screenshot(path=lab.root / "error.png")
@@ -90,12 +96,14 @@ def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user, lab):
 
 def test_a_right_field_takes_alert_and_reason_away(user):
     page = user.page
+    tab(page, "Configure")
     fill(page, "iteration", "all")
     page.get_by_role("alert").filter(has_text="iteration must be").wait_for(state="detached")
     page.get_by_role("tab", name="Meaning").click()
     page.get_by_text("every iteration").first.wait_for()
     page.get_by_role("tab", name="Preview").click()
     page.get_by_text(re.compile("operators")).first.wait_for()
+    tab(page, "Run")
     expect(button(page, "Run comparison")).to_be_enabled()
 
 
@@ -125,6 +133,7 @@ def test_the_next_run_ends_with_the_verdict_and_a_plot(user, lab):
     fill(page, "faults", FAULT)
     button(page, "Run comparison").click()
     status(page, "^done in")
+    tab(page, "Divergence")
     said = page.locator(".wb-sentence").filter(has_text=GUILTY).first
     said.wait_for()
     plot = page.locator(".jp-OutputArea-output svg").filter(has_text="exactly 0").first
@@ -136,7 +145,9 @@ def test_the_next_run_ends_with_the_verdict_and_a_plot(user, lab):
 def test_the_copied_code_gives_the_same_result(user):
     page = user.page
     sentence = page.locator(".wb-sentence").filter(has_text=GUILTY).first.inner_text()
-    button(page, "Copy run as code").click()
+    assert sentence
+    tab(page, "Run")
+    button(page, "Copy as code").click()
     page.get_by_role("status").filter(has_text="copied").first.wait_for()
     code = page.evaluate("() => navigator.clipboard.readText()")
     assert FAULT in code

@@ -84,25 +84,57 @@ def rehearse(
     """
     with ExitStack() as stack:
         root = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-")))
-        options: dict[str, Any] = {"seed": seed, "iterations": iterations, "ranks": ranks}
-        options |= {"schedule": schedule, "max_turns": max_turns}
-        plan = replace(config.plan(out=str(root)), kind="data")  # the reference never overflows
-        golden = simulate(
-            graph, feeds, plan, root / "golden", progress=_counter(report, "reference"), **options
-        )
-        target = simulate(
+        target, golden = dump_both(
             graph,
-            feeds,
             config,
-            root / "target",
+            root,
+            feeds=feeds,
             device=device,
-            surface=config.surface.name,
             faults=faults,
             precision_mode=precision_mode,
-            progress=_counter(report, device),
-            **options,
+            seed=seed,
+            iterations=iterations,
+            schedule=schedule,
+            max_turns=max_turns,
+            ranks=ranks,
+            report=report,
         )
         return compare(target, golden, progress=report, cancelled=cancelled)
+
+
+def dump_both(
+    graph: Network | Sequence[Network],
+    config: Config,
+    root: Path,
+    *,
+    feeds: Feeds | Sequence[Feeds] = None,
+    device: str = DEVICE,
+    faults: Sequence[Fault | str] = (),
+    precision_mode: str | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> tuple[Path, Path]:
+    """Run graphs on the simulated NPU and on the reference; return the trees ``target`` and ``golden`` below ``root``.
+
+    Parameters are those of `rehearse`.
+    """
+    plan = replace(config.plan(out=str(root)), kind="data")  # the reference never overflows
+    golden = simulate(
+        graph, feeds, plan, root / "golden", progress=_counter(report, "reference"), **options
+    )
+    target = simulate(
+        graph,
+        feeds,
+        config,
+        root / "target",
+        device=device,
+        surface=config.surface.name,
+        faults=faults,
+        precision_mode=precision_mode,
+        progress=_counter(report, device),
+        **options,
+    )
+    return target, golden
 
 
 def _counter(report: Report | None, name: str) -> Callable[[int, str], None] | None:

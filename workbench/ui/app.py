@@ -2,131 +2,258 @@
 
 from __future__ import annotations
 
+import tempfile
+import weakref
 from html import escape
-from textwrap import indent
+from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from workbench.config import new
+import traitlets as T
+
+from workbench.compare.profiles import NOISE_FLOOR
+from workbench.compare.profiles import PROFILES as VERDICT_PROFILES
+from workbench.config import Config, new
+from workbench.core.errors import WorkbenchError
 from workbench.core.faces import make_face
 from workbench.graph.flow import Flow
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
-from workbench.pipeline.rehearse import rehearse, why_not
-from workbench.ui.code import config_code
+from workbench.pipeline.compare import Comparison, compare
+from workbench.pipeline.rehearse import dump_both, why_not
+from workbench.run.modes import MODES
+from workbench.run.profiles import PROFILES
+from workbench.show.labels import LANGUAGES
+from workbench.ui.code import bench_code
+from workbench.ui.export import Export
+from workbench.ui.job import Runner
+from workbench.ui.map_file import MapFile
+from workbench.ui.trees import Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
-    from workbench.config import Config
     from workbench.graph.flow import Network
-    from workbench.pipeline.compare import Comparison
 
     Report = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
 
 
-class Workbench:
-    """A rehearsal and its settings; a plain object that `form` puts a face on.
+class Workbench(T.HasTraits):
+    """A comparison and all its settings; a plain object that `form` puts a face on.
+
+    Set an attribute from a cell and every panel follows; ``observe`` says what changed.
 
     Parameters
     ----------
     config : Config or name of a surface
+        What both runs of a rehearsal dump.
     graph : Graph or Flow, or text that `workbench.graph.networks.load_graph` reads
+    target, golden : str, optional
+        Trees that exist already; given, they are compared and nothing is rehearsed.
+    trees : Trees, optional
+        The same with graph files, model, rank and iteration.
     device : str
         Profile of the simulated NPU.
     faults : sequence of str
         Defects planted in it.
     precision_mode : str, optional
     seed, iterations, ranks : int
+    profile : str
+        Rule of the verdicts.
+    map_file : MapFile, optional
+    language : "en" or "zh"
+    refused : str
+        Why the form that somebody is filling in would be refused; ``config`` is then the last one that would not.
 
     >>> Workbench(graph="mlp").run().verdict
     'warn'
     """
+
+    config: Any = T.Instance(Config)
+    graph: Any = T.Any()
+    trees: Any = T.Instance(Trees, ())
+    rehearsing: Any = T.Bool(True)
+    device: Any = T.Unicode("a2")
+    faults: Any = T.Tuple()
+    precision_mode: Any = T.Unicode(None, allow_none=True)
+    seed: Any = T.Int(0)
+    iterations: Any = T.Int(1)
+    ranks: Any = T.Int(1)
+    profile: Any = T.Unicode(NOISE_FLOOR)
+    export: Any = T.Instance(Export, ())
+    language: Any = T.Unicode("en")
+    comparison: Any = T.Instance(Comparison, allow_none=True)
+    refused: Any = T.Unicode()
 
     def __init__(
         self,
         config: Config | str = "mindspore-o0o1",
         graph: Network | str = "lenet",
         *,
-        device: str = "a2",
-        faults: Sequence[str] = (),
-        precision_mode: str | None = None,
-        seed: int = 0,
-        iterations: int = 1,
-        ranks: int = 1,
+        target: str | Path = "",
+        golden: str | Path = "",
+        map_file: MapFile | None = None,
+        **settings: Any,
     ) -> None:
-        self.config = new(config) if isinstance(config, str) else config
-        self.graph = graph
-        self.device, self.faults = device, tuple(faults)
-        self.precision_mode, self.seed, self.iterations = precision_mode, seed, iterations
-        self.ranks = ranks
-        self.comparison: Comparison | None = None
+        unknown = sorted(set(settings) - set(self.trait_names()))
+        if unknown:
+            known = sorted(self.trait_names())
+            raise WorkbenchError(f"settings of a workbench must be some of {known}, got {unknown}")
+        if target or golden:
+            settings.setdefault("trees", Trees(str(target), str(golden)))
+        settings.setdefault("rehearsing", "trees" not in settings)
+        settings["faults"] = tuple(settings.get("faults", ()))
+        self.map_file, self.runner = map_file or MapFile(), Runner()
+        self._remove: weakref.finalize[..., Any] | None = None
+        self._root: Path | None = None
+        self._known: tuple[tuple[Any, ...], Network] | None = None
+        config = new(config) if isinstance(config, str) else config
+        super().__init__(config=config, graph=graph, **settings)
+
+    @T.validate("device", "precision_mode", "profile", "language")
+    def _one_of(self, proposal: Any) -> Any:
+        known: dict[str, Iterable[str]] = {
+            "device": PROFILES, "precision_mode": MODES, "profile": VERDICT_PROFILES, "language": LANGUAGES,
+        }  # fmt: skip
+        name, value = proposal["trait"].name, proposal["value"]
+        choices = list(known[name])
+        if value is None or value in choices:
+            return value
+        raise WorkbenchError(f"{name} must be one of {choices}, got {value!r}")
+
+    @T.validate("iterations", "ranks")
+    def _at_least_one(self, proposal: Any) -> Any:
+        name, value = proposal["trait"].name, proposal["value"]
+        if value < 1:
+            raise WorkbenchError(f"{name} must be at least 1, got {value!r}")
+        return value
 
     def load_graph(self) -> Network:
-        """Return the graph itself; raises GraphError if there is none of that name."""
+        """Return the graph itself, read anew; raises GraphError if there is none of that name."""
         if isinstance(self.graph, Graph | Flow):
             return self.graph
         return load_graph(self.graph, self.seed, self.ranks)
 
+    @property
+    def network(self) -> Network:
+        """The graph as it was when its name or seed were set last; raises GraphError if there is none."""
+        key = (self.graph, self.seed, self.ranks)
+        if self._known is None or self._known[0] != key:
+            self._known = (key, self.load_graph())
+        return self._known[1]
+
     def reason(self) -> str:
         """Why nothing can run with these settings; empty if it can."""
-        return why_not(self.config)
+        if not self.rehearsing:
+            return str(self.trees.lacking)
+        return str(self.refused) or why_not(self.config) or self._no_network()
+
+    def _no_network(self) -> str:
+        """Why there is no such graph; empty if there is."""
+        try:
+            return "" if self.network else "no graph"
+        except WorkbenchError as error:
+            return str(error)
 
     def run(
         self,
         *,
         out: str | Path | None = None,
         report: Report | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: Cancelled | None = None,
     ) -> Comparison:
-        """Run reference and simulated NPU and compare them; the answer is kept in ``comparison``."""
-        self.comparison = rehearse(
-            self.load_graph(),
-            self.config,
-            device=self.device,
-            faults=self.faults,
-            precision_mode=self.precision_mode,
-            seed=self.seed,
-            iterations=self.iterations,
-            ranks=self.ranks,
-            out=out,
-            report=report,
-            cancelled=cancelled,
-        )
-        return self.comparison
+        """Rehearse, or compare the trees; the answer is kept in ``comparison``.
 
-    def form(self) -> Any:
-        """Return the panel: configure, run, see where the runs part."""
-        return make_face("workbench", self)
+        What a rehearsal dumps lies in ``out``, or in a temporary folder as long as this object or until it
+        runs again: the comparison looks into it.
+        """
+        if self.rehearsing:
+            self._rehearse(out, report)
+        return self.compare(report=report, cancelled=cancelled)
+
+    def compare(
+        self, *, report: Report | None = None, cancelled: Cancelled | None = None
+    ) -> Comparison:
+        """Compare the trees that are there, with the present map file and profile."""
+        target, golden, options = self._places()
+        found = compare(
+            target,
+            golden,
+            map_file=self.map_file.overrides or None,
+            profile=self.profile,
+            progress=report,
+            cancelled=cancelled,
+            **options,
+        )
+        self.comparison = found
+        return found
+
+    def form(self, panel: str = "") -> Any:
+        """Return the face: all panels, or one of them by name (``configure``, ``run``, ``align``, …)."""
+        return make_face("workbench", self, panel=panel)
 
     def to_code(self) -> str:
         """Python that does the same; a graph object of one's own stands there by its name."""
-        graph = repr(self.graph) if isinstance(self.graph, str) else "graph"
-        lines = [
-            "import workbench as wb",
-            "",
-            "bench = wb.Workbench(",
-            f"{indent(config_code(self.config), '    ')},",
-            f"    {graph},",
-            f"    device={self.device!r},",
-            f"    faults={self.faults!r},",
-            f"    precision_mode={self.precision_mode!r},",
-            f"    seed={self.seed!r},",
-            f"    iterations={self.iterations!r},",
-            f"    ranks={self.ranks!r},",
-            ")",
-            "comparison = bench.run()",
-            "comparison",
-        ]
-        return "\n".join(lines) + "\n"
+        return bench_code(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write settings and state of every panel as a session file."""
+        from workbench.ui.session import save_session
+
+        return save_session(self, path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Workbench:
+        """Return the workbench of a session file; raises FormatError if it is none."""
+        from workbench.ui.session import open_session
+
+        return open_session(path)
+
+    def _rehearse(self, out: str | Path | None, report: Report | None) -> None:
+        root = Path(out or tempfile.mkdtemp(prefix="rehearsal-"))
+        remove = None if out else weakref.finalize(self, rmtree, root, ignore_errors=True)
+        try:
+            dump_both(
+                self.load_graph(),
+                self.config,
+                root,
+                device=self.device,
+                faults=self.faults,
+                precision_mode=self.precision_mode,
+                seed=self.seed,
+                iterations=self.iterations,
+                ranks=self.ranks,
+                report=report,
+            )
+        except BaseException:
+            if remove is not None:
+                remove()
+            raise
+        if self._remove is not None:
+            self._remove()
+        self._root, self._remove = root, remove
+
+    def _places(self) -> tuple[str | Path, str | Path, dict[str, Any]]:
+        """Target, golden, and how they are read."""
+        if not self.rehearsing:
+            if self.trees.lacking:
+                raise WorkbenchError(f"{self.trees.lacking}, got {self.trees!r}")
+            return self.trees.target, self.trees.golden, self.trees.options
+        if self._root is None:
+            raise WorkbenchError("rehearsal must have run before its trees are compared, got none")
+        return self._root / "target", self._root / "golden", {}
 
     def _repr_html_(self) -> str:
         if self.comparison is not None:
-            return self.comparison._repr_html_()
+            return str(self.comparison._repr_html_())
         text = f"{self!r}\n\n{self.config.explain()}\n\n{self.to_code()}"
         return f"<pre>{escape(text)}</pre>"
 
     def __repr__(self) -> str:
         graph = self.graph if isinstance(self.graph, str) else self.graph.name
         state = self.comparison.verdict if self.comparison is not None else "not run yet"
-        return f"<Workbench {self.config.surface.name}, {graph} on {self.device}: {state}>"
+        what = f"{self.config.surface.name}, {graph} on {self.device}"
+        if not self.rehearsing:
+            what = f"{self.trees.target or 'no target'} against {self.trees.golden or 'no golden'}"
+        return f"<Workbench {what}: {state}>"

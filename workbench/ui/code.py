@@ -2,15 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pprint import pformat
 from textwrap import indent
 from typing import TYPE_CHECKING
 
+from workbench.ui.export import Export
+
 if TYPE_CHECKING:
     from workbench.config import Config
+    from workbench.ui.app import Workbench
+    from workbench.ui.map_file import MapFile
+    from workbench.ui.trees import Trees
 
 
 def config_code(config: Config) -> str:
     """Return the expression that makes an equal form, in lines of bearable length."""
     data = pformat(dict(config.data), width=92, sort_dicts=False)
     return f"wb.config.of(\n    {config.surface.name!r},\n{indent(data, '    ')},\n)"
+
+
+def bench_code(bench: Workbench) -> str:
+    """Return lines that make an equal workbench and run it; they end with ``comparison``."""
+    given = _rehearsal(bench) if bench.rehearsing else _trees(bench.trees)
+    if bench.profile != type(bench).profile.default_value:
+        given.append(f"profile={bench.profile!r}")
+    lines = ["import workbench as wb", "", "bench = wb.Workbench("]
+    lines += [f"{indent(line, '    ')}," for line in given]
+    lines += [")", *_map_file(bench.map_file), "comparison = bench.run()", "comparison"]
+    return "\n".join(lines) + "\n"
+
+
+def _rehearsal(bench: Workbench) -> list[str]:
+    graph = repr(bench.graph) if isinstance(bench.graph, str) else "graph"
+    names = ("device", "faults", "precision_mode", "seed", "iterations", "ranks")
+    return [config_code(bench.config), graph, *(f"{n}={getattr(bench, n)!r}" for n in names)]
+
+
+def _trees(trees: Trees) -> list[str]:
+    plain = [f"{side}={getattr(trees, side)!r}" for side in ("target", "golden")]
+    if not trees.options:
+        return plain
+    given = ((field.name, getattr(trees, field.name)) for field in fields(trees))
+    inner = [f"    {name}={value!r}," for name, value in given if value not in ("", None)]
+    return ["\n".join(["trees=wb.Trees(", *inner, ")"])]
+
+
+def _map_file(map_file: MapFile) -> list[str]:
+    """Lines that say by hand what the map file says."""
+    overrides = map_file.overrides
+    lines = [f"bench.map_file.match({[*m.target]!r}, {[*m.golden]!r})" for m in overrides.matches]
+    lines += [
+        f"bench.map_file.ignore({i.name!r}, {i.side!r}, {i.reason!r})" for i in overrides.ignore
+    ]
+    lines += [
+        f"bench.map_file.tolerate({t.relative_error!r}, {t.reason!r}, {t.name!r}, {t.op_type!r})"
+        for t in overrides.tolerances
+    ]
+    return lines
+
+
+def report_code(export: Export, path: str) -> str:
+    """Return lines that write the report of ``comparison``."""
+    default = Export()
+    changed = [
+        f"{field.name}={getattr(export, field.name)!r}"
+        for field in fields(export)
+        if getattr(export, field.name) != getattr(default, field.name)
+    ]
+    return f"comparison.to_html({', '.join([repr(path), *changed])})\n"

@@ -11,6 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
+import traitlets
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -88,3 +90,39 @@ class Job:
         self.seconds = time.monotonic() - begin
         self.state = state
         self._changed(self)
+
+
+class Runner(traitlets.HasTraits):
+    """The one long work of a workbench at a time: its ``state`` and ``progress`` (done, total, text), to be observed.
+
+    ``total`` is 0 while it is unknown. Observers are called from the worker's thread.
+    """
+
+    state = traitlets.Unicode("ready")
+    progress = traitlets.Tuple(default_value=(0, 0, ""))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.job: Job | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs."""
+        return self.state == "running"
+
+    def start(self, work: Work) -> Job | None:
+        """Begin; returns the job, or ``None`` while another one runs."""
+        if self.busy:
+            return None
+        self.state = "running"
+        self.job = Job(work, self._note)
+        return self.job.start()
+
+    def cancel(self) -> None:
+        """Ask what runs to stop."""
+        if self.job is not None:
+            self.job.cancel()
+
+    def _note(self, job: Job) -> None:
+        self.progress = (job.done, job.total, job.text)
+        self.state = job.state

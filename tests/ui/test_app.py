@@ -1,0 +1,80 @@
+"""The workbench as a plain object: settings that are checked, runs, trees, code."""
+
+import gc
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+
+REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
+FAULT = "scaled-output:Default/head-Dense/MatMul-op0:1.5"
+
+
+def test_a_rehearsal_keeps_its_trees_as_long_as_the_workbench(tmp_path):
+    bench = wb.Workbench(graph="mlp", faults=[FAULT])
+    comparison = bench.run()
+    folder = Path(comparison.result.target.path).parent
+    assert comparison.extract(tmp_path / "case").script.is_file()
+    bench.run()
+    assert not folder.exists()
+    folder = Path(bench.comparison.result.target.path).parent
+    del bench, comparison
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_two_trees_are_compared_and_nothing_is_rehearsed():
+    target, golden = REAL / "dump_b", REAL / "dump_a"
+    bench = wb.Workbench(target=target, golden=golden)
+    assert not bench.rehearsing
+    assert bench.run().verdict == "fail"
+    names = {}
+    exec(bench.to_code(), names)
+    assert names["comparison"].findings == bench.comparison.findings
+
+
+def test_without_both_trees_nothing_can_run():
+    bench = wb.Workbench(target="here")
+    assert bench.reason() == "the golden tree must be chosen"
+    with pytest.raises(wb.WorkbenchError, match="golden tree must be chosen, got Trees"):
+        bench.run()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("device", "a9", r"device must be one of \['910a'.*got 'a9'"),
+        ("precision_mode", "fast", "precision_mode must be one of .*got 'fast'"),
+        ("profile", "mine", "profile must be one of .*got 'mine'"),
+        ("language", "fr", r"language must be one of \['en', 'zh'\], got 'fr'"),
+        ("iterations", 0, "iterations must be at least 1, got 0"),
+        ("ranks", -1, "ranks must be at least 1, got -1"),
+        ("colour", "red", r"settings of a workbench must be some of .*got \['colour'\]"),
+    ],
+)
+def test_a_wrong_setting_is_refused_and_changes_nothing(name, value, words):
+    with pytest.raises(wb.WorkbenchError, match=words):
+        wb.Workbench(**{name: value})
+    bench = wb.Workbench()
+    if name in bench.trait_names():
+        before = getattr(bench, name)
+        with pytest.raises(wb.WorkbenchError):
+            setattr(bench, name, value)
+        assert getattr(bench, name) == before
+
+
+def test_what_is_mapped_by_hand_counts_and_stands_in_the_code():
+    target, golden = REAL / "dump_b", REAL / "dump_a"
+    bench = wb.Workbench(target=target, golden=golden)
+    guilty = bench.run().findings[0].op_name
+    bench.map_file.tolerate(10.0, "known", name=guilty)
+    comparison = bench.compare()
+    assert [use.kind for use in comparison.result.overrides] == ["tolerance"]
+    names = {}
+    exec(bench.to_code(), names)
+    assert names["comparison"].result.overrides == comparison.result.overrides
+
+
+def test_an_unknown_graph_is_the_reason():
+    assert "lenet9" in wb.Workbench(graph="lenet9").reason()

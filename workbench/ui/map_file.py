@@ -1,0 +1,98 @@
+"""Pairs, groups and exceptions by hand, each step of which can be taken back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import traitlets as T
+
+from workbench.compare.overrides import (
+    NO_OVERRIDES,
+    Ignore,
+    Overrides,
+    Tolerance,
+    parse_overrides,
+    read_overrides,
+    save_overrides,
+    to_data,
+)
+
+Side = Literal["both", "target", "golden"]
+
+
+class MapFile(T.HasTraits):
+    """A map file in the making; ``overrides`` is what it says now.
+
+    What a map file would refuse raises FormatError or AlignError and changes nothing.
+    """
+
+    overrides: Any = T.Instance(Overrides, ())
+
+    def __init__(self, overrides: Overrides = NO_OVERRIDES) -> None:
+        super().__init__(overrides=overrides)
+        self._past: list[Overrides] = []
+        self._future: list[Overrides] = []
+
+    def match(self, target: list[str] | str, golden: list[str] | str) -> None:
+        """Say that operators stand for the same computation: one to one, or groups of them."""
+        self._take(self.overrides.match(_names(target), _names(golden)))
+
+    def unmatch(self, name: str) -> None:
+        """Take back every pair or group by hand that has an operator, on either side."""
+        kept = tuple(m for m in self.overrides.matches if name not in (*m.target, *m.golden))
+        self._take(replace(self.overrides, matches=kept))
+
+    def ignore(self, name: str, side: Side = "both", reason: str = "") -> None:
+        """Leave operators out, by name or pattern."""
+        entries = (*self.overrides.ignore, Ignore(name, side, reason))
+        self._take(replace(self.overrides, ignore=tuple(dict.fromkeys(entries))))
+
+    def tolerate(
+        self, relative_error: float, reason: str, name: str = "", op_type: str = ""
+    ) -> None:
+        """Tolerate an error of the outputs of some operators, and say why."""
+        entry = Tolerance(relative_error, reason, name, op_type)
+        self._take(replace(self.overrides, tolerances=(*self.overrides.tolerances, entry)))
+
+    def open(self, path: str | Path) -> None:
+        """Begin with what a map file says."""
+        self._take(read_overrides(Path(path)))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the map file."""
+        return save_overrides(self.overrides, path)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a step to take back."""
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is a step that was taken back."""
+        return bool(self._future)
+
+    def undo(self) -> None:
+        """Take the last step back; nothing happens without one."""
+        if self._past:
+            self._future.append(self.overrides)
+            self.overrides = self._past.pop()
+
+    def redo(self) -> None:
+        """Do again what was taken back last."""
+        if self._future:
+            self._past.append(self.overrides)
+            self.overrides = self._future.pop()
+
+    def _take(self, overrides: Overrides) -> None:
+        parse_overrides(to_data(overrides))
+        if overrides != self.overrides:
+            self._past.append(self.overrides)
+            self._future.clear()
+            self.overrides = overrides
+
+
+def _names(names: list[str] | str) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

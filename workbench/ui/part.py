@@ -1,0 +1,92 @@
+"""What the panels of a workbench have in common: a bench to follow, a place for errors, code to copy."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import ipywidgets as W
+
+from workbench.show.labels import translate
+from workbench.ui.alerts import Alert, close_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import traitlets
+
+    from workbench.ui.app import Workbench
+
+
+class Part:
+    """One panel over a `Workbench`, which holds all state; ``view`` is its widget.
+
+    A panel reads the bench and writes to it, and knows no other panel. `build` makes the widgets, `refresh` brings
+    them up to date; both run under one lock, since handlers may come on any thread.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.alert = Alert()
+        self.lock = threading.RLock()
+        self._unfollow: list[Callable[[], None]] = []
+        self.view: W.Widget = self.build()
+        self.refresh()
+
+    def build(self) -> W.Widget:
+        """Return the widget of the panel."""
+        raise NotImplementedError
+
+    def refresh(self) -> None:
+        """Show what the bench says now."""
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """State of this step (``to do``, ``ready``, ``running``, ``done``, ``failed``) and one figure or reason."""
+        return "ready", ""
+
+    def say(self, text: str) -> str:
+        """Return words of the screen in the language of the bench."""
+        return translate(text, self.bench.language)
+
+    def follow(
+        self, item: traitlets.HasTraits, names: str | list[str], call: Callable[[], None]
+    ) -> None:
+        """Call back after changes of traits, as long as the panel is open; errors are shown in it."""
+
+        def changed(_change: Any) -> None:
+            with self.lock:
+                call()
+
+        handler = self.alert.guard(changed)
+        item.observe(handler, names)
+        self._unfollow.append(lambda: item.unobserve(handler, names))
+
+    def on(self, widget: W.Widget, call: Callable[[], None], trait: str = "value") -> None:
+        """Call back after the user changed an input; errors are shown in the panel."""
+        self.follow(widget, trait, call)
+
+    def on_click(self, button: W.Button, call: Callable[[], None]) -> None:
+        """Call back after a click; errors are shown in the panel."""
+        button.on_click(self.alert.guard(lambda _button: call()))
+
+    def close(self) -> None:
+        """Follow nothing any more, and remove every widget of the panel from the kernel."""
+        for unfollow in self._unfollow:
+            unfollow()
+        self._unfollow.clear()
+        close_tree(self.view)
+        close_tree(self.alert.widget)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Widget, and what stays of it where there are none."""
+        bundle = self.view._repr_mimebundle_(**options) or {}
+        bundle["text/plain"] = repr(self.bench)
+        bundle["text/html"] = self.bench._repr_html_()
+        return bundle
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.bench!r}>"

@@ -1,0 +1,86 @@
+"""The face of a workbench: a strip that says how far one is, and every panel in a tab."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as W
+
+from workbench.core.errors import WorkbenchError
+from workbench.show.labels import LANGUAGES
+from workbench.ui.part import Part
+from workbench.ui.parts.configure import Configure
+from workbench.ui.parts.divergence import Divergence
+from workbench.ui.parts.run import Run
+
+if TYPE_CHECKING:
+    from workbench.ui.app import Workbench
+
+PARTS: dict[str, type[Part]] = {part.name: part for part in (Configure, Run, Divergence)}
+"""Panels by name, in the order of the work."""
+
+_CHIP = (
+    "display:inline-block;margin:0 6px 4px 0;padding:2px 10px;border-radius:12px;font-size:12px;"
+    "border:1px solid var(--jp-border-color1,#c5cbd3);color:var(--jp-ui-font-color1,#1d2530)"
+)
+_MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "cancelled": "◌", "failed": "✗"}
+
+
+class Shell(Part):
+    """All panels of a bench; ``parts`` holds them by name."""
+
+    name, title = "workbench", "Accuracy workbench"
+
+    def build(self) -> W.Widget:
+        self.parts: dict[str, Part] = {}
+        self.strip = W.HTML()
+        self.tabs = W.Tab(layout={"width": "100%"})
+        options = [(words, key) for key, words in LANGUAGES.items()]
+        self.language = W.Dropdown(options=options, description=self.say("Language"))
+        self.language.value = self.bench.language
+        self.on(self.language, self._take_language)
+        self.follow(self.bench, "language", self._fill)
+        self.follow(self.bench, ["comparison", "config", "trees", "rehearsing"], self.refresh)
+        self.follow(self.bench.runner, "state", self.refresh)
+        self._fill()
+        return W.VBox([self.strip, self.language, self.alert.widget, self.tabs])
+
+    def refresh(self) -> None:
+        """Show the state of every step."""
+        chips = [self._chip(part) for part in self.parts.values()]
+        self.strip.value = f'<div role="status">{"".join(chips)}</div>'
+
+    def _chip(self, part: Part) -> str:
+        state, figure = part.state
+        text = f"{_MARKS[state]} {self.say(part.title)}: {self.say(state)}"
+        text += f" · {figure}" if figure else ""
+        return f'<span style="{_CHIP}">{escape(text)}</span>'
+
+    def _take_language(self) -> None:
+        self.bench.language = self.language.value
+
+    def _fill(self) -> None:
+        """Make every panel, in the language of the bench."""
+        old = list(self.parts.values())
+        self.parts = {name: part(self.bench) for name, part in PARTS.items()}
+        self.tabs.children = [part.view for part in self.parts.values()]
+        self.tabs.titles = [self.say(part.title) for part in self.parts.values()]
+        self.language.value, self.language.description = self.bench.language, self.say("Language")
+        for part in old:
+            part.close()
+        self.refresh()
+
+    def close(self) -> None:
+        for part in self.parts.values():
+            part.close()
+        super().close()
+
+
+def make_panel(bench: Workbench, panel: str = "") -> Any:
+    """Return the face of a bench: all panels, or the one of a name."""
+    if not panel:
+        return Shell(bench)
+    if panel not in PARTS:
+        raise WorkbenchError(f"panel must be one of {list(PARTS)}, got {panel!r}")
+    return PARTS[panel](bench)
