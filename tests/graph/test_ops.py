@@ -1,10 +1,12 @@
 """The operator table: roles of operands in every spelling, and refusals with a reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.nodes import Bundle, Const, Op, Param, Value, once
 from workbench.graph.ops import OPS, bind, infer_outputs, op_def
 
 
@@ -245,3 +247,25 @@ def test_cast_reads_its_dtype_from_an_argument_too():
 @pytest.mark.parametrize("word", [42, "F16", "float16", "Float16"])
 def test_cast_reads_every_spelling_of_a_dtype(word):
     assert infer_outputs("Cast", (X,), {"dst_type": word}) == (spec(2, 3, 4, dtype="float16"),)
+
+
+def test_a_function_of_an_operator_is_computed_once_for_each():
+    asked = []
+
+    @once
+    def width(op):
+        asked.append(op.name)
+        return len(op.inputs)
+
+    one = Op("one", "Add", (Param(0), Param(1)))
+    other = replace(one, name="other", inputs=(Param(0),))
+    assert [width(op) for op in (one, other, one, other)] == [2, 1, 2, 1]
+    assert asked == ["one", "other"]
+    assert one == Op("one", "Add", (Param(0), Param(1)))
+
+
+def test_a_function_that_refuses_an_operator_refuses_it_again():
+    op = Op("m", "MatMul", (Param(0),))
+    for _ in range(2):
+        with pytest.raises(GraphError, match="2 tensors, got 1"):
+            bind(op)

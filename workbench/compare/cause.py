@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compare.graph_view import Origin
 from workbench.compare.originals import is_inserted
-from workbench.graph.nodes import Const, Param
+from workbench.graph.nodes import Const, Param, once
 from workbench.graph.traits import COMMUTATIVE, IDENTITY, argument_name, settings
 from workbench.ir.ge_graph import OpAttrs
 from workbench.ir.ms_pb import UNKNOWN
@@ -57,6 +57,7 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
     return sorted(found, key=lambda d: (not isinstance(ours[d.subject], str), d.subject))
 
 
+@once
 def _settings(op: Op) -> dict[str, Any]:
     """Settings of an operator without what GE notes beside them: edges, numbers, its private attributes."""
     found = settings(op)

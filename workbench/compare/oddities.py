@@ -13,7 +13,7 @@ from workbench.core.errors import FormatError
 from workbench.dump.files.npy import NpySource
 from workbench.dump.files.payload import fingerprint
 from workbench.dump.tree import Note
-from workbench.graph.nodes import Param, Value
+from workbench.graph.nodes import Param, Value, once
 from workbench.graph.traits import IN_PLACE, UNWRITTEN_ON_CPU, settings
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ def _rewritten(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
             yield io, slot, f"state{name} is dumped after the operator has updated it"
 
 
+@once
 def rewritten_slots(op: Op) -> tuple[int, ...]:
     """Flat input slots that the operator overwrites."""
     if op.op_type.startswith("BatchNorm"):

@@ -8,8 +8,8 @@ the operator, parameter or constant that the value comes from.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from workbench.core.errors import GraphError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.core.tensors import TensorSpec
 
+T = TypeVar("T")
 
 _LAYERS = tuple(
     f"/workbench/graph/{name}.py"
@@ -154,6 +155,7 @@ class Op:
     ``unless`` names an operator of the graph: in a step in which its result is true this one is left out.
     Of a compiled operator ``fused`` says what it computes, unless its type does, and ``origins``
     which tensor of the network each output is (``None``: no one's; empty: its own).
+    ``kept`` is what `once` has found out about it.
     """
 
     name: str
@@ -170,6 +172,7 @@ class Op:
     unless: str = ""
     fused: Fused | None = None
     origins: tuple[Original | None, ...] = ()
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def scope(self) -> str:
@@ -178,8 +181,7 @@ class Op:
 
     def flat_inputs(self) -> Iterator[Operand]:
         """Operands as the kernel sees and dumps them: unfolded tuples, no monads."""
-        for operand in self.inputs:
-            yield from _flatten(operand)
+        return iter(_flat(self))
 
     @property
     def frame(self) -> SourceFrame | None:
@@ -190,6 +192,30 @@ class Op:
             if own:
                 return own[-1]
         return self.frames[-1] if self.frames else None
+
+
+def once(function: Callable[[Op], T]) -> Callable[[Op], T]:
+    """Make a function of an operator that is computed once: operators do not change.
+
+    Nobody may change what it returns.
+    """
+    key = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(op: Op) -> T:
+        found: T
+        try:
+            found = op.kept[key]
+        except KeyError:
+            found = op.kept[key] = function(op)
+        return found
+
+    return kept
+
+
+@once
+def _flat(op: Op) -> tuple[Operand, ...]:
+    return tuple(flat for operand in op.inputs for flat in _flatten(operand))
 
 
 def _flatten(operand: Operand) -> Iterator[Operand]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import GraphError
 from workbench.graph.infer import Call
-from workbench.graph.nodes import Bundle, Const, Param
+from workbench.graph.nodes import Bundle, Const, Param, once
 from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def op_def(op_type: str) -> OpDef:
         raise GraphError(message) from None
 
 
+@once
 def bind(op: Op) -> Bound:
     """Sort an operator's operands into tensors and settings.
 
@@ -82,6 +83,7 @@ def infer_outputs(
     return row.infer(Call(op_type, tuple(tensors), dict(row.defaults) | dict(settings)))
 
 
+@once
 def written(op: Op) -> tuple[int, ...]:
     """Flat input slots that an operator overwrites; a kernel gives their new values after its outputs."""
     if op.fused is not None:
@@ -92,6 +94,7 @@ def written(op: Op) -> tuple[int, ...]:
     return row.writes if not row.writes_if or bind(op).settings[row.writes_if] else ()
 
 
+@once
 def left_in(op: Op) -> dict[int, int]:
     """Outputs that are nothing but an overwritten input: output slot → flat input slot."""
     if op.fused is None:

@@ -18,6 +18,7 @@ from workbench.graph.nodes import Graph
 from workbench.ir.ge_canonical import read_op
 from workbench.ir.ge_graph import model_graph
 from workbench.ir.ge_scan import Scanner
+from workbench.ir.recent import Recent
 
 _GRAPH_ID = re.compile(r"ge_proto_\d+_graph_(\d{1,18})_")
 
@@ -33,7 +34,7 @@ def read_ge_text(path: str | Path) -> Graph:
     path = Path(path)
     text = file_content(path, MAX_BYTES, "graph").decode("utf-8-sig", "surrogateescape")
     found = _GRAPH_ID.match(path.name)
-    graph = parse_ge_text(text, str(path))
+    graph = _RECENT.graph(text, str(path))
     return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)
 
 
@@ -51,3 +52,6 @@ def parse_ge_text(text: str, where: str = "<text>") -> Graph:
         message = f"{where}:1: graph must hold blocks 'op {{', got other fields alone; is it a ge_proto_*.txt?"
         raise FormatError(message)
     return replace(graph, unknown_lines=graph.unknown_lines + scanner.unknown)
+
+
+_RECENT = Recent(parse_ge_text)

@@ -28,6 +28,7 @@ from workbench.ir.literals import (
     split_top,
 )
 from workbench.ir.ms_dialects import dialect_of, innermost_first
+from workbench.ir.recent import Recent
 from workbench.ir.resolve import Node, resolve_nodes
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def read_ms_text(path: str | Path) -> Graph:
     text = file_content(path, MAX_BYTES, "IR").decode("utf-8", "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    graph = parse_ms_text(text, str(path))
+    graph = _RECENT.graph(text, str(path))
     found = _GRAPH_ID.search(path.name)
     return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)
 
@@ -82,6 +83,9 @@ def read_ms_text(path: str | Path) -> Graph:
 def parse_ms_text(text: str, where: str = "<text>") -> Graph:
     """Parse the text of an ``.ir`` file; ``where`` starts the message of an error."""
     return _read(text, where).graph()
+
+
+_RECENT = Recent(parse_ms_text)
 
 
 def _read(text: str, where: str) -> _Parser:

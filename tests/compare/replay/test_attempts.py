@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from replays import paired
@@ -249,3 +251,27 @@ def test_results_that_the_stated_format_cannot_hold_become_infinite_in_silence()
     x = np.full(3, 300, np.float32)
     attempt = operator("Square", [x], np.zeros(3, np.float32), dtype="float16")
     assert (attempt.results()[0] == np.inf).all()
+
+
+def two_tanh():
+    graph = small.chain("Tanh", "Tanh")
+    return attempts(shoot(graph, small.given(graph)), graph)
+
+
+def test_an_attempt_is_kept():
+    found = two_tanh()
+    first = found.attempt(BLOCK, 0)
+    assert found.attempt(BLOCK, 1) is not first
+    assert found.attempt(BLOCK, 0) is first
+
+
+def test_attempts_are_kept_within_bounds(monkeypatch):
+    one = two_tanh().attempt(BLOCK, 0).nbytes
+    assert one == 2 * 16 * 4
+    monkeypatch.setattr(sys.modules[Attempts.__module__], "_HELD", one)
+    found = two_tanh()
+    first = found.attempt(BLOCK, 0)
+    found.attempt(BLOCK, 1)
+    again = found.attempt(BLOCK, 0)
+    assert again is not first
+    np.testing.assert_array_equal(again.inputs[0], first.inputs[0])

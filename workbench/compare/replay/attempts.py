@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
 """What kernels raise on inputs that do not fit; files may hold anything."""
 
+_HELD = 1 << 26
+"""Bytes of arrays of attempts that are kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -54,6 +58,11 @@ class Attempt:
     assumed: tuple[str, ...] = ()
     partial: bool = False
     invented: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; some of them may be other operators' as well."""
+        return sum(array.nbytes for array in (*self.inputs.values(), *self.given.values()))
 
     def without_inventions(self) -> Attempt:
         """Return the attempt with unknown numbers where no file has any, so that it tells the rest."""
@@ -131,6 +140,8 @@ class Attempts:
     ours: Values = field(init=False)
     theirs: Values = field(init=False)
     _works: dict[tuple[int, int, int], Work] = field(default_factory=dict)
+    _held: OrderedDict[tuple[Block, int], Attempt] = field(default_factory=OrderedDict)
+    _bytes: int = 0
 
     def __post_init__(self) -> None:
         self.ours = Values(self.pairing.target)
@@ -158,6 +169,23 @@ class Attempts:
 
     def attempt(self, block: Block, number: int) -> Attempt | str:
         """Return an operator ready to be computed, or why it cannot be."""
+        held = self._held.get((block, number))
+        if held is not None:
+            self._held.move_to_end((block, number))
+            return held
+        found = self._gathered(block, number)
+        if isinstance(found, Attempt):
+            self._keep(found)
+        return found
+
+    def _keep(self, attempt: Attempt) -> None:
+        """Keep an attempt for those who ask for it again soon."""
+        self._held[attempt.block, attempt.number] = attempt
+        self._bytes += attempt.nbytes
+        while self._bytes > _HELD:
+            self._bytes -= self._held.popitem(last=False)[1].nbytes
+
+    def _gathered(self, block: Block, number: int) -> Attempt | str:
         graph = self.pairing.target.graph(block)
         assert graph is not None
         op = graph.ops[number]

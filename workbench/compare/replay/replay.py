@@ -249,6 +249,7 @@ class _Graph:
             attempt.assumed,
         )
         self.found.own[block, number] = own
+        self.tried[(block, number), EXACT] = _order(errors.values())
         if any(errors[s] > floors[s] for s in errors):
             self.open[block, number] = errors
 
@@ -290,19 +291,18 @@ class _Graph:
             arithmetic = replace(arithmetic, precision="float64", implementation="")
         key = (place, arithmetic)
         if key not in self.tried:
-            self.tried[key] = math.log10(max(self._distance(place, arithmetic), _LEAST))
+            self.tried[key] = _order(self._distances(place, arithmetic))
         return self.tried[key]
 
-    def _distance(self, place: tuple[Block, int], arithmetic: Arithmetic) -> float:
+    def _distances(self, place: tuple[Block, int], arithmetic: Arithmetic) -> list[float]:
         attempt = self.found.attempts.attempt(*place)
         if isinstance(attempt, str):
-            return 1.0
+            return []
         try:
             expected = attempt.results(arithmetic)
         except TROUBLE:
-            return 1.0
-        left = [distance(attempt.given[slot], array) for slot, array in expected.items()]
-        return min(max(left, default=1.0), 1.0)
+            return []
+        return [distance(attempt.given[slot], array) for slot, array in expected.items()]
 
     def _second(self, block: Block, number: int, model: Candidate | None) -> None:
         """Measure an open operator with the believed model, and against its condition."""
@@ -400,6 +400,11 @@ def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> O
     times = _times(error, allowed)
     suspect = times if times > SUSPECT else 0.0
     return Own(slot, error, floor, share, arithmetic, attempt.rule, attempt.assumed, suspect)
+
+
+def _order(errors: Iterable[float]) -> float:
+    """Order of magnitude of the largest relative error; nothing computed is as bad as all wrong."""
+    return math.log10(max(min(max(errors, default=1.0), 1.0), _LEAST))
 
 
 def _is_special(arithmetic: Arithmetic) -> bool:
