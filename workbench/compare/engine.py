@@ -39,6 +39,7 @@ from workbench.compare.watch_findings import (
     watch_findings,
 )
 from workbench.compare.watching import find_changes
+from workbench.core.blas import one_thread
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note
 
@@ -60,6 +61,7 @@ class Compared:
     flow: Flow
 
 
+@one_thread()
 def compare_dumps(
     target: Dump,
     golden: Dump,

@@ -1,0 +1,89 @@
+"""BLAS runs in one thread while somebody asks for it, and as before afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from threading import Barrier, Thread
+
+import numpy as np  # noqa: F401 - brings its BLAS
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from workbench.core.blas import one_thread
+
+
+def threads() -> set[int]:
+    found = ThreadpoolController().select(user_api="blas").info()
+    assert found
+    return {one["num_threads"] for one in found}
+
+
+@pytest.fixture
+def three():
+    with threadpool_limits(3, user_api="blas"):
+        if threads() != {3}:
+            pytest.skip("this BLAS has no threads")
+        yield
+
+
+@pytest.mark.usefixtures("three")
+def test_one_thread_and_as_many_as_before_afterwards():
+    with one_thread():
+        assert threads() == {1}
+        with one_thread():
+            assert threads() == {1}
+        assert threads() == {1}
+    assert threads() == {3}
+
+
+@pytest.mark.usefixtures("three")
+def test_an_error_lifts_the_limit():
+    with pytest.raises(ZeroDivisionError), one_thread():
+        1 / 0  # noqa: B018
+    assert threads() == {3}
+
+
+@pytest.mark.usefixtures("three")
+def test_the_last_to_leave_lifts_the_limit():
+    entered, both, left = (Barrier(2, timeout=10) for _ in range(3))
+
+    def first() -> None:
+        with one_thread():
+            entered.wait()
+            both.wait()
+        left.wait()
+
+    other = Thread(target=first)
+    other.start()
+    entered.wait()
+    with one_thread():
+        both.wait()
+        left.wait()
+        assert threads() == {1}
+    other.join()
+    assert threads() == {3}
+
+
+@pytest.mark.usefixtures("three")
+def test_a_comparison_computes_in_one_thread(monkeypatch):
+    from small_dumps import chain, given, in_memory, shoot
+    from workbench.compare import engine
+
+    graph = chain("MatMul", "Tanh")
+    dump = in_memory(shoot(graph, given(graph)), graph)
+    replay, seen = engine.replay, []
+
+    def watched(*args, **named):
+        seen.append(threads())
+        return replay(*args, **named)
+
+    monkeypatch.setattr(engine, "replay", watched)
+    engine.compare_dumps(dump, dump)
+    assert seen == [{1}]
+    assert threads() == {3}
+
+
+def test_nothing_is_loaded_before_it_is_needed():
+    code = "import sys, workbench.core.blas; sys.exit(bool({'numpy', 'threadpoolctl'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
