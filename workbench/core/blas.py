@@ -7,37 +7,12 @@ the environment before NumPy is loaded; in a notebook NumPy is there already.
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-class _Limit:
-    """The limit that all who ask for it share: the last to leave lifts it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._limit: Any = None
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._users += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limit.restore_original_limits()
-
-
-_LIMIT = _Limit()
 
 
 @cache
@@ -51,9 +26,6 @@ def _controller() -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS runs in one thread as long as anybody is inside, in all threads of the process."""
-    _LIMIT.enter()
-    try:
+    """BLAS runs in one thread, in the whole process; with several inside at a time, until the first one leaves."""
+    with _controller().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        _LIMIT.leave()
