@@ -193,7 +193,7 @@ def _solved(
             continue
         yield Guess("wrong-attribute", output, words.format(f"{number:g}"), 0.5)
         best = min(best, (case.remains(output), number))
-    solved = _descended(case, compute, best[1], best[0])
+    solved = descended(case, compute, best[1], best[0])
     if solved is None or solved == value or not math.isfinite(solved):
         return
     for number in dict.fromkeys((*near(solved), solved)):
@@ -202,7 +202,7 @@ def _solved(
             yield Guess("wrong-attribute", output, words.format(f"{number:.4g}"), 1.0)
 
 
-def _descended(
+def descended(
     case: Case, compute: Callable[[float], Array | None], start: float, error: float
 ) -> float | None:
     """Return the number that fits best, by Gauss and Newton's steps from ``start``; ``None``: it changes nothing."""

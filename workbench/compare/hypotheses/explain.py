@@ -94,8 +94,9 @@ def attempts(case: Case) -> tuple[list[Tried], list[str]]:
         try:
             for guess in _guesses(hypothesis(case)):
                 one = judged(guess, case)
-                if one is not None and one.score < (best[kind].score if kind in best else nothing):
-                    best[kind] = one
+                least = best[guess.kind].score if guess.kind in best else nothing
+                if one is not None and one.score < least:
+                    best[guess.kind] = one
                     if kind in COMPUTED and _settles(one, case):
                         break
         except OverBudgetError:

@@ -74,7 +74,7 @@ def flush_to_zero(case: Case) -> Iterator[Guess]:
     low, high = float(np.max(size[gone])), float(np.max(stayed, initial=0.0))
     if low >= high:
         return
-    limit = _limit(low, float(np.min(stayed)))
+    limit = limit_between(low, float(np.min(stayed)))
     expected = case.trial.expected
     small = (size < limit).reshape(expected.shape)
     output = np.where(small, expected.dtype.type(0), expected)
@@ -82,7 +82,7 @@ def flush_to_zero(case: Case) -> Iterator[Guess]:
     yield Guess("flush-to-zero", output, words, 1.0)
 
 
-def _limit(low: float, high: float) -> float:
+def limit_between(low: float, high: float) -> float:
     """Where the largest that is gone and the smallest that stayed part: a power of two if one is there."""
     power = 2.0 ** math.ceil(math.log2(low)) if low > 0 else 0.0
     if low < power <= high:

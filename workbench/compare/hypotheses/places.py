@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+FEW = 64
+"""Neighbors that may still be called single elements."""
+
 SIDE = 16
 """Rows and columns of a tile that the cube unit writes."""
 
@@ -31,7 +34,6 @@ _NEAR, _REACH = (
     2048,
 )  # bytes before which an overrun begins to show, and behind which it has ended
 _TELLING = 8  # elements of which a likeness can be told
-_FEW = 64  # neighbors that may still be called single elements
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -43,24 +45,24 @@ def nan_output(case: Case) -> Iterator[Guess]:
     if lost.any():
         output = with_given(case, lost)
         words = f"NaN in {where(np.flatnonzero(lost), case.shape)}"
-        yield Guess("nan-output", output, words, float(_runs(np.flatnonzero(lost))))
+        yield Guess("nan-output", output, words, float(runs(np.flatnonzero(lost))))
 
 
 def overwritten_element(case: Case) -> Iterator[Guess]:
     """Few neighbors hold something else, the same number in each or any."""
     places = case.places
-    if not 0 < places.size <= min(_FEW, max(case.given.size // 2, 1)):
+    if not 0 < places.size <= min(FEW, max(case.given.size // 2, 1)):
         return
     values = case.given[places]
     words = f"{where(places, case.shape)} overwritten with {_few(values)}, everything else is right"
-    count = _runs(places) + _cost(values)
+    count = runs(places) + _cost(values)
     yield Guess("overwritten-element", with_given(case, case.off), words, float(count))
 
 
 def bit_flip(case: Case) -> Iterator[Guess]:
     """The same bit of one or a few neighbors is the other way."""
     places, given = case.places, np.ascontiguousarray(case.trial.given)
-    if not 0 < places.size <= min(_FEW, max(case.given.size // 4, 1)):
+    if not 0 < places.size <= min(FEW, max(case.given.size // 4, 1)):
         return
     words = given.reshape(-1).view(_BITS[given.dtype.itemsize])[places]
     for bit in range(8 * given.dtype.itemsize if given.dtype.kind != "b" else 1):
@@ -68,7 +70,7 @@ def bit_flip(case: Case) -> Iterator[Guess]:
         if case.near(flipped, places):
             text = f"bit {bit} of {where(places, case.shape)} flipped, everything else is right"
             yield Guess(
-                "bit-flip", with_given(case, case.off), text, 0.5 * (1 + _runs(places)) - 0.25
+                "bit-flip", with_given(case, case.off), text, 0.5 * (1 + runs(places)) - 0.25
             )
 
 
@@ -214,6 +216,6 @@ def _few(values: Array) -> str:
     return shown if len(set(values[:64].tolist())) > 1 else f"{values[0]:.6g}"
 
 
-def _runs(places: NDArray[np.intp]) -> int:
+def runs(places: NDArray[np.intp]) -> int:
     """How many runs of neighbors places form."""
     return 1 + int(np.count_nonzero(np.diff(places) > 1))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.hypotheses import (
     attributes,
+    inside,
     others,
     outputs,
     places,
@@ -50,6 +51,9 @@ COMPUTED: dict[str, Callable[[Case], Iterator[Guess]]] = {
 }
 """Guesses that need the operator computed again."""
 
-HYPOTHESES = {**FROM_OUTPUT, **COMPUTED}
+INSIDE: dict[str, Callable[[Case], Iterator[Guess]]] = {"faults between steps": inside.inside}
+"""Guesses of several kinds, about what one operator of a kernel hands on to the next."""
+
+HYPOTHESES = {**FROM_OUTPUT, **INSIDE, **COMPUTED}
 """Guesses by kind. What the simulated device can have is called here as there; the others are what happens
 in compilers and kernels besides: an operator left out, inputs or axes exchanged, integers wrapped around."""
