@@ -232,14 +232,14 @@ class Case:
         Raises OverBudgetError where it would cost more than is left; ``times`` as much as usual.
         """
         self.spend(self.cost * times)
-        return _again(self.trial, change)
+        return again(self.trial, change)
 
     def computed(self, part: int, arithmetic: Arithmetic, times: float = 1.0) -> Array | None:
         """Return the output with one operator computed in another arithmetic, as `again` does."""
         if len(self.trial.kernel.ops) > 1:
             return self.again(Change(part, arithmetic=arithmetic), times)
         self.spend(self.cost * times)
-        return _again(replace(self.trial, arithmetic=arithmetic), Change())
+        return again(replace(self.trial, arithmetic=arithmetic), Change())
 
     def thin(self) -> Case | None:
         """The same case of one image and few channels, for an operator alone that takes them apart.
@@ -284,7 +284,8 @@ class Case:
         return ((number, ops[number]) for number in reversed(range(len(ops))))
 
 
-def _again(trial: Trial, change: Change) -> Array | None:
+def again(trial: Trial, change: Change) -> Array | None:
+    """Return the output of a trial with one thing changed, ``None`` if that does not fit."""
     try:
         output = trial.again(change)
     except FAILURES:

@@ -238,7 +238,7 @@ def _flipped(step: Step) -> Iterator[Guess]:
     """The same bit of one or a few neighbors of what is handed on is the other way."""
     places = step.behind.places
     few = 0 < places.size <= min(FEW, max(step.given.size // 4, 1))
-    if step.given.shape != step.behind.shape or not few:
+    if step.given.shape != step.behind.shape or not few or not step.behind.given[places].any():
         return
     for bit in range(32):
         output = step.handing(partial(_with_bit, places=places, bit=bit))
@@ -257,7 +257,9 @@ def _close(step: Step, made: Array) -> bool:
     with np.errstate(all="ignore"):
         gap = np.abs(made.astype(np.float64) - given)
         change = np.abs(given - wanted)
-    return bool(np.all(gap <= case.floor * (np.abs(given) + case.rms)) and np.all(gap <= 0.1 * change))
+    return bool(
+        np.all(gap <= case.floor * (np.abs(given) + case.rms)) and np.all(gap <= 0.1 * change)
+    )
 
 
 def _with_bit(array: Array, places: NDArray[np.intp], bit: int) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compare.hypotheses.believed import FORMATS
-from workbench.compare.hypotheses.case import Guess
+from workbench.compare.hypotheses.case import Guess, again
 from workbench.compare.replay.trial import Change
 from workbench.core.dtypes import roundoff
 from workbench.run.approximations import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.compare.hypotheses.case import Case
+    from workbench.compare.replay.trial import Arithmetic
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
@@ -86,10 +87,19 @@ def missing_cast(case: Case) -> Iterator[Guess]:
             if name in kept or case.error * 1e3 < _roundoff(name):
                 continue
             coarse = replace(own, precision="cube", inputs=name, output=name)
-            guess = case.computed(part, coarse)
-            if guess is not None:
-                words = f"{op.op_type} was computed in {name}, as if a Cast were missing"
-                yield Guess("missing-cast", guess, words, 0.25)
+            words = f"{op.op_type} was computed in {name}, as if a Cast were missing"
+            for guess in (case.computed(part, coarse), _and_stored(case, part, coarse)):
+                if guess is not None:
+                    yield Guess("missing-cast", guess, words, 0.25)
+
+
+def _and_stored(case: Case, part: int, coarse: Arithmetic) -> Array | None:
+    """Return the output of a kernel of several operators that stores what it gives as coarsely, too."""
+    if len(case.trial.kernel.ops) == 1:
+        return None
+    case.spend(case.cost)
+    whole = replace(case.trial.arithmetic, output=coarse.output)
+    return again(replace(case.trial, arithmetic=whole), Change(part, arithmetic=coarse))
 
 
 def _roundoff(name: str) -> float:

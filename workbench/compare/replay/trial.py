@@ -11,7 +11,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Const, Param, Value
-from workbench.graph.ops import bind, written
+from workbench.graph.ops import bind, left_in, written
 from workbench.graph.traits import CONTRACTIONS
 from workbench.run.approximations import APPROXIMATIONS
 from workbench.run.constants import literal
@@ -127,7 +127,12 @@ class Kernel:
         (op,) = self.ops
         with np.errstate(all="ignore"):
             found = _computed(op, inputs, [], arithmetic, change)
-        return found[len(found) - len(written(op)) :]
+        left = found[len(found) - len(written(op)) :]
+        outputs = left_in(op).values()  # stored as what the operator gives
+        return [
+            _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
+            for place, array in zip(written(op), left, strict=True)
+        ]
 
 
 def _outputs(
