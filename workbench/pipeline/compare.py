@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
+    from workbench.show.look import Look
     from workbench.show.tables import Order
 
     Progress = Callable[[int, int, str], None]
@@ -34,13 +36,48 @@ if TYPE_CHECKING:
 class Comparison:
     """Two dumps, compared. A plain object: it shows itself in a notebook and is written as files.
 
-    ``selected`` is the row a user looks at; it starts at the first divergence.
+    ``selected`` is the row a user looks at; it starts at the first divergence. ``look`` is that and all else of
+    the view (see `workbench.show.look.Look`); every panel and explorer follows it.
     """
 
     def __init__(self, result: Result, flow: Flow | None = None) -> None:
         self.result = result
         self._flow = flow
-        self.selected: Row | None = self.first_divergence
+
+    @cached_property
+    def look(self) -> Look:
+        """What is looked at: the selected row, filters, order."""
+        from workbench.show.look import Look
+
+        first = self.first_divergence
+        return Look(selected=-1 if first is None else self._index(first))
+
+    @property
+    def selected(self) -> Row | None:
+        """The row that is looked at; set it to a row, an index or the name of an operator."""
+        number = self.look.selected
+        return self.rows[number] if 0 <= number < len(self.rows) else None
+
+    @selected.setter
+    def selected(self, wanted: Row | int | str | None) -> None:
+        self.look.selected = -1 if wanted is None else self._index(wanted)
+
+    def _index(self, wanted: Row | int | str) -> int:
+        """Index of a row: itself, or the worst of the operator of a name."""
+        if isinstance(wanted, int) and 0 <= wanted < len(self.rows):
+            return wanted
+        found = [n for n, row in enumerate(self.rows) if row is wanted]
+        if not found and isinstance(wanted, str):
+            from workbench.show.columns import worst_first
+
+            named = [row for row in self.rows if wanted in (row.op_name, row.golden_op_name)]
+            found = [self._index(row) for row in worst_first(named)[:1]]
+        if not found:
+            raise WorkbenchError(
+                f"selected must be a row of this comparison, its index from 0 to {len(self.rows) - 1} "
+                f"or the name of an operator, got {wanted!r}"
+            )
+        return found[0]
 
     @property
     def verdict(self) -> Verdict:
@@ -87,31 +124,74 @@ class Comparison:
     def filter(
         self,
         *,
-        status: str | None = None,
+        status: str | tuple[str, ...] | None = None,
         op_type: str | None = None,
         name: str | None = None,
         source: str | None = None,
         iteration: int | None = None,
+        rank: int | None = None,
+        io: str | None = None,
+        rule: str | None = None,
+        scope: str | None = None,
+        file: str | None = None,
+        query: str = "",
+        positions: tuple[int, int] | None = None,
         keep: Callable[[Row], bool] | None = None,
     ) -> Comparison:
         """Return a comparison with only the rows that fit every given condition.
 
-        ``name`` matches anywhere in the operator's name on either side, ``source`` in ``file:line``.
+        Parameters
+        ----------
+        status : str or tuple of str
+            One of several; tensors without a partner are ``unmatched``.
+        name, source : str
+            Part of the operator's name on either side, of ``file:line``.
+        scope : str
+            Beginning of the operator's name.
+        file : str
+            Source file, whole.
+        rule : str
+            What matched the pair; empty for tensors without a partner.
+        query : str
+            Words that must occur anywhere in the row, in any case.
+        positions : (int, int)
+            First and last place in execution order, as the plot counts them.
+        keep : callable (row) → bool
         """
+        from workbench.show.narrow import narrowed
+
+        given = {"op_type": op_type, "iteration": iteration, "rank": rank, "io": io, "rule": rule}
+        given |= {"scope": scope, "file": file}
+        left = narrowed(
+            self.rows,
+            query=query,
+            statuses=(status,) if isinstance(status, str) else status or (),
+            choices={key: value for key, value in given.items() if value is not None},
+            positions=positions,
+        )
 
         def fits(row: Row) -> bool:
             place = f"{row.source.file}:{row.source.line}" if row.source is not None else ""
             return (
-                (status is None or row.status == status)
-                and (op_type is None or row.op_type == op_type)
-                and (name is None or name in row.op_name or name in row.golden_op_name)
+                (name is None or name in row.op_name or name in row.golden_op_name)
                 and (source is None or source in place)
-                and (iteration is None or row.iteration == iteration)
                 and (keep is None or keep(row))
             )
 
-        rows = tuple(filter(fits, self.rows))
+        rows = tuple(filter(fits, (self.rows[n] for n in left)))
         return Comparison(replace(self.result, rows=rows), self._flow)
+
+    def regrade(self, factor: float | None = None, limit: float | None = None) -> Comparison:
+        """Return the comparison with statuses by thresholds of one's own; nothing is computed again.
+
+        A row fails above ``factor`` times its noise floor, or above an error of ``limit``. Sentence, findings and
+        verdict stay those of the comparison: they rest on more than one threshold.
+        """
+        from workbench.compare.regrade import grade_words, regraded
+
+        rows = regraded(self.rows, factor, limit)
+        facts = {**self.result.facts, "re-graded": grade_words(factor, limit)}
+        return Comparison(replace(self.result, rows=rows, facts=facts), self._flow)
 
     @property
     def iterations(self) -> pd.DataFrame:

@@ -1,0 +1,59 @@
+"""Filters in Python, against the data frame of the same rows."""
+
+import pytest
+
+import workbench as wb
+from sample_results import network_result
+from workbench.show.narrow import narrowed
+
+RESULT = network_result(334, 2)
+COMPARISON = wb.Comparison(RESULT)
+FRAME = COMPARISON.frame()
+
+
+def count(**conditions):
+    rows = COMPARISON.filter(**conditions).rows
+    assert list(rows) == [row for row in COMPARISON.rows if row in rows]  # the order stays
+    return len(rows)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ({"op_type": "Softmax"}, FRAME.OpType == "Softmax"),
+        ({"iteration": 1}, FRAME.Iteration == 1),
+        ({"rank": 0}, FRAME.Rank == 0),
+        ({"io": "output"}, FRAME.TensorIndex.str.startswith("output")),
+        ({"rule": "name"}, FRAME.MatchRule == "name"),
+        ({"rule": ""}, FRAME.MatchRule == ""),
+        (
+            {"scope": "Default/network-Net/layers.1/"},
+            FRAME.NPUDump.str.startswith("Default/network-Net/layers.1/"),
+        ),
+        ({"file": "/srv/train/model.py"}, FRAME.Source.str.startswith("/srv/train/model.py:")),
+        ({"status": ("fail", "warn")}, FRAME.Status.isin(["fail", "warn"])),
+        ({"status": "unmatched"}, FRAME.MatchRule == ""),
+        (
+            {"query": "MATMUL layers.1"},
+            FRAME.NPUDump.str.lower().str.contains("matmul")
+            & FRAME.NPUDump.str.contains("layers.1", regex=False),
+        ),
+        ({"query": "cannot be brought"}, FRAME.Reason.str.contains("cannot be brought")),
+        ({"positions": (10, 19)}, FRAME.Order.between(10, 19) & (FRAME.MatchRule != "")),
+    ],
+)
+def test_a_condition_leaves_the_rows_of_the_frame(conditions, expected):
+    assert 0 < expected.sum() <= len(FRAME)
+    assert count(**conditions) == expected.sum()
+
+
+def test_conditions_hold_together():
+    expected = FRAME[(FRAME.OpType == "Conv2D") & (FRAME.Iteration == 1) & (FRAME.Status == "fail")]
+    assert count(op_type="Conv2D", iteration=1, status="fail") == len(expected) > 0
+
+
+def test_unknown_statuses_and_columns_are_refused():
+    with pytest.raises(wb.WorkbenchError, match=r"statuses must be some of .*got \['bad'\]"):
+        COMPARISON.filter(status="bad")
+    with pytest.raises(wb.WorkbenchError, match=r"choices must be some of .*got \['colour'\]"):
+        narrowed(RESULT.rows, choices={"colour": "red"})
