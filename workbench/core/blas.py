@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,8 +25,20 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+_HELD = Lock()
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS runs in one thread, in the whole process; with several inside at a time, until the first one leaves."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """BLAS runs in one thread, in the whole process, until the first of those who are inside leaves.
+
+    The others change nothing: who came second would take one thread for what was there before.
+    """
+    if not _HELD.acquire(blocking=False):
         yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _HELD.release()
