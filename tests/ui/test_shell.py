@@ -23,8 +23,8 @@ def test_every_panel_has_a_tab_and_a_chip(shell):
 def test_a_setting_made_in_a_cell_reaches_the_panels(shell):
     shell.bench.device = "950"
     shell.bench.faults = ("nan-output:*MatMul*",)
-    assert shell.parts["run"].inputs["device"].value == "950"
-    assert shell.parts["run"].inputs["faults"].value == "nan-output:*MatMul*"
+    assert shell.parts["run"].rehearsal.inputs["device"].value == "950"
+    assert shell.parts["run"].rehearsal.inputs["faults"].value == "nan-output:*MatMul*"
 
 
 def test_a_wrong_form_stops_the_run_until_it_is_right(shell):

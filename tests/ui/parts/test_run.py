@@ -36,8 +36,8 @@ def test_a_run_ends_with_verdict_and_plot(panel):
 
 
 def test_a_planted_fault_is_named(panel):
-    panel.inputs["graph"].value = "lenet"
-    panel.inputs["faults"].value = FAULT
+    panel.rehearsal.inputs["graph"].value = "lenet"
+    panel.rehearsal.inputs["faults"].value = FAULT
     panel.run.click()
     finish(panel)
     assert panel.bench.comparison.findings[0].op_name == GUILTY
@@ -79,21 +79,21 @@ def test_a_dump_that_is_not_simulated_says_so(config, reason):
 
 
 def test_an_unknown_graph_is_the_reason_why_nothing_runs(panel):
-    panel.inputs["graph"].value = "lenet9"
+    panel.rehearsal.inputs["graph"].value = "lenet9"
     assert "lenet9" in panel.reason.value
     assert panel.run.disabled
-    panel.inputs["graph"].value = "lenet"
+    panel.rehearsal.inputs["graph"].value = "lenet"
     assert not panel.run.disabled
 
 
-def test_an_unknown_fault_fails_the_run_with_its_message(panel):
-    panel.inputs["faults"].value = "no-such-kind:x"
+def test_a_fault_in_no_operator_fails_the_run_with_its_message(panel):
+    panel.rehearsal.inputs["faults"].value = "nan-output:nowhere"
     panel.run.click()
     assert panel.bench.runner.job.wait(60)
     assert panel.bench.runner.job.state == "failed"
     assert 'role="alert"' in panel.status.value
-    assert "no-such-kind" in panel.status.value
-    panel.inputs["faults"].value = ""
+    assert "nowhere" in panel.status.value
+    panel.rehearsal.inputs["faults"].value = ""
     panel.run.click()
     finish(panel)
     assert panel.bench.runner.job.state == "done"
@@ -132,8 +132,8 @@ def test_a_second_click_does_not_start_a_second_run(panel):
 
 
 def test_the_code_gives_the_same_result(panel):
-    panel.inputs["graph"].value = "lenet"
-    panel.inputs["faults"].value = FAULT
+    panel.rehearsal.inputs["graph"].value = "lenet"
+    panel.rehearsal.inputs["faults"].value = FAULT
     panel.run.click()
     finish(panel)
     names = {}
@@ -147,7 +147,7 @@ def test_the_code_gives_the_same_result(panel):
 def test_a_graph_of_the_user_runs_as_it_is():
     graph = wb.models.load_graph("mlp")
     panel = wb.Workbench(graph=graph).form("run")
-    assert panel.inputs["graph"].disabled
+    assert panel.rehearsal.inputs["graph"].value == graph.name
     panel.run.click()
     finish(panel)
     assert panel.bench.comparison.verdict in ("pass", "warn")

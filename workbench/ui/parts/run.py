@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.graph.models import MODELS
-from workbench.graph.trainings import TRAININGS
-from workbench.run.modes import MODES
-from workbench.run.profiles import PROFILES
+from workbench.compare.profiles import PROFILES as VERDICTS
 from workbench.ui.alerts import alert_html
 from workbench.ui.copy import CopyButton
 from workbench.ui.part import Part
+from workbench.ui.parts.rehearsal import RehearsalInputs
+from workbench.ui.parts.trees import TreeInputs
 
 if TYPE_CHECKING:
     from workbench.ui.job import Job
 
-_STYLE = {"description_width": "190px"}
-_WIDE = {"width": "480px"}
-_SETTINGS = ("graph", "device", "precision_mode", "faults", "iterations", "seed")
+_SHOWN = (
+    *("config", "refused", "rehearsing", "graph", "device", "precision_mode"),
+    *("faults", "iterations", "seed", "ranks", "trees", "profile"),
+)
+"""What the code and the reason depend on."""
 
 
 class Run(Part):
@@ -30,70 +30,49 @@ class Run(Part):
     name, title = "run", "Run"
 
     def build(self) -> W.Widget:
-        self.inputs = self._inputs()
+        self.rehearsal, self.trees = RehearsalInputs(self.bench), TreeInputs(self.bench)
+        ways = [
+            (self.say("Rehearse on the simulated NPU"), True),
+            (self.say("Compare two trees"), False),
+        ]
+        self.way = W.ToggleButtons(options=ways, value=self.bench.rehearsing)
+        self.way.style.button_width = "auto"
+        self.way.description = self.say("what to do")
+        self.profile = W.Dropdown(
+            description=self.say("profile"),
+            options=list(VERDICTS),
+            style={"description_width": "190px"},
+        )
         self.progress = W.FloatProgress(
-            description=self.say("progress"), min=0.0, max=1.0, layout=_WIDE, style=_STYLE
+            description=self.say("progress"), min=0.0, max=1.0, style={"description_width": "190px"}
         )
         self.status, self.reason, self.listing = W.HTML(), W.HTML(), W.HTML()
         self.run = W.Button(description=self.say("Run comparison"), button_style="primary")
         self.cancel = W.Button(description=self.say("Cancel run"), disabled=True)
         self.code = CopyButton(self.say("Copy as code"))
-        self.on_click(self.run, self._start)
-        self.on_click(self.cancel, self.bench.runner.cancel)
-        for name, widget in self.inputs.items():
-            self.on(widget, partial(self._take, name))
-        self.follow(
-            self.bench, [*_SETTINGS, "config", "refused", "trees", "rehearsing"], self.refresh
-        )
-        self.follow(self.bench.runner, ["state", "progress"], self._show_job)
+        self._connect()
         buttons = W.HBox([self.run, self.cancel, self.reason])
         below = [buttons, self.progress, self.status, self.alert.widget, self.code, self.listing]
-        return W.VBox([*self.inputs.values(), *below])
+        inputs = [self.way, self.rehearsal.view, self.trees.view, self.profile]
+        return W.VBox([*inputs, *below])
 
-    def _inputs(self) -> dict[str, W.Widget]:
-        modes = [(self.say("default of the device"), ""), *((mode, mode) for mode in MODES)]
-        choices: dict[str, Any] = {"layout": _WIDE, "style": _STYLE}
-        late = choices | {"continuous_update": False}
-        words = {name: self.say(name.replace("_", " ")) for name in _SETTINGS}
-        return {
-            "graph": W.Combobox(description=words["graph"], options=[*MODELS, *TRAININGS], **late),
-            "device": W.Dropdown(description=words["device"], options=list(PROFILES), **choices),
-            "precision_mode": W.Dropdown(
-                description=words["precision_mode"], options=modes, **choices
-            ),
-            "faults": W.Text(
-                description=words["faults"], placeholder="kind:operator:settings …", **late
-            ),
-            "iterations": W.BoundedIntText(
-                description=words["iterations"], value=1, min=1, max=100_000, **choices
-            ),
-            "seed": W.IntText(description=words["seed"], **choices),
-        }
-
-    def _take(self, name: str) -> None:
-        """Bring an input to the bench."""
-        value: Any = self.inputs[name].value
-        if name == "faults":
-            value = tuple(value.split())
-        if name == "precision_mode":
-            value = value or None
-        if name != "graph" or isinstance(self.bench.graph, str):
-            setattr(self.bench, name, value)
+    def _connect(self) -> None:
+        self.on_click(self.run, self._start)
+        self.on_click(self.cancel, self.bench.runner.cancel)
+        self.on(self.way, lambda: setattr(self.bench, "rehearsing", self.way.value))
+        self.on(self.profile, lambda: setattr(self.bench, "profile", self.profile.value))
+        self.follow(self.bench, list(_SHOWN), self.refresh)
+        self.follow(self.bench.runner, ["state", "progress"], self._show_job)
 
     def refresh(self) -> None:
         """Bring the inputs, the code and the buttons up to date with the bench."""
-        bench = self.bench
-        own = not isinstance(bench.graph, str)
-        shown = {name: getattr(bench, name) for name in _SETTINGS} | {
-            "graph": bench.graph.name if own else bench.graph,
-            "faults": " ".join(bench.faults),
-            "precision_mode": bench.precision_mode or "",
-        }
-        for name, value in shown.items():
-            if self.inputs[name].value != value:
-                self.inputs[name].value = value
-        self.inputs["graph"].disabled = own
-        self.code.text = bench.to_code()
+        self.way.value, self.profile.value = self.bench.rehearsing, self.bench.profile
+        for part, shown in (
+            (self.rehearsal, self.bench.rehearsing),
+            (self.trees, not self.bench.rehearsing),
+        ):
+            part.view.layout.display = "" if shown else "none"
+        self.code.text = self.bench.to_code()
         text = f"<summary>{self.say('The code')}</summary><pre>{escape(self.code.text)}</pre>"
         self.listing.value = f"<details>{text}</details>"
         self._allow()
@@ -133,6 +112,8 @@ class Run(Part):
 
     def close(self) -> None:
         self.bench.runner.cancel()
+        self.rehearsal.close()
+        self.trees.close()
         super().close()
 
 

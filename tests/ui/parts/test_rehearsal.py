@@ -1,0 +1,100 @@
+"""What a rehearsal runs: numbers, faults and networks, each with its own word on what is wrong."""
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.ui.parts import rehearsal
+
+OPERATOR = "Default/head-Dense/MatMul-op0"
+
+
+@pytest.fixture
+def panel():
+    shown = wb.Workbench(graph="mlp").form("run")
+    yield shown
+    assert shown.alert.widget.value == ""
+    shown.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("iterations", "two", "iterations must be a whole number, got"),
+        ("iterations", "0", "iterations must be at least 1, got 0"),
+        ("ranks", "<b>", "ranks must be a whole number, got"),
+        ("seed", "1e3", "seed must be a whole number, got"),
+        ("graph", "lenet9", "graph must be one of"),
+        ("faults", "no-such-kind:x", "fault must be kind:operator"),
+        ("faults", "nan-output:x:colour=3", "setting of a nan-output fault must be"),
+    ],
+)
+def test_a_wrong_input_is_said_beside_it_and_the_next_one_works(panel, name, text, words):
+    part = panel.rehearsal
+    right = part.inputs[name].value
+    before = getattr(panel.bench, name)
+    part.inputs[name].value = text
+    assert words in part.notes[name].value
+    assert "<b>" not in part.notes[name].value
+    if name != "graph":
+        assert getattr(panel.bench, name) == before
+    part.inputs[name].value = right
+    assert part.notes[name].value == ""
+    assert not panel.run.disabled
+
+
+def test_faults_are_one_a_line(panel):
+    panel.rehearsal.inputs["faults"].value = f"nan-output:{OPERATOR}\n\n wrong-sign:*fc*  \n"
+    assert panel.bench.faults == (f"nan-output:{OPERATOR}", "wrong-sign:*fc*")
+
+
+def test_a_fault_is_built_of_kind_operator_and_settings(panel):
+    part = panel.rehearsal
+    assert OPERATOR in part.operator.options
+    part.kind.value, part.operator.value, part.settings.value = "scaled-output", OPERATOR, "1.5"
+    assert "strength" in part.meaning.value
+    part.add.click()
+    assert panel.bench.faults == (f"scaled-output:{OPERATOR}:1.5",)
+    assert OPERATOR in part.inputs["faults"].value
+    part.operator.value = ""
+    part.add.click()
+    assert "fault must be kind:operator" in part.fault_note.value
+    assert len(panel.bench.faults) == 1
+
+
+class Twice(wb.nn.Cell):
+    def construct(self, x):
+        return x + x
+
+
+def test_graphs_and_cells_of_the_notebook_can_be_chosen(monkeypatch):
+    x = np.ones((2, 3), np.float32)
+    names = {"net": Twice(), "graph": wb.trace(Twice(), x), "_hidden": Twice(), "inputs": x}
+    monkeypatch.setattr(rehearsal, "notebook_names", lambda: names)
+    panel = wb.Workbench(graph="mlp").form("run")
+    part = panel.rehearsal
+    assert list(part.own.options) == ["", "net", "graph"]
+    for name in ("net", "graph"):
+        part.own.value = name
+        assert [op.op_type for op in panel.bench.graph.ops] == ["Add"]
+    panel.run.click()
+    assert panel.bench.runner.job.wait(60)
+    assert panel.bench.comparison.verdict in ("pass", "warn")
+    del names["inputs"]
+    part.own.value = "net"
+    assert "must come with what it reads" in part.alert.widget.value
+    panel.close()
+
+
+def test_a_model_file_becomes_the_graph(panel, tmp_path):
+    script = tmp_path / "net.py"
+    script.write_text(
+        "import numpy as np\nfrom workbench import nn\nINPUTS = np.ones((2, 2), np.float32)\n"
+        "class Net(nn.Cell):\n    def construct(self, x):\n        return x * x\n"
+    )
+    panel.rehearsal.inputs["graph"].value = f"{script}:Net"
+    assert panel.rehearsal.notes["graph"].value == ""
+    assert [op.op_type for op in panel.bench.network.ops] == ["Mul"]
+    panel.rehearsal.file.value = str(tmp_path / "gone.onnx")
+    assert panel.run.disabled
+    assert "gone.onnx" in panel.reason.value

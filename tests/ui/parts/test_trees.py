@@ -1,0 +1,81 @@
+"""Trees that exist: what is found in them, wrong numbers beside their input, everything into the bench."""
+
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+
+REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
+
+
+@pytest.fixture
+def panel():
+    shown = wb.Workbench(trees=wb.Trees()).form("run")
+    yield shown
+    assert shown.alert.widget.value == shown.trees.alert.widget.value == ""
+    shown.close()
+
+
+def test_choosing_both_trees_allows_the_run_and_it_compares_them(panel):
+    assert panel.run.disabled
+    assert "the target and the golden tree must be chosen" in panel.reason.value
+    panel.trees.choosers["target"].text.value = str(REAL / "dump_b")
+    assert "mindspore" in panel.trees.found["target"].value
+    panel.trees.choosers["golden"].text.value = str(REAL / "dump_a")
+    assert not panel.run.disabled
+    panel.run.click()
+    assert panel.bench.runner.job.wait(60)
+    assert panel.bench.comparison.verdict == "fail"
+    names = {}
+    exec(panel.code.text, names)
+    assert names["comparison"].findings == panel.bench.comparison.findings
+
+
+@pytest.mark.parametrize(
+    "path", ["/no/such/folder", str(REAL / "MANIFEST.md"), "<b>\0", "x" * 5000]
+)
+def test_what_is_no_tree_is_said_below_it(panel, path):
+    panel.trees.choosers["target"].text.value = path
+    note = panel.trees.found["target"].value
+    assert 'role="alert"' in note
+    assert "<b>" not in note
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0", 0), ("0:1", (0, 1)), (" 2 : 3 ", (2, 3)), ("", None)]
+)
+def test_ranks_and_iterations_are_one_number_or_two(panel, text, value):
+    panel.bench.trees = wb.Trees(rank=7)
+    panel.trees.texts["rank"].value = text
+    assert panel.bench.trees.rank == value
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "0:1:2", "1.5", "<b>", "9" * 30])
+def test_what_is_no_number_is_said_beside_it_and_changes_nothing(panel, text):
+    panel.bench.trees = wb.Trees(iteration=3)
+    panel.trees.texts["iteration"].value = text
+    assert "iteration must be a number, or two" in panel.trees.notes["iteration"].value
+    assert "<b>" not in panel.trees.notes["iteration"].value
+    assert panel.bench.trees.iteration == 3
+    panel.trees.texts["iteration"].value = "4"
+    assert panel.trees.notes["iteration"].value == ""
+    assert panel.bench.trees.iteration == 4
+
+
+def test_a_cell_sets_every_input(panel):
+    panel.bench.trees = wb.Trees("/t", "/g", "/t.ir", "/g.ir", "a", "b", (0, 1), 2)
+    shown = {key: chooser.value for key, chooser in panel.trees.choosers.items()}
+    shown |= {key: text.value for key, text in panel.trees.texts.items()}
+    assert shown == {
+        "target": "/t", "golden": "/g", "target_graph": "/t.ir", "golden_graph": "/g.ir",
+        "target_model": "a", "golden_model": "b", "rank": "0:1", "iteration": "2",
+    }  # fmt: skip
+
+
+def test_the_other_way_shows_its_own_inputs(panel):
+    assert panel.rehearsal.view.layout.display == "none"
+    panel.way.value = True
+    assert panel.bench.rehearsing
+    assert panel.trees.view.layout.display == "none"
+    assert not panel.run.disabled
