@@ -59,6 +59,16 @@ def test_nan_in_both_is_the_same_and_in_one_is_not():
     assert not is_of_few(target, golden)
 
 
+def test_neighbors_that_hold_one_number_are_few():
+    golden = np.random.default_rng(0).normal(size=32)
+    target = golden.copy()
+    target[4:20] = 7.5
+    assert is_of_few(target, golden)
+    target[4:20:3] = golden[4:20:3]
+    assert not is_of_few(target, golden)
+    assert not is_of_few(golden + 1, golden)
+
+
 @pytest.mark.parametrize("shape", [(0,), (3, 0)])
 def test_nothing_and_other_shapes_are_not_few(shape):
     assert not is_of_few(np.zeros(shape), np.zeros(shape))

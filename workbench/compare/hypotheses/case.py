@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 BUDGET = 4e9
 """Operations on numbers that the guesses for one trial may cost."""
 
+_MET = 0.9  # of what was given: a guess that leaves more has nothing of it
 _CHUNK = 1 << 18  # elements compared at a time
 _LARGE = 1 << 20  # elements from which float32 holds what float32 can
 _BEYOND = 6.0  # an element is off if it differs by more than so many times what noise is expected
@@ -181,6 +182,15 @@ class Case:
     def differs(self, output: Array) -> bool:
         """Whether an output is another one than what was expected: one that is within the noise explains no error."""
         return self._distance(self.expected, output) > self.floor
+
+    def meets(self, output: Array) -> bool:
+        """Whether an output has anything of the given one: where that is next to nothing, so is zero."""
+        rest = self.remains(output)
+        return math.isinf(rest) or rest * self.scale <= _MET * self._size
+
+    @cached_property
+    def _size(self) -> float:
+        return _norm(self.given)
 
     def _distance(self, own: Array, output: Array) -> float:
         if output.shape != self.shape:

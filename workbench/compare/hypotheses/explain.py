@@ -118,7 +118,7 @@ def judged(guess: Guess, case: Case) -> Tried | None:
     remains = case.remains(guess.output)
     if math.isfinite(case.error) and not remains <= _MOST * case.error:
         return None
-    if not case.differs(guess.output):
+    if not case.differs(guess.output) or not case.meets(guess.output):
         return None
     fitted = guess.parameters * case.number
     score = case.surprise(guess.output, loose=guess.loose) + fitted

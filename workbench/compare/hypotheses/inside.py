@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from workbench.compare.hypotheses.attributes import descended
 from workbench.compare.hypotheses.case import Case, Guess
-from workbench.compare.hypotheses.outputs import exchanged, limit_between, near
+from workbench.compare.hypotheses.outputs import exchanged, is_nothing, limit_between, near
 from workbench.compare.hypotheses.places import FEW, runs, where
 from workbench.compare.replay.trial import Change, Kernel, Trial
 from workbench.core.formats import c0_of
@@ -30,20 +31,22 @@ if TYPE_CHECKING:
 _CHOICE = 0.1
 """Of a free number: which of several operators it is."""
 
-_LOST = 0.5  # share of the elements that are off from which NaN is no matter of few elements
-_LANES = 4096  # elements above which every distance of lanes is too many
+_ZERO = 0.5  # of a free number: zero has more causes than a number that is none
+_LANES = 1 << 16  # elements above which every distance of lanes is too many
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """An operator of a kernel, what it should have handed on, and the case of what comes behind it."""
 
+    case: Case
     op: Op
     given: Array
     behind: Case
 
     def handing(self, function: Function) -> Array | None:
         """Return the kernel's output if the operator had handed on something else."""
+        self.case.spend(self.behind.cost)
         return self.behind.again(Change(0, store=lambda outputs: [function(outputs[0])]))
 
 
@@ -57,8 +60,15 @@ def inside(case: Case) -> Iterator[Guess]:
             continue
         if part < len(case.trial.kernel.ops) - 1:
             yield from _of_all(step)
-            yield from _nan(step)
+            yield from _overwritten(step)
+        yield from _nan(step)
         yield from _flipped(step)
+        if not case.trial.arithmetic.saturates:
+            how = replace(step.behind.trial.arithmetic, saturates=True)
+            behind = Case(replace(step.behind.trial, arithmetic=how), math.inf)
+            step = replace(step, behind=behind)
+            yield from _nan(step)
+            yield from _flipped(step)
 
 
 def step_at(case: Case, part: int, op: Op) -> Step | None:
@@ -87,7 +97,7 @@ def step_at(case: Case, part: int, op: Op) -> Step | None:
     trial = Trial(
         few, inputs, 0, case.trial.given, case.trial.expected, case.trial.floor, arithmetic
     )
-    return Step(op, given, Case(trial, case.left))
+    return Step(case, op, given, Case(trial, math.inf))
 
 
 def _handed(case: Case, kernel: Kernel, part: int) -> dict[Value, Array]:
@@ -176,7 +186,11 @@ def _cut(step: Step, low: float, high: float) -> Iterator[tuple[str, str, Functi
         return step.handing(partial(_clipped, limit=limit))
 
     solved = descended(step.behind, compute, (low + high) / 2, step.behind.error)
-    for limit in dict.fromkeys((*near(solved), solved) if solved else ()):
+    if solved is None or is_nothing(
+        solved / (float(np.abs(step.given).mean()) or 1.0), step.behind
+    ):
+        return
+    for limit in dict.fromkeys((*near(solved), solved)):
         words = f"was cut at {limit:.6g}"
         free = 1.0 if limit == solved else 0.5
         yield "saturated", words, partial(_clipped, limit=limit), free
@@ -200,7 +214,9 @@ def _scaled(step: Step) -> Iterator[Guess]:
         return step.handing(lambda array: (array.astype(np.float64) * factor).astype(array.dtype))
 
     solved = descended(step.behind, compute, 1.0, step.behind.error)
-    if solved is None or min(abs(solved - 1.0), abs(solved + 1.0)) <= 2 * step.behind.floor:
+    if solved is None or is_nothing(solved, step.behind):
+        return
+    if min(abs(solved - 1.0), abs(solved + 1.0)) <= 2 * step.behind.floor:
         return
     for factor in dict.fromkeys((*near(solved), solved)):
         output = compute(factor)
@@ -225,29 +241,58 @@ def _places(step: Step) -> NDArray[np.bool_] | None:
 def _nan(step: Step) -> Iterator[Guess]:
     """NaN in few elements, which later steps or the device make something else of."""
     places = _places(step)
-    if places is None or not 0 < step.behind.off.mean() <= _LOST:
+    if places is None or not 0 < step.behind.off.mean() < 1:
         return
     output = step.handing(lambda array: np.where(places, array.dtype.type(np.nan), array))
     if output is not None:
         flat = step.behind.places
         words = f"{step.op.op_type} handed on NaN for {where(flat, step.behind.shape)}"
-        yield Guess("nan-output", output, words, float(runs(flat)))
+        yield Guess("nan-output", output, words, 0.5 * (1 + runs(flat)))
+
+
+def _overwritten(step: Step) -> Iterator[Guess]:
+    """One number in neighbors of what is handed on: the output shows others, as something was added."""
+    places, behind = step.behind.places, step.behind
+    if step.given.shape != behind.shape or not 1 < places.size < behind.given.size:
+        return
+    if places[-1] - places[0] + 1 != places.size or places.size > FEW:
+        return
+    with np.errstate(all="ignore"):
+        there = step.given.reshape(-1)[places] + behind.given[places] - behind.expected[places]
+    value = float(np.median(there))
+    for number in dict.fromkeys((*near(value), value)):
+        output = step.handing(partial(_with_number, places=places, number=number))
+        if output is not None:
+            words = (
+                f"{where(places, behind.shape)} that {step.op.op_type} handed on are {number:.6g}"
+            )
+            free = 2.0 if number == value else 1.5
+            yield Guess("overwritten-element", output, words, free + _CHOICE)
+
+
+def _with_number(array: Array, places: NDArray[np.intp], number: float) -> Array:
+    """Return a copy with one number at flat places."""
+    copy = array.copy(order="C")
+    copy.reshape(-1)[places] = number
+    return copy
 
 
 def _flipped(step: Step) -> Iterator[Guess]:
     """The same bit of one or a few neighbors of what is handed on is the other way."""
     places = step.behind.places
     few = 0 < places.size <= min(FEW, max(step.given.size // 4, 1))
-    if step.given.shape != step.behind.shape or not few or not step.behind.given[places].any():
+    if step.given.shape != step.behind.shape or not few:
         return
+    zero = 0.0 if step.behind.given[places].any() else _ZERO
     for bit in range(32):
         output = step.handing(partial(_with_bit, places=places, bit=bit))
         if output is None:
             return
         made = output.reshape(-1)[places]
-        if np.array_equal(made, step.behind.trial.given.reshape(-1)[places]) or _close(step, made):
+        same = np.array_equal(made, step.behind.trial.given.reshape(-1)[places])
+        if same or (not zero and _close(step, made)):
             text = f"bit {bit} of {where(places, step.behind.shape)} that {step.op.op_type} handed on flipped"
-            yield Guess("bit-flip", output, text, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE)
+            yield Guess("bit-flip", output, text, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE + zero)
 
 
 def _close(step: Step, made: Array) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+_NOTHING, _SMALL = 2.0, 0.05  # floors, and the most that it may be
 _PEERS = 4  # elements of which the largest may be a limit
 _SAMPLE = 4096  # elements that decide which of many lanes are worth a look
 
@@ -44,7 +45,7 @@ def scaled_output(case: Case) -> Iterator[Guess]:
     factor = float(given @ wanted) / below if below else 0.0
     if not math.isfinite(factor) or factor in (0.0, 1.0):
         return
-    if min(abs(factor - 1.0), abs(factor + 1.0)) <= 2 * case.floor:
+    if min(abs(factor - 1.0), abs(factor + 1.0)) <= 2 * case.floor or is_nothing(factor, case):
         return
     for number in dict.fromkeys((*near(factor), factor)):
         with np.errstate(all="ignore"):
@@ -52,6 +53,11 @@ def scaled_output(case: Case) -> Iterator[Guess]:
         words = f"every element is {number:.6g} times what it should be"
         solved = number == factor
         yield Guess("scaled-output", output, words, 1.0 if solved else 0.5)
+
+
+def is_nothing(factor: float, case: Case) -> bool:
+    """Whether a factor makes everything as small as noise."""
+    return abs(factor) <= min(_NOTHING * case.floor, _SMALL)
 
 
 def near(number: float) -> Iterator[float]:
@@ -100,7 +106,7 @@ def saturated(case: Case) -> Iterator[Guess]:
     with np.errstate(all="ignore"):
         cut = ~(np.abs(case.expected) <= limit) & (np.abs(case.given) == limit)
         lost = np.isnan(case.expected) & (case.given == 0)
-    if not cut.any() or limit == 0.0:
+    if not cut.any() or is_nothing(limit / case.rms, case):
         return
     lowest = 0 if expected.dtype.kind == "u" else -limit
     output = np.clip(expected, lowest, limit).astype(expected.dtype)

@@ -51,9 +51,12 @@ def nan_output(case: Case) -> Iterator[Guess]:
 def overwritten_element(case: Case) -> Iterator[Guess]:
     """Few neighbors hold something else, the same number in each or any."""
     places = case.places
-    if not 0 < places.size <= min(FEW, max(case.given.size // 2, 1)):
+    if not 0 < places.size <= FEW:
         return
     values = case.given[places]
+    alone = bool(np.all(values == values[0])) and runs(places) == 1
+    if places.size > max((case.given.size - 1 if alone else case.given.size // 2), 1):
+        return
     words = f"{where(places, case.shape)} overwritten with {_few(values)}, everything else is right"
     count = runs(places) + _cost(values)
     yield Guess("overwritten-element", with_given(case, case.off), words, float(count))
@@ -134,6 +137,11 @@ def stale_output(case: Case) -> Iterator[Guess]:
         words = "the whole output is zero, as memory that was never written"
         yield Guess("stale-output", np.zeros_like(given), words, 0.25)
         return
+    if case.trial.slot < 0 and _is_as_before(case):
+        yield Guess(
+            "stale-output", given, "nothing was written: it holds what it held before", 0.25
+        )
+        return
     found = [(*case.held.share(flat), name) for name, flat in orders(given)]
     share, breaks, name = max(found, key=lambda one: one[0])
     if share > 0.5:
@@ -146,6 +154,12 @@ def stale_output(case: Case) -> Iterator[Guess]:
     elif given.size >= _TELLING and abs(likeness(case)) < 0.3:
         words = "the output has nothing in common with what belongs there"
         yield Guess("stale-output", given, words, _ANY * given.size)
+
+
+def _is_as_before(case: Case) -> bool:
+    """Whether an input that the operator overwrites is what it was."""
+    before = case.trial.inputs.get(-1 - case.trial.slot)
+    return before is not None and before.tobytes() == case.trial.given.tobytes()
 
 
 def likeness(case: Case) -> float:
