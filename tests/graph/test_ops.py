@@ -6,7 +6,7 @@ import pytest
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value, once
+from workbench.graph.nodes import Bundle, Const, Graph, Op, Param, Value, once
 from workbench.graph.ops import OPS, bind, infer_outputs, op_def
 
 
@@ -269,3 +269,13 @@ def test_a_function_that_refuses_an_operator_refuses_it_again():
     for _ in range(2):
         with pytest.raises(GraphError, match="2 tensors, got 1"):
             bind(op)
+
+
+def test_a_graph_of_another_file_shares_what_is_known_of_it():
+    graph = Graph("g", ops=(Op("one", "Add", (Param(0), Param(1))),), graph_id=3, path="a.ir")
+    other = graph.elsewhere("b.ir", 4)
+    assert (other.path, other.graph_id, other.ops) == ("b.ir", 4, graph.ops)
+    assert (graph.path, graph.graph_id) == ("a.ir", 3)
+    other.kept["known"] = 1
+    assert graph.kept["known"] == 1
+    assert "known" not in replace(graph, ops=()).kept

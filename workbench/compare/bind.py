@@ -86,8 +86,11 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
         mine = sorted(
             (g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id
         )
-        mine = _fitting(mine, records, rank, binding)
-        names = _choose(mine, records, binding) if mine else {}
+        tables = _tables(mine)
+        fitting = _fitting(mine, tables, records, rank, binding)
+        if len(fitting) < len(mine):
+            tables = _tables(fitting)
+        names = _choose(fitting, tables, records, binding) if fitting else {}
         _assign(records, names, binding)
     find_oddities(binding)
     return binding
@@ -97,7 +100,17 @@ def _file_op(key: TensorKey) -> FileOp:
     return key.graph_id, key.op_type, key.op_name
 
 
-def _choose(graphs: list[Graph], records: Iterable[TensorRecord], binding: Binding) -> Names:
+def _tables(graphs: Sequence[Graph]) -> dict[str, Names]:
+    """What every rule calls the operators of some graphs."""
+    return {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
+
+
+def _choose(
+    graphs: list[Graph],
+    tables: Mapping[str, Names],
+    records: Iterable[TensorRecord],
+    binding: Binding,
+) -> Names:
     """Pick the rule that names most files; among equals the one whose links hold."""
     files: dict[FileOp, dict[tuple[str, int], TensorRecord]] = {}
     ids = {graph.graph_id for graph in graphs}
@@ -106,7 +119,6 @@ def _choose(graphs: list[Graph], records: Iterable[TensorRecord], binding: Bindi
             files.setdefault(_file_op(record.key), {}).setdefault(
                 (record.key.io, record.key.slot), record
             )
-    tables = {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
     hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
     best = max(hits.values(), default=0)
     rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
@@ -116,14 +128,18 @@ def _choose(graphs: list[Graph], records: Iterable[TensorRecord], binding: Bindi
 
 
 def _fitting(
-    graphs: list[Graph], records: Sequence[TensorRecord], rank: int, binding: Binding
+    graphs: list[Graph],
+    tables: Mapping[str, Names],
+    records: Sequence[TensorRecord],
+    rank: int,
+    binding: Binding,
 ) -> list[Graph]:
     """Graphs that name at least half of their dumped operators; the others are put aside."""
     dumped: dict[int, set[FileOp]] = {graph.graph_id: set() for graph in graphs}
     for record in records:
         if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
             dumped[record.key.graph_id].add(_file_op(record.key))
-    named = [set(_table(make(graphs))) for make in BIND_RULES.values()]
+    named = [table.keys() for table in tables.values()]
     fitting = []
     for graph in graphs:
         files = dumped[graph.graph_id]

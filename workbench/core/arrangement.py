@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
@@ -136,9 +137,21 @@ def arrange(
     c0: int | None = None,
 ) -> Arrangement:
     """Return how a tensor lies on the device; parameters and errors as of `device_shape`."""
+    return _arranged(checked_shape(shape), host_format, device_format, dtype, groups, c0)
+
+
+@lru_cache(maxsize=1024)  # a network has few shapes; nobody changes what is returned
+def _arranged(
+    shape: tuple[int, ...],
+    host_format: str,
+    device_format: str,
+    dtype: str,
+    groups: int,
+    c0: int | None,
+) -> Arrangement:
     word = read_format(device_format)
     row = FORMATS[word.name]
-    letters = _letters(checked_shape(shape), row_of(host_format), row)
+    letters = _letters(shape, row_of(host_format), row)
     if not shape and row.axes == "RC":
         return Arrangement(row, "", "", {}, ())
     lanes = _lanes(row, dtype, c0)

@@ -9,6 +9,7 @@ zero. `workbench.core.arrangement` finds shapes, `workbench.core.relayout` moves
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.core.errors import FormatError
@@ -147,6 +148,7 @@ def read_format(value: int | str) -> FormatWord:
     return FormatWord(row.name, value >> 8 & 0xFFFF or 1, 1 << code - 1 if code else None)
 
 
+@lru_cache(maxsize=1024)
 def _read_word(text: str) -> FormatWord:
     word, colon, groups = text.strip().partition(":")
     low = word.lower()

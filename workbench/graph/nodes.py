@@ -7,6 +7,7 @@ the operator, parameter or constant that the value comes from.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -181,7 +182,11 @@ class Op:
 
     def flat_inputs(self) -> Iterator[Operand]:
         """Operands as the kernel sees and dumps them: unfolded tuples, no monads."""
-        return iter(_flat(self))
+        flat = self.kept.get("flat inputs")
+        if flat is None:
+            flat = tuple(one for operand in self.inputs for one in _flatten(operand))
+            self.kept["flat inputs"] = flat
+        return iter(flat)
 
     @property
     def frame(self) -> SourceFrame | None:
@@ -211,11 +216,6 @@ def once(function: Callable[[Op], T]) -> Callable[[Op], T]:
         return found
 
     return kept
-
-
-@once
-def _flat(op: Op) -> tuple[Operand, ...]:
-    return tuple(flat for operand in op.inputs for flat in _flatten(operand))
 
 
 def _flatten(operand: Operand) -> Iterator[Operand]:
@@ -267,6 +267,11 @@ class Graph:
     unknown_lines: int = field(default=0, compare=False)
     path: str = field(default="", compare=False)
 
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What has been found out about the graph, whatever its path and id."""
+        return {}
+
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.ops)} operators, {len(self.parameters)} parameters>"
 
@@ -295,6 +300,13 @@ class Graph:
         except KeyError:
             message = f"operator must be one of graph {self.name!r}, got {name!r}"
             raise GraphError(message) from None
+
+    def elsewhere(self, path: str, graph_id: int) -> Graph:
+        """Return the same graph as another file has it; what is known about it stays known."""
+        found = copy(self)
+        for name, value in (("path", path), ("graph_id", graph_id), ("kept", self.kept)):
+            object.__setattr__(found, name, value)
+        return found
 
     def with_id(self, graph_id: int) -> Graph:
         """Return the same graph under another id."""

@@ -35,7 +35,7 @@ def read_ge_text(path: str | Path) -> Graph:
     text = file_content(path, MAX_BYTES, "graph").decode("utf-8-sig", "surrogateescape")
     found = _GRAPH_ID.match(path.name)
     graph = _RECENT.graph(text, str(path))
-    return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)
+    return graph.elsewhere(str(path), int(found[1]) if found else 0)
 
 
 def parse_ge_text(text: str, where: str = "<text>") -> Graph:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 LEVELS = (1, 2, 3)
 """Values of ``DUMP_GE_GRAPH``."""
 
+_SHORT = 1 << 14
+"""Characters of an operator's text that is kept; constants may be larger."""
+
 _OPTIONS = frozenset(("GraphOptions", "GlobalOptions", "SessionOptions"))
 _FRAMEWORK = frozenset(("node_def", "op_def", "func_def"))
 _WEIGHTS = frozenset((*_FRAMEWORK, "value"))
@@ -59,27 +62,42 @@ def write_ge_text(graph: Graph, *, level: int = 1) -> str:
     if level not in LEVELS:
         message = f"level must be one of {LEVELS}, got {level!r}"
         raise ValueError(message)
-    model = _model(graph) if graph.dialect == "ge" else lowered(graph)
+    model = _model(graph, level) if graph.dialect == "ge" else lowered(graph)
     lines: list[str] = []
     _message(lines, "ModelDef", _thinned(model, level), "")
     return "".join(lines)
 
 
-def _model(graph: Graph) -> dict[str, Any]:
+def _model(graph: Graph, level: int) -> dict[str, Any]:
     """Fields of the ``ModelDef`` that a graph of GE was read from."""
     rest, own = graph.attrs.get("model"), dict(graph.attrs)
     model = dict(own.pop("model")) if isinstance(rest, Mapping) else {}
-    graphs = [_graph(graph, own), *(_graph(sub, sub.attrs) for sub in graph.subgraphs)]
+    graphs = [_graph(graph, own, level)]
+    graphs += [_graph(sub, sub.attrs, level) for sub in graph.subgraphs]
     return {**model, "graph": graphs}
 
 
-def _graph(graph: Graph, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    ops = [_op(op) for op in graph.ops]
+def _graph(graph: Graph, attrs: Mapping[str, Any], level: int) -> dict[str, Any]:
+    """Fields of a graph, its operators as text."""
+    ops = [_op_text(op, level) for op in graph.ops]
     fields: dict[str, Any] = {"name": graph.name, "op": ops, "attr": attrs}
     last = next((op.inputs for op in reversed(graph.ops) if op.op_type == "NetOutput"), ())
     if graph.outputs != last:
         fields["output"] = [_edge(graph, operand) for operand in graph.outputs]
     return fields
+
+
+def _op_text(op: Op, level: int) -> str:
+    """The block of an operator; a short one is kept for other levels' files, and for the next dump."""
+    key = f"ge text {min(level, 2)}"
+    found = op.kept.get(key)
+    if found is None:
+        lines: list[str] = []
+        _block(lines, "op", "OpDef", _thin_op(_op(op), level), "  ")
+        found = "".join(lines)
+        if len(found) <= _SHORT:
+            op.kept[key] = found
+    return str(found)
 
 
 def _op(op: Op) -> Mapping[str, Any]:
@@ -110,8 +128,8 @@ def _thinned(model: Mapping[str, Any], level: int) -> dict[str, Any]:
     return fields
 
 
-def _thin_op(op: Mapping[str, Any], level: int) -> Mapping[str, Any]:
-    if level == 1 or "attr" not in op:
+def _thin_op(op: Mapping[str, Any] | str, level: int) -> Mapping[str, Any] | str:
+    if level == 1 or isinstance(op, str) or "attr" not in op:
         return op
     left_out = _WEIGHTS if op.get("type") in _CONSTANTS else _FRAMEWORK
     return {**op, "attr": _without(op["attr"], left_out)}
@@ -143,7 +161,9 @@ def _field(lines: list[str], row: Field, value: Any, blanks: str, *, bare: bool 
 
 
 def _one(lines: list[str], row: Field, value: Any, blanks: str) -> None:
-    if row.kind in MESSAGES:
+    if row.kind in MESSAGES and isinstance(value, str):
+        lines.append(value)  # an operator that is written already
+    elif row.kind in MESSAGES:
         _block(lines, row.name, row.kind, value, blanks)
     else:
         lines.append(f"{blanks}{row.name}: {_scalar(row.kind, value)}\n")

@@ -77,7 +77,7 @@ def read_ms_text(path: str | Path) -> Graph:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     graph = _RECENT.graph(text, str(path))
     found = _GRAPH_ID.search(path.name)
-    return replace(graph, path=str(path), graph_id=int(found[1]) if found else 0)
+    return graph.elsewhere(str(path), int(found[1]) if found else 0)
 
 
 def parse_ms_text(text: str, where: str = "<text>") -> Graph:

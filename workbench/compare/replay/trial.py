@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.nodes import Const, Param, Value, once
 from workbench.graph.ops import bind, left_in, written
 from workbench.graph.traits import CONTRACTIONS
 from workbench.run.approximations import APPROXIMATIONS
@@ -318,6 +318,9 @@ def distance(given: Array, expected: Array) -> float:
         return float("inf")
     with np.errstate(all="ignore"):  # NaN of the smaller formats
         a, b = given.astype(np.float64, copy=False), expected.astype(np.float64, copy=False)
+        scale, off = _square(b), _square(a - b)
+    if 0.0 < off < math.inf and 0.0 < scale < math.inf:  # of NaN and Inf there is none
+        return math.sqrt(off) / math.sqrt(scale)
     finite = np.isfinite(b)
     if not finite.all() or not np.isfinite(a).all():
         other = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -331,19 +334,25 @@ def distance(given: Array, expected: Array) -> float:
     return off / scale if scale else float("inf")
 
 
+def _square(array: NDArray[np.float64]) -> float:
+    flat = array.reshape(-1)
+    return float(np.einsum("i,i->", flat, flat))
+
+
 def _norm(array: NDArray[np.float64]) -> float:
     """‖array‖, scaled where its square is no number; BLAS would start threads for it."""
     flat = array.reshape(-1)
-    found = math.sqrt(float(np.einsum("i,i->", flat, flat)))
+    found = math.sqrt(_square(flat))
     if math.isfinite(found) and (found > 0.0 or not flat.size):
         return found
     largest = float(np.max(np.abs(flat), initial=0.0))
     if not largest or not math.isfinite(largest):
         return largest
     small = flat / largest
-    return largest * math.sqrt(float(np.einsum("i,i->", small, small)))
+    return largest * math.sqrt(_square(small))
 
 
+@once
 def plain_kernel(op: Op) -> Kernel:
     """Return a kernel of one operator of the table, on the operator's own flat inputs.
 

@@ -17,7 +17,7 @@ from workbench.compare.replay.spellings import expanded, respelled
 from workbench.compare.replay.trial import Kernel, plain_kernel
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.nodes import Bundle, Const, Op, Param, Value, once
 from workbench.graph.ops import OPS, bind
 from workbench.graph.traits import IDENTITY
 from workbench.run.kernels import KERNELS
@@ -82,6 +82,7 @@ def _is_between(op: Op) -> bool:
     return floats and bool((read | given) & _EIGHT)
 
 
+@once
 def _plain(op: Op) -> Work:
     if op.op_type in KERNELS:
         bind(op)

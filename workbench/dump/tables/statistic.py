@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -84,14 +85,16 @@ class _Sums:
         self.count += x.size
         self.largest = float(np.maximum(self.largest, x.max()))
         self.smallest = float(np.minimum(self.smallest, x.min()))
-        self.total += float(x.sum())
+        total = float(x.sum())
+        self.total += total
         self.squares += float(np.square(x).sum())
-        self.below += int((x < 0).sum())
-        self.above += int((x > 0).sum())
-        self.zero += int((x == 0).sum())
-        self.nan += int(np.isnan(x).sum())
-        self.negative_inf += int(np.isneginf(x).sum())
-        self.positive_inf += int(np.isposinf(x).sum())
+        self.below += int(np.count_nonzero(x < 0))
+        self.above += int(np.count_nonzero(x > 0))
+        self.zero += int(np.count_nonzero(x == 0))
+        if not math.isfinite(total):
+            self.nan += int(np.count_nonzero(np.isnan(x)))
+            self.negative_inf += int(np.count_nonzero(np.isneginf(x)))
+            self.positive_inf += int(np.count_nonzero(np.isposinf(x)))
 
 
 _NUMBERS: dict[str, tuple[str, Callable[[_Sums], float]]] = {

@@ -143,23 +143,28 @@ class GeRun:
         if files is None or self._graph.dialect == "ge":
             return
         folder = f"{FOLDER}/{files.folder}".rstrip("/")
-        lowered: dict[tuple[int, bool], Graph] = {}
         texts: dict[tuple[int, bool, int, bool], str] = {}
         for stage, level, options in files.stages:
             now = files.at(stage.name, graph) if graph is self._graph else graph
-            key = (id(now), stage.laid)
-            if key not in lowered:
-                lowered[key] = self._lowered(now, tree.model, laid=stage.laid)
-            if (*key, level, options) not in texts:
+            key = (id(now), stage.laid, level, options)
+            if key not in texts:
                 attrs = _options(files.options) if options else {}
-                known = lowered[key]
+                known = self._lowered(now, tree.model, laid=stage.laid)
                 whole = replace(known, attrs={**known.attrs, **attrs})
-                texts[*key, level, options] = write_ge_text(whole, level=level)
+                texts[key] = write_ge_text(whole, level=level)
             name = ge_graph_file(next(self._numbers), stage.name)
-            self._sink.text(f"{folder}/{name}", texts[*key, level, options])
+            self._sink.text(f"{folder}/{name}", texts[key])
 
     def _lowered(self, graph: Graph, name: str, *, laid: bool) -> Graph:
-        """The graph as GE has it, under the name of the model's folder."""
+        """The graph as GE has it, under the name of the model's folder; the last one of each kind is kept."""
+        how = (self._target.surface, name)
+        kept = graph.kept.setdefault("lowered", {})
+        if laid not in kept or kept[laid][0] != how:
+            kept[laid] = how, self._newly_lowered(graph, name, laid=laid)
+        found: Graph = kept[laid][1]
+        return found
+
+    def _newly_lowered(self, graph: Graph, name: str, *, laid: bool) -> Graph:
         surface = self._target.surface
         weights = WEIGHTS[surface]
         made = ge_graph_of(

@@ -156,14 +156,22 @@ class Tree:
 
     def _graph(self, stem: str, graph: Graph) -> None:
         """Write a graph as text and as protobuf, which has no place for values of other graphs."""
-        text = write_ms_text(graph)
-        self._sink.text(f"{stem}.ir", respelled(text, self._release))
-        constants: Sequence[str] = ()
-        with suppress(GraphError):
-            scope = SCOPE if self._release >= FULL_NAMES else OLD_SCOPE
-            data, constants = pb_and_constants(text, graph.graph_id, scope)
+        key = ("files", self._release, graph.graph_id)
+        if key not in graph.kept:
+            graph.kept[key] = self._files_of(graph)
+        text, data, constants = graph.kept[key]
+        self._sink.text(f"{stem}.ir", text)
+        if data is not None:
             self._sink.data(f"{stem}.pb", data)
         self._constants[graph.graph_id] = list(self._constant_records(graph, constants))
+
+    def _files_of(self, graph: Graph) -> tuple[str, bytes | None, Sequence[str]]:
+        """Return a graph as text and as protobuf, and the constants that both hold."""
+        text = write_ms_text(graph)
+        with suppress(GraphError):
+            scope = SCOPE if self._release >= FULL_NAMES else OLD_SCOPE
+            return respelled(text, self._release), *pb_and_constants(text, graph.graph_id, scope)
+        return respelled(text, self._release), None, ()
 
     def _constant_records(self, graph: Graph, texts: Iterable[str]) -> Iterator[TensorRecord]:
         """Yield the constants that are dumped; operator lists choose them by their names in the graph."""

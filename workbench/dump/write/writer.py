@@ -9,6 +9,7 @@ the user's own permissions; MindSpore's 0400 would only make them hard to delete
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 from contextlib import contextmanager
@@ -211,6 +212,8 @@ class _Disk:
     def __init__(self, root: Path, *, grows: bool = False, part: str = "") -> None:
         self.root, self._grows = root, grows
         self._work = root / WORK / part
+        self._partial = str(self._work / "file")
+        self._made: set[Path] = set()
 
     def close(self) -> None:
         shutil.rmtree(self._work, ignore_errors=True)
@@ -270,12 +273,13 @@ class _Disk:
         pass
 
     def _folder(self, path: Path) -> None:
-        self._work.mkdir(parents=True, exist_ok=True)
-        path.mkdir(parents=True, exist_ok=True)
+        if path not in self._made:
+            self._work.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
+            self._made.add(path)
 
     def _whole(self, path: Path, fill: Callable[[BinaryIO], object]) -> None:
         """Let ``fill`` write a file that appears under its name only when it is complete."""
-        partial = self._work / "file"
-        with partial.open("wb") as file:
+        with open(self._partial, "wb") as file:
             fill(file)
-        partial.replace(path)
+        os.replace(self._partial, path)
