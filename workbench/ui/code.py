@@ -29,7 +29,7 @@ def bench_code(bench: Workbench) -> str:
         given.append(f"profile={bench.profile!r}")
     lines = ["import workbench as wb", "", "bench = wb.Workbench("]
     lines += [f"{indent(line, '    ')}," for line in given]
-    lines += [")", *_map_file(bench.map_file), "comparison = bench.run()", "comparison"]
+    lines += [")", *map_code(bench.map_file), "comparison = bench.run()", "comparison"]
     return "\n".join(lines) + "\n"
 
 
@@ -48,8 +48,8 @@ def _trees(trees: Trees) -> list[str]:
     return ["\n".join(["trees=wb.Trees(", *inner, ")"])]
 
 
-def _map_file(map_file: MapFile) -> list[str]:
-    """Lines that say by hand what the map file says."""
+def map_code(map_file: MapFile) -> list[str]:
+    """Return lines that say by hand what the map file of ``bench`` says."""
     overrides = map_file.overrides
     lines = [f"bench.map_file.match({[*m.target]!r}, {[*m.golden]!r})" for m in overrides.matches]
     lines += [

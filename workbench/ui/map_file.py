@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets as T
 
@@ -18,6 +18,10 @@ from workbench.compare.overrides import (
     save_overrides,
     to_data,
 )
+from workbench.core.errors import AlignError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Side = Literal["both", "target", "golden"]
 
@@ -46,8 +50,24 @@ class MapFile(T.HasTraits):
 
     def ignore(self, name: str, side: Side = "both", reason: str = "") -> None:
         """Leave operators out, by name or pattern."""
-        entries = (*self.overrides.ignore, Ignore(name, side, reason))
-        self._take(replace(self.overrides, ignore=tuple(dict.fromkeys(entries))))
+        self.ignore_all([(side, name)], reason)
+
+    def ignore_all(self, entries: Iterable[tuple[Side, str]], reason: str = "") -> None:
+        """Leave several operators out, each given by side and name; one step to take back."""
+        made = (*self.overrides.ignore, *(Ignore(name, side, reason) for side, name in entries))
+        self._take(replace(self.overrides, ignore=tuple(dict.fromkeys(made))))
+
+    def remove(self, number: int) -> None:
+        """Take one entry out: matches count first, then what is ignored, then what is tolerated."""
+        left = number
+        for name in ("matches", "ignore", "tolerances"):
+            found = getattr(self.overrides, name)
+            if 0 <= left < len(found):
+                kept = found[:left] + found[left + 1 :]
+                self._take(replace(self.overrides, **{name: kept}))
+                return
+            left -= len(found)
+        raise AlignError(f"entry of the map file must be one that it has, got {number}")
 
     def tolerate(
         self, relative_error: float, reason: str, name: str = "", op_type: str = ""

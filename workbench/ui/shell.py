@@ -10,6 +10,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.show.labels import LANGUAGES
 from workbench.ui.part import Part
+from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
 from workbench.ui.parts.divergence import Divergence
 from workbench.ui.parts.run import Run
@@ -17,7 +18,7 @@ from workbench.ui.parts.run import Run
 if TYPE_CHECKING:
     from workbench.ui.app import Workbench
 
-PARTS: dict[str, type[Part]] = {part.name: part for part in (Configure, Run, Divergence)}
+PARTS: dict[str, type[Part]] = {part.name: part for part in (Configure, Run, Align, Divergence)}
 """Panels by name, in the order of the work."""
 
 _CHIP = (

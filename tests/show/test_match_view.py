@@ -1,0 +1,103 @@
+"""Matches, orphans and coverage of a result: nothing lost, nothing counted twice."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench as wb
+from sample_results import make_result, make_row
+from workbench.compare.match_rules import MATCH_RULES, rule_meaning
+from workbench.show.columns import alone
+from workbench.show.match_html import PAGE, matches_html
+from workbench.show.match_view import coverage_parts, match_lines, operator_names, orphans
+
+REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
+
+
+@pytest.fixture(scope="module")
+def fused():
+    return wb.Workbench(wb.config.new("torchair"), "mlp").run().result
+
+
+@pytest.fixture(scope="module")
+def real():
+    return wb.compare(REAL / "dump_b", REAL / "dump_a").result
+
+
+def paired(pairs):
+    return tuple(
+        make_row(op_name=a, golden_op_name=b, match_rule="group", order=n)
+        for n, (a, b) in enumerate(pairs)
+    )
+
+
+NAMES = st.integers(0, 6)
+
+
+@given(st.lists(st.tuples(NAMES.map("t{}".format), NAMES.map("g{}".format)), max_size=12))
+def test_lines_are_the_connected_components_of_the_pairs(pairs):
+    lines = match_lines(make_result(rows=paired(pairs)))
+    parts = []  # by merging sets until nothing touches
+    for a, b in pairs:
+        touched = [part for part in parts if (a, 0) in part or (b, 1) in part]
+        parts = [part for part in parts if part not in touched]
+        parts.append(set().union({(a, 0), (b, 1)}, *touched))
+    found = [{(a, 0) for a in line.target} | {(b, 1) for b in line.golden} for line in lines]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, parts))
+    assert sum(line.tensors for line in lines) == len(pairs)
+
+
+def test_a_fused_kernel_is_one_line_with_all_that_it_stands_for(fused):
+    many = [line for line in match_lines(fused) if line.many]
+    assert many
+    assert all(line.rule == "fusion" for line in many)
+    assert any(
+        {n.rsplit("/")[-1] for n in line.golden} >= {"MatMul-op0", "BiasAdd-op0"} for line in many
+    )
+
+
+def test_every_row_is_in_a_line_or_in_an_orphan(fused, real):
+    for result in (fused, real):
+        lone = [orphan for side in ("target", "golden") for orphan in orphans(result, side)]
+        total = sum(line.tensors for line in match_lines(result)) + sum(o.tensors for o in lone)
+        assert total == len(result.rows)
+
+
+def test_coverage_adds_up_to_the_tensors_of_the_target(fused, real):
+    for result in (fused, real):
+        assert sum(coverage_parts(result).values()) == result.target.tensors
+
+
+def test_names_of_a_side_are_those_of_its_rows(fused):
+    names = operator_names(fused, "golden")
+    assert len(set(names)) == len(names)
+    assert set(names) == {r.golden_op_name for r in fused.rows if alone(r) != "target"} - {""}
+
+
+def test_rules_that_occur_have_a_meaning(fused, real):
+    for result in (fused, real):
+        assert {line.rule for line in match_lines(result)} <= MATCH_RULES.keys()
+    assert rule_meaning("msprobe") == "paired by msprobe"
+    assert rule_meaning("") == "no rule claims it"
+
+
+def test_the_documents_tell_the_same_rules():
+    text = (Path(__file__).parents[2] / "docs" / "comparison.md").read_text(encoding="utf-8")
+    table = text[text.index("## 2. Align") : text.index("## 3. Measure")]
+    assert all(f"`{rule}`" in table for rule in MATCH_RULES)
+
+
+def test_a_page_says_what_it_shows_and_hostile_names_are_text():
+    names = [(f"</script><b>{n}", "g" * 10_000) for n in range(PAGE + 5)]
+    pairs = [(a, f"{b}{n}") for n, (a, b) in enumerate(names)]
+    result = make_result(rows=paired(pairs))
+    lines = match_lines(result)
+    first = matches_html(result, lines, all_lines=len(lines))
+    assert f"1–{PAGE} of {PAGE + 5} matches shown" in first
+    assert "<b>" not in first
+    second = matches_html(result, lines[:-1], all_lines=len(lines), page=1, language="zh")
+    assert f"{PAGE + 1}–{PAGE + 4}" in second
+    assert "个匹配" in second
+    assert "None of 7" in matches_html(result, [], all_lines=7)
