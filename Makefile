@@ -35,7 +35,7 @@ types: $(VENV)/developed
 	$(BIN)/mypy
 
 lab: $(VENV)/installed
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/workbench lab .
 
 # what real MindSpore makes of over a thousand configurations; see docs/conformance.md
 conformance: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
@@ -90,7 +90,8 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: pyproject.toml | $(BIN)/python
+# the launcher card is copied where JupyterLab looks for it, even by an editable installation
+$(VENV)/installed: pyproject.toml setup.py $(wildcard labextension/*.json labextension/static/*.js) notebooks/dashboard.ipynb | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 

@@ -26,7 +26,7 @@ TARGETS = {
     "demo": ["workbench demo --out demo_out"],
     "test": ["python -m pytest"],
     "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
-    "lab": ["jupyter lab notebooks"],
+    "lab": ["workbench lab ."],
     "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
     "conformance-operators": [
         "conformance/run_mindspore_operators.py",

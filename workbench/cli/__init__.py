@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    # Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
-    os.environ.setdefault(_name, "1")
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+OWN_VARIABLES = {name: "1" for name in _THREADS if name not in os.environ}
+# Before NumPy loads: on chunks of 32 K elements BLAS threads only spin against each other.
+os.environ.update(OWN_VARIABLES)
 
 from workbench.cli.config import (  # noqa: E402 - after the environment is set
     FUSION,
@@ -24,6 +25,7 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
     variables,
 )
 from workbench.cli.config import app as config_app  # noqa: E402
+from workbench.cli.lab import lab  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
 
 if TYPE_CHECKING:
@@ -397,6 +399,9 @@ def demo(
     typer.echo(f"{comparison.verdict}: {comparison.sentence}")
     typer.echo(f"report: {report}")
     return AGREE if found else TROUBLE
+
+
+app.command()(lab)
 
 
 def main(arguments: list[str] | None = None) -> None:

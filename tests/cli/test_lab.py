@@ -1,0 +1,212 @@
+"""``workbench lab``: what is copied, what is kept, what is asked of JupyterLab, and every refusal."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from jupyterlab.labapp import LabApp
+
+from workbench.cli import main
+
+module = importlib.import_module("workbench.cli.lab")  # the command has its name
+ROOT = Path(__file__).parents[2]
+
+
+def shipped() -> dict[str, bytes]:
+    """What a copy must hold."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for part in ("notebooks", "sample_dumps")
+        for path in (ROOT / part).rglob("*")
+        if path.is_file()
+        and not {"build", "__pycache__", ".ipynb_checkpoints"} & set(path.relative_to(ROOT).parts)
+    }
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Options of every JupyterLab that would have been started."""
+    calls = []
+    monkeypatch.setattr(LabApp, "launch_instance", calls.append)
+    return calls
+
+
+def lab(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(["lab", *map(str, arguments)])
+    return end.value.code
+
+
+def test_the_copy_is_whole_and_jupyterlab_opens_there(tmp_path, started, capsys):
+    assert lab(tmp_path / "mine") == 0
+    assert held(tmp_path / "mine") == shipped()
+    assert f"--ServerApp.root_dir={tmp_path / 'mine'}" in started[0]
+    assert "--LabApp.default_url=/lab/tree/notebooks/dashboard.ipynb" in started[0]
+    printed = capsys.readouterr()
+    assert printed.out == f"notebooks: {tmp_path / 'mine' / 'notebooks'}\n"
+    assert "kept" not in printed.err
+
+
+def test_without_a_folder_it_is_workbench_notebooks_here(tmp_path, started, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert lab() == 0
+    assert held(tmp_path / "workbench-notebooks") == shipped()
+
+
+def test_token_and_address_are_left_to_jupyterlab(tmp_path, started):
+    assert lab(tmp_path) == 0
+    given = {option.partition("=")[0] for option in started[0]}
+    assert given <= {"--ServerApp.root_dir", "--LabApp.default_url", "--allow-root"}
+
+
+def test_options_are_handed_on(tmp_path, started):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    assert lab("--no-browser", "--port", port, tmp_path) == 0
+    assert {"--no-browser", f"--ServerApp.port={port}"} <= set(started[0])
+    assert lab(tmp_path) == 0
+    assert not [option for option in started[1] if "browser" in option or "port" in option]
+
+
+@pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False)])
+def test_root_is_let_in_and_told(tmp_path, started, monkeypatch, capsys, user, allowed):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert lab(tmp_path) == 0
+    assert ("--allow-root" in started[0]) is allowed
+    assert ("you are root" in capsys.readouterr().err) is allowed
+
+
+def test_what_somebody_changed_is_kept_and_named_and_what_is_gone_comes_back(
+    tmp_path, started, capsys
+):
+    assert lab(tmp_path) == 0
+    changed, gone = tmp_path / "notebooks/dashboard.ipynb", tmp_path / "sample_dumps/README.md"
+    changed.write_text("mine")
+    gone.unlink()
+    (tmp_path / "notebooks/own.ipynb").write_text("mine too")
+    capsys.readouterr()
+    assert lab(tmp_path) == 0
+    assert capsys.readouterr().err.startswith(
+        "kept 1 of your files that differ from the original: notebooks/dashboard.ipynb; "
+        "for fresh ones name a new folder\n"
+    )
+    mine = {"notebooks/dashboard.ipynb": b"mine", "notebooks/own.ipynb": b"mine too"}
+    assert held(tmp_path) == shipped() | mine
+
+
+def test_many_kept_files_are_counted(tmp_path, started, capsys):
+    assert lab(tmp_path) == 0
+    for path in (tmp_path / "sample_dumps/real_pair").rglob("*.npy"):
+        path.write_bytes(b"")
+    capsys.readouterr()
+    assert lab(tmp_path) == 0
+    count = sum(
+        name.startswith("sample_dumps/real_pair") and name.endswith(".npy") for name in shipped()
+    )
+    said = capsys.readouterr().err
+    assert said.startswith(f"kept {count} of your files")
+    assert f" and {count - 5} more;" in said
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path, started):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/dashboard.ipynb").symlink_to(tmp_path / "elsewhere")
+    assert lab(tmp_path) == 0
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_checkout_is_opened_as_it_is(started, capsys):
+    before = held(ROOT / "notebooks").keys()
+    assert lab(ROOT) == 0
+    assert held(ROOT / "notebooks").keys() == before
+    assert "kept" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, started, capsys, place):
+    (tmp_path / "file").write_text("")
+    assert lab(tmp_path / place) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: folder of the notebooks must be one that can be written, got ")
+    assert said.count("\n") == 1
+    assert started == []
+
+
+def test_a_full_disk_leaves_no_half_file(tmp_path, started, monkeypatch, capsys):
+    def fill(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:100])
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    monkeypatch.setattr(module.shutil, "copyfile", fill)
+    assert lab(tmp_path) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert held(tmp_path) == {}
+
+
+def test_a_busy_port_is_said(tmp_path, started, capsys):
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        port = busy.getsockname()[1]
+        assert lab("--port", port, tmp_path) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"error: --port must be a free port, got {port} (in use); name another or leave it out"
+    )
+    assert started == []
+
+
+@pytest.mark.parametrize("port", ["0", "70000", "-1", "eight"])
+def test_what_is_no_port_is_refused(tmp_path, started, capsys, port):
+    assert lab("--port", port, tmp_path) == 2
+    assert "'--port'" in capsys.readouterr().err
+    assert started == []
+    assert held(tmp_path) == {}
+
+
+def test_without_jupyterlab_there_is_advice(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
+    assert lab(tmp_path) == 2
+    assert (
+        capsys.readouterr().err.splitlines()[-1].startswith("error: jupyterlab must be installed")
+    )
+
+
+@pytest.mark.parametrize(("code", "status"), [(1, 2), (0, 0), (None, 0)])
+def test_the_end_of_jupyterlab_decides_the_status(tmp_path, monkeypatch, code, status):
+    def end(options: list[str]) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(LabApp, "launch_instance", end)
+    assert lab(tmp_path) == status
+
+
+def test_kernels_do_not_inherit_the_single_thread(tmp_path, monkeypatch):
+    seen = {}
+    monkeypatch.setattr("workbench.cli.OWN_VARIABLES", {"OMP_NUM_THREADS": "1"})
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")  # the user's
+    monkeypatch.setattr(LabApp, "launch_instance", lambda options: seen.update(os.environ))
+    assert lab(tmp_path) == 0
+    assert "OMP_NUM_THREADS" not in seen
+    assert seen["MKL_NUM_THREADS"] == "3"
+
+
+def test_an_installation_without_notebooks_is_said(tmp_path, monkeypatch, started, capsys):
+    monkeypatch.setattr(module.workbench, "__file__", str(tmp_path / "workbench/__init__.py"))
+    assert lab(tmp_path / "mine") == 2
+    assert "error: notebooks must lie in" in capsys.readouterr().err
