@@ -14,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.request
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 SECONDS = 60
 
 READY = """async (path) => {
@@ -52,16 +54,18 @@ ERRORS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
 class Lab:
     """Address of a running JupyterLab and what it takes to open and run its notebooks."""
 
-    def __init__(self, address: str, token: str, root: Path) -> None:
+    def __init__(self, address: str, token: str, root: Path, data: Path) -> None:
         self.address, self.token, self.root = address, token, root
+        self.data = data  # where Jupyter looks for kernels and extensions
 
-    def open(self, page, path: str) -> None:
-        """Show a notebook in a workspace of its own, with no layout remembered."""
+    def open(self, page, path: str = "") -> None:
+        """Show a notebook, or the launcher, in a workspace of its own, with no layout remembered."""
         workspace = f"{self.address}/lab/workspaces/w{secrets.token_hex(4)}"
-        page.goto(f"{workspace}/tree/{path}?token={self.token}&reset")
+        page.goto(f"{workspace}{path and '/tree/'}{path}?token={self.token}&reset")
         page.wait_for_function("() => window.jupyterapp", timeout=SECONDS * 1000)
         page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=SECONDS * 1000)
-        page.evaluate(READY, path)
+        if path:
+            page.evaluate(READY, path)
 
     def run_all(self, page) -> list[str]:
         """Run every cell through the menu; return the errors that cells ended with."""
@@ -108,6 +112,17 @@ def _settings(home: Path) -> None:
     (folder / "notification.jupyterlab-settings").write_text(json.dumps(quiet))
 
 
+def install_data(data: Path) -> None:
+    """Put what the wheel would put below ``share/jupyter`` there, from this tree."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for folder, patterns in project["tool"]["setuptools"]["data-files"].items():
+        place = data / Path(folder).relative_to("share/jupyter")
+        place.mkdir(parents=True, exist_ok=True)
+        for pattern in patterns:
+            for path in ROOT.glob(pattern):
+                shutil.copy(path, place)
+
+
 def _environment(home: Path) -> dict[str, str]:
     folders = {
         "JUPYTER_CONFIG_DIR": "config",
@@ -130,6 +145,7 @@ def jupyter_lab(root: Path, *, kernels: bool = True):
     port, token = _free_port(), secrets.token_hex(16)
     home = Path(tempfile.mkdtemp(prefix="lab-"))
     _settings(home)
+    install_data(home / "data")
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *("--ServerApp.ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"),
@@ -147,7 +163,7 @@ def jupyter_lab(root: Path, *, kernels: bool = True):
             command, stdout=log, stderr=log, env=_environment(home), start_new_session=True
         )
     try:
-        lab = Lab(f"http://127.0.0.1:{port}", token, root)
+        lab = Lab(f"http://127.0.0.1:{port}", token, root, home / "data")
         _wait_for(lab, server, home / "log")
         yield lab
     finally:

@@ -16,7 +16,8 @@ import pytest
 import workbench as wb
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+DASHBOARD = ROOT / "notebooks" / "dashboard.ipynb"
 ALLOWED = {"workbench", "numpy", "pandas", "matplotlib"}
 LINES, SECONDS = 12, 60
 
@@ -168,7 +169,11 @@ def test_a_notebook_can_run_twice(executed):
     run(path, copy)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_notebook_tells_a_story_but_the_dashboard():
+    assert {*NOTEBOOKS, DASHBOARD} == set((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", [*NOTEBOOKS, DASHBOARD], ids=lambda path: path.stem)
 def test_outputs_are_stripped_and_cells_short(path):
     for cell in code_cells(path):
         assert cell.outputs == []
@@ -177,7 +182,7 @@ def test_outputs_are_stripped_and_cells_short(path):
     assert read(path).metadata.keys() == {"kernelspec", "language_info"}
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*NOTEBOOKS, DASHBOARD], ids=lambda path: path.stem)
 def test_only_the_public_face_and_the_usual_packages_are_used(path):
     imported, used = set(), set()
     for node in nodes(path):

@@ -5,10 +5,10 @@
   const NAME = 'npu-accuracy-workbench';
   const TITLE = 'Accuracy workbench';
   const TEMPLATE = new URL('dashboard.ipynb', document.currentScript.src);
-  const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="24">
-    <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2" stroke-linecap="round">
-    <path d="M3 3v18h18"/><path d="M6.5 16h4l3.5-2 5.5-8"/><path d="M6.5 16h13" stroke-dasharray="1 3.5"/></g>
-    <circle class="jp-icon-warn0 jp-icon-selectable" cx="10.5" cy="16" r="2.4" fill="#d55e00"/></svg>`;
+  const ICON = `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">
+    <g fill="none" stroke="#5b6470" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">
+    <path d="M3 3v18h18"/><path d="M7 16h4l3.5-2 5.5-8"/><path d="M15 17h5" stroke-dasharray=".1 3"/></g>
+    <circle cx="11" cy="16" r="2.6" fill="#d55e00"/></svg>`)}`;
   let scope = {};
 
   const shared = async (name) => {
@@ -37,8 +37,8 @@
   };
 
   const makePlugin = async () => {
-    const [{ ILauncher }, { ICommandPalette, showErrorMessage }, { IDefaultFileBrowser }, { LabIcon }] =
-      await Promise.all(['launcher', 'apputils', 'filebrowser', 'ui-components'].map((name) => shared(`@jupyterlab/${name}`)));
+    const [{ ILauncher }, { ICommandPalette, showErrorMessage }, { IDefaultFileBrowser }] =
+      await Promise.all(['launcher', 'apputils', 'filebrowser'].map((name) => shared(`@jupyterlab/${name}`)));
     const wanted = { launcher: ILauncher, palette: ICommandPalette, browser: IDefaultFileBrowser };
     const names = Object.keys(wanted).filter((name) => wanted[name]);
     const activate = (app, ...given) => {
@@ -47,7 +47,6 @@
       app.commands.addCommand(command, {
         label: TITLE,
         caption: 'Find the operator that makes a network\'s numbers differ on an NPU',
-        icon: LabIcon && new LabIcon({ name: `${NAME}:icon`, svgstr: ICON }),
         execute: async ({ cwd } = {}) => {
           try {
             return await openCopy(app, cwd ?? browser?.model.path ?? '');
@@ -56,7 +55,7 @@
           }
         },
       });
-      launcher?.add({ command, category: 'Notebook', rank: 10 });
+      launcher?.add({ command, category: 'Notebook', rank: 10, kernelIconUrl: ICON });
       palette?.addItem({ command, category: 'Notebook Operations' });
     };
     return { id: `${NAME}:plugin`, autoStart: true, optional: names.map((name) => wanted[name]), activate };

@@ -1,0 +1,73 @@
+"""The launcher card and the palette entry in a real JupyterLab: they open a copy of the dashboard, and it runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jupyter_lab import READY, Reader
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+COPY = "accuracy-workbench.ipynb"
+DRAWN = "(image) => image.complete && image.naturalWidth > 0"
+GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
+
+
+@pytest.fixture(scope="module")
+def user(chromium, lab):
+    """Somebody at the launcher; the tests go on where the one before ended."""
+    reader = Reader(chromium, lab, "")
+    yield reader
+    reader.page.close()
+
+
+def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
+    page = user.page
+    card = page.locator(".jp-LauncherCard").filter(has_text="Accuracy workbench")
+    card.wait_for(timeout=60_000)
+    page.wait_for_function(DRAWN, arg=card.locator("img").element_handle())
+    page.screenshot(path=lab.root / "launcher.png")
+    card.click()
+    page.evaluate(READY, COPY)
+    copy, original = lab.root / COPY, ROOT / "notebooks/dashboard.ipynb"
+    cells = [[c["source"] for c in json.loads(p.read_text())["cells"]] for p in (copy, original)]
+    assert cells[0] == cells[1]
+
+
+def test_the_copy_runs_and_shows_the_guilty_operator(user, lab):
+    page = user.page
+    assert lab.run_all(page) == []
+    page.get_by_role("tab", name="Divergence", exact=True).click()
+    page.locator(".wb-sentence:visible").filter(has_text=GUILTY).first.wait_for()
+    page.screenshot(path=lab.root / "dashboard.png")
+
+
+def test_the_palette_opens_another_one(user, lab):
+    page = user.page
+    before = (lab.root / COPY).read_bytes()
+    lab.command(page, "apputils:activate-command-palette")
+    page.keyboard.type("accuracy workbench")
+    entry = page.locator(".lm-CommandPalette-item").filter(has_text="Accuracy workbench")
+    expect(entry).to_have_count(1)
+    entry.click()
+    page.evaluate(READY, "accuracy-workbench-1.ipynb")
+    assert (lab.root / COPY).read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_listed_is_said(user, lab):
+    page = user.page
+    command, place = "npu-accuracy-workbench:open", {"cwd": "no/such"}
+    page.evaluate(
+        "([n, a]) => { window.jupyterapp.commands.execute(n, a); }", [command, place]
+    )  # the dialog waits for its answer
+    dialog = page.locator(".jp-Dialog")
+    dialog.get_by_text("Accuracy workbench: no notebook could be made").wait_for()
+    dialog.get_by_role("button").click()
+    user.trouble[:] = [text for text in user.trouble if "404" not in text]  # meant
+
+
+def test_nothing_went_wrong_and_nothing_left_the_machine(user):
+    assert user.trouble == []
