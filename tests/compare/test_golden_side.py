@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import small_dumps as small
+import workbench as wb
 from small_dumps import chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.golden_side import golden_is_off
+from workbench.core.plan import DumpPlan
+from workbench.graph.networks import load_graph
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)
@@ -77,3 +80,19 @@ def test_without_replay_nothing_is_said():
     flow = compared(RIGHT, WRONG).flow
     flow.replayed = None
     assert not any(golden_is_off(flow, event) for event in flow.events.values())
+
+
+def test_a_weight_that_only_its_cast_shows_is_to_blame_and_not_the_golden(tmp_path):
+    """Outputs alone do not have the weight, but what the inserted Cast made of it."""
+    network = load_graph("mlp", 0)
+    plan = DumpPlan("/dump", io=frozenset(("output",)))
+    wb.simulate(network, {}, DumpPlan("/dump"), tmp_path / "golden")
+    wb.simulate(
+        network, {}, plan, tmp_path / "target", device="a2", surface="mindspore-o2",
+        precision_mode="allow_mix_precision_bf16",
+        faults=["wrong-weight-element:Default/body-SequentialCell/0-Dense/MatMul-op0"],
+    )  # fmt: skip
+    finding = wb.compare(tmp_path / "target", tmp_path / "golden").findings[0]
+    assert (finding.kind, finding.fault) == ("parameter", "wrong-weight-element")
+    assert finding.op_name.startswith("Default/body-SequentialCell/0-Dense/MatMul-op0")
+    assert not any("the golden that is off" in text for text in finding.evidence)

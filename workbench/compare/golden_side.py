@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.cause import Difference
 from workbench.compare.replay.replay import SUSPECT
+from workbench.compare.telling import spoilt_weights
 
 if TYPE_CHECKING:
     from workbench.compare.flow import Flow
@@ -23,6 +24,10 @@ def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
     replayed, own, worst = flow.replayed, event.replayed, event.worst
     if replayed is None or own is None or worst is None:
         return ()
+    spoilt = next(spoilt_weights(flow, event), "")
+    if spoilt:
+        text = f"{spoilt} differs in few elements, as the operator reads it"
+        return (Difference("parameter", spoilt, text),)
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
         text = f"{_START}: computed again from its own inputs it is {golden.error:.3g} off"
