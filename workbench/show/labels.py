@@ -31,6 +31,18 @@ CHINESE: dict[str, str] = {
     "done": "完成",
     "cancelled": "已取消",
     "failed": "失败",
+    # configure
+    "system": "系统",
+    "begin anew": "新建",
+    "convert": "转换",
+    "a form of this system that dumps something": "该系统的一个可用配置",
+    "say the same there": "在那里表达相同的内容",
+    "open a form": "打开配置",
+    "save as": "另存为",
+    "Save form": "保存配置",
+    "Converted; what cannot be said there:": "已转换；以下内容无法表达：",
+    "Converted; nothing is lost.": "已转换，没有丢失。",
+    "Download": "下载",
     # run
     "graph": "网络",
     "device": "设备",

@@ -153,7 +153,7 @@ class ByHand(Part):
     def _path(self) -> str:
         if not self.path.value.strip():
             raise WorkbenchError("map file must have a path, got none; for example map.json")
-        return self.path.value.strip()
+        return str(self.path.value).strip()
 
     def _save(self) -> None:
         path = self.bench.map_file.save(self._path())

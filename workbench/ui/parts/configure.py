@@ -1,50 +1,143 @@
-"""Configure: the form that says what is dumped."""
+"""Configure: the form that says what is dumped; opened from a file, converted to another system, saved."""
 
 from __future__ import annotations
 
+import base64
+from html import escape
 from typing import TYPE_CHECKING
 
+import ipywidgets as W
+
+from workbench.config import HOMES, get, load, new
 from workbench.core.errors import WorkbenchError
+from workbench.ui.chooser import Chooser
 from workbench.ui.form import ConfigForm
 from workbench.ui.part import Part
 
 if TYPE_CHECKING:
-    import ipywidgets as W
+    from workbench.config import Config
+
+ENDINGS = (".json", ".py", ".cfg", ".txt")
+"""Endings of files that may be a form."""
+
+_STYLE = {"description_width": "190px"}
+_WIDE = {"width": "640px", "max_width": "100%"}
 
 
 class Configure(Part):
-    """The form of the bench's surface, with the preview of its graph."""
+    """The form of the bench's surface with the preview of its graph, and where forms come from and go to."""
 
     name, title = "configure", "Configure"
 
     def build(self) -> W.Widget:
-        self.form = ConfigForm(self.bench.config, changed=self._take)
+        surfaces = [(get(name).title, name) for name in HOMES]
+        say = self.say
+        self.surface = W.Dropdown(description=say("system"), options=surfaces, layout=_WIDE, style=_STYLE)  # fmt: skip
+        self.way = W.ToggleButtons(
+            options=[(say("begin anew"), "new"), (say("convert"), "convert")]
+        )
+        self.way.tooltips = [say("a form of this system that dumps something"), say("say the same there")]  # fmt: skip
+        self.file = Chooser(say("open a form"), say, suffixes=ENDINGS)
+        self.path = W.Text(description=say("save as"), layout=_WIDE, style=_STYLE)
+        self.save = W.Button(description=say("Save form"))
+        self.said, self.download = W.HTML(), W.HTML()
+        self.holder = W.VBox()
+        self.form: ConfigForm | None = None
+        self._connect()
+        self._show_config()
+        head = [W.HBox([self.surface, self.way]), self.file.view]
+        foot = [W.HBox([self.path, self.save, self.download])]
+        return W.VBox([*head, self.alert.widget, self.said, self.holder, *foot])
+
+    def _connect(self) -> None:
+        self.on(self.surface, self._turn_to)
+        self.follow(self.file, "value", self._open)
+        self.on_click(self.save, self._save)
         self.follow(self.bench, ["graph", "seed", "ranks"], self._show_graph)
         self.follow(self.bench, "config", self._show_config)
-        return self.form.view
 
     def refresh(self) -> None:
         self._show_graph()
 
     @property
     def state(self) -> tuple[str, str]:
-        refused = self.form.refused
+        refused = self.bench.refused
         return ("failed", refused) if refused else ("done", self.bench.config.surface.name)
 
     def close(self) -> None:
-        self.form.close()
+        for part in (self.form, self.file):
+            if part is not None:
+                part.close()
         super().close()
 
-    def _take(self, form: ConfigForm) -> None:
+    def _turn_to(self) -> None:
+        """Begin a form of the chosen system, or say there what this one says; losses are told."""
+        name = self.surface.value
+        if name == self.bench.config.surface.name:
+            return
+        try:
+            self._take(new(name) if self.way.value == "new" else self._converted(name))
+        except WorkbenchError:
+            self.surface.value = self.bench.config.surface.name
+            raise
+
+    def _converted(self, name: str) -> Config:
+        done = self.bench.config.convert(name)
+        lost = "".join(f"<li>{escape(loss)}</li>" for loss in done.losses)
+        text = self.say("Converted; nothing is lost.")
+        if lost:
+            text = self.say("Converted; what cannot be said there:")
+        self.said.value = f'<div role="status">{escape(text)}<ul>{lost}</ul></div>'
+        converted: Config = done.config
+        return converted
+
+    def _open(self) -> None:
+        if self.file.value:
+            self._take(load(self.file.value))
+            self.path.value = self.file.value
+
+    def _take(self, config: Config) -> None:
+        self.bench.refused = ""
+        self.bench.config = config
+
+    def _save(self) -> None:
+        path = self.path.value.strip()
+        if not path:
+            raise WorkbenchError("form must be saved under a path, got none; for example dump.json")
+        saved = self.bench.config.save(path)
+        self.said.value = f'<div role="status">{escape(str(saved))}</div>'
+
+    def _changed(self, form: ConfigForm) -> None:
+        """Bring the form to the bench: the last one that would be accepted, and why the draft would not."""
         self.bench.refused = form.refused
         if form.config != self.bench.config:
             self.bench.config = form.config
+        self._offer()
 
     def _show_config(self) -> None:
-        if self.form.config != self.bench.config:
-            self.form.config = self.bench.config
+        config = self.bench.config
+        self.surface.value = config.surface.name
+        if self.form is None or self.form.draft.surface is not config.surface:
+            old, self.form = self.form, ConfigForm(config, changed=self._changed)
+            self.holder.children = (self.form.view,)
+            if old is not None:
+                old.close()
+            self._show_graph()
+        elif self.form.config != config:
+            self.form.config = config
+        self._offer()
+
+    def _offer(self) -> None:
+        """Let the browser save the form: a link with its text."""
+        config = self.bench.config
+        name = f"{config.surface.name}{'.json' if config.surface.language == 'json' else '.py'}"
+        data = base64.b64encode(config.to_text().encode()).decode("ascii")
+        link = f'<a download="{name}" href="data:text/plain;base64,{data}">{escape(self.say("Download"))}</a>'
+        self.download.value = link
 
     def _show_graph(self) -> None:
+        if self.form is None:
+            return
         self.form.graph = None
         try:
             self.form.graph = self.bench.network

@@ -1,0 +1,91 @@
+"""Where forms come from and go to: another system, a file, a download."""
+
+import base64
+import re
+
+import pytest
+
+import workbench as wb
+
+ITERATION = "common_dump_settings.iteration"
+
+
+@pytest.fixture
+def panel():
+    shown = wb.Workbench(graph="mlp").form("configure")
+    yield shown
+    shown.close()
+
+
+@pytest.mark.parametrize("surface", wb.config.HOMES)
+def test_every_system_can_be_begun_anew(panel, surface):
+    panel.surface.value = surface
+    assert panel.bench.config == wb.config.new(surface)
+    assert panel.form.config == panel.bench.config
+    assert len(panel.holder.children) == 1
+    assert panel.alert.widget.value == ""
+
+
+def test_converting_says_what_is_lost(panel):
+    panel.bench.config = wb.config.new("mindspore-o2").set(ITERATION, "3")
+    expected = panel.bench.config.convert("torchair")
+    panel.way.value = "convert"
+    panel.surface.value = "torchair"
+    assert panel.bench.config == expected.config
+    assert all(loss.split("'")[0] in panel.said.value for loss in expected.losses)
+    assert ("nothing is lost" in panel.said.value) == (not expected.losses)
+
+
+def test_a_refused_form_converts_to_nothing_and_says_why(panel):
+    panel.bench.config = wb.config.new("mindspore-o2").set(ITERATION, "x")
+    panel.way.value = "convert"
+    panel.surface.value = "acl"
+    assert "iteration must be" in panel.alert.widget.value
+    assert panel.surface.value == "mindspore-o2"
+    panel.way.value = "new"
+    panel.surface.value = "acl"
+    assert panel.alert.widget.value == ""
+    assert panel.bench.config == wb.config.new("acl")
+    assert panel.bench.refused == ""
+
+
+@pytest.mark.parametrize("surface", wb.config.HOMES)
+def test_what_is_saved_opens_again(tmp_path, surface):
+    one = wb.Workbench(wb.config.new(surface)).form("configure")
+    one.path.value = str(
+        tmp_path / ("f.json" if one.bench.config.surface.language == "json" else "f.py")
+    )
+    one.save.click()
+    other = wb.Workbench(graph="mlp").form("configure")
+    other.file.value = one.path.value
+    assert other.alert.widget.value == ""
+    assert other.bench.config.to_text() == one.bench.config.to_text()
+    one.close()
+    other.close()
+
+
+@pytest.mark.parametrize(("content", "words"), [("{", "json:1"), ("{}", "surface"), (None, "json")])
+def test_a_file_that_is_no_form_changes_nothing(panel, tmp_path, content, words):
+    before = panel.bench.config
+    path = tmp_path / "f.json"
+    if content is not None:
+        path.write_text(content)
+    panel.file.value = str(path)
+    assert 'role="alert"' in panel.alert.widget.value
+    assert words in panel.alert.widget.value
+    assert panel.bench.config == before
+    panel.surface.value = "acl"
+    assert panel.bench.config.surface.name == "acl"
+
+
+def test_the_download_is_the_form(panel):
+    panel.form.fields[ITERATION].input.value = "7"
+    data = re.search(r"base64,([^\"]+)", panel.download.value)[1]
+    assert base64.b64decode(data).decode() == panel.bench.config.to_text()
+    assert '"7"' in base64.b64decode(data).decode()
+
+
+def test_saving_needs_a_path(panel):
+    panel.path.value = " "
+    panel.save.click()
+    assert "form must be saved under a path" in panel.alert.widget.value
