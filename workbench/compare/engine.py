@@ -17,6 +17,7 @@ from workbench.compare.loss_scale import name_scaling
 from workbench.compare.measuring import CANCELLED, measure_pairs
 from workbench.compare.network import network_of
 from workbench.compare.oddities import MISLABELLED
+from workbench.compare.overruns import blame_writers, infer_writers
 from workbench.compare.own_batches import OWN_BATCH
 from workbench.compare.pair_fusions import EXPECTED
 from workbench.compare.pairing import pair_tensors
@@ -78,7 +79,9 @@ def compare_dumps(
     partial = any(item.reason == CANCELLED for item in measured)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
+    blame_writers(flow)
     tell(flow)
+    infer_writers(flow)
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))

@@ -159,18 +159,19 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
     if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
         error, floor = own.error, own.explained
     run = flow.pairing.target.runs[event.block].get(event.op)
+    told = worst if event.writer is None else None  # the figures are the reader's, not the writer's
     return Finding(
         kind=first.kind,
         op_name=blamed_name(flow, event),
         op_type=op.op_type if op is not None else run.op_type if run is not None else "",
         graph_id=event.block.graph_id,
         iteration=event.block.iteration,
-        io=worst.pair.io if worst is not None else "output",
-        slot=slot,
+        io=told.pair.io if told is not None else "output",
+        slot=slot if told is not None else 0,
         score=_score(first, error),
-        own_error=error,
-        inherited_error=event.inherited,
-        noise_floor=floor,
+        own_error=error if event.writer is None else None,
+        inherited_error=event.inherited if event.writer is None else None,
+        noise_floor=floor if event.writer is None else None,
         evidence=tuple(_evidence(flow, group)),
         advice=ADVICE[first.kind],
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
@@ -187,7 +188,9 @@ class _Fault(TypedDict):
 
 def _fault(flow: Flow, blame: _Blame) -> _Fault:
     """What kind of fault it looks like, and how likely that is."""
-    found = blame.event.explained_by
+    found, writer = blame.event.explained_by, blame.event.writer
+    if writer is not None:
+        return {"fault": "overrun", "probability": writer.chance}
     if found is not None:
         return {"fault": found.kind, "probability": found.probability}
     if blame.kind == "parameter" and has_few_wrong(flow, blame.event):
@@ -214,7 +217,7 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         yield f"it stands for {', '.join(names)}"
     worst = event.worst
     if worst is not None:
-        where = f"{worst.pair.io}.{worst.pair.slot}"
+        where = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
         if worst.divergence.mismatch:
             count, shown = worst.divergence.mismatch, _extremes(worst.divergence.metrics)
             yield f"{where}: {count} positions differ in NaN or infinity; {shown}"
@@ -222,7 +225,8 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
             factor = worst.error / event.own_floor if event.own_floor else math.inf
             base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
             yield f"{where} has relative error {worst.error:.3g}, {base}"
-        yield f"its produced inputs differ by at most {event.inherited:.2g}"
+        if event.writer is None:
+            yield f"its produced inputs differ by at most {event.inherited:.2g}"
     if event.replayed is not None:
         yield from own_words(event.replayed)
     if event.explained_by is not None:
@@ -240,6 +244,12 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     others = {(blamed_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}
     others.discard((blamed_name(flow, event), event.block.graph_id))
     yield from further([name for name, _ in others])
+
+
+def _whose(flow: Flow, event: Event) -> str:
+    """Whose figures an event has, if they are not those of the operator that it blames."""
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    return f"{run.op_name}: " if event.writer is not None and run is not None else ""
 
 
 def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.noise import PASS_FACTOR
 
@@ -39,6 +39,12 @@ class State:
     own: bool = False
 
 
+class Writer(NamedTuple):
+    """That the operator to blame wrote over a tensor which another one read, and how likely it is that one."""
+
+    chance: float
+
+
 @dataclass(slots=True)
 class Event:
     """One execution of one operator, judged.
@@ -49,7 +55,7 @@ class Event:
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
     whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
     ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error,
-    ``explained_by`` the fault that explains it best;
+    ``explained_by`` the fault that explains it best, ``writer`` says that the blamed one wrote over what it read;
     ``overflowed`` results come of an overflow that both runs have.
     """
 
@@ -73,6 +79,7 @@ class Event:
     own: bool = False
     replayed: Own | None = None
     explained_by: Explained | None = None
+    writer: Writer | None = None
     overflowed: bool = False
 
 

@@ -1,0 +1,196 @@
+"""Overruns: blame whoever wrote over a tensor, not who read it or whose it was.
+
+Where guilty operators read or gave a tensor of which the dump holds two different looks
+(`workbench.compare.looks`), that is the cause, and the likeliest writers (`workbench.compare.writers`)
+take their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.compare.cause import Difference
+from workbench.compare.inferred import infer_damage
+from workbench.compare.looks import Damage, damages, data, root
+from workbench.compare.states import Writer
+from workbench.compare.writers import find_writers
+from workbench.graph.nodes import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.compare.binding import Block
+    from workbench.compare.flow import Flow
+    from workbench.compare.states import Event
+    from workbench.compare.writers import Suspect
+    from workbench.graph.nodes import Graph
+
+MOST = 12
+"""Guilty executions whose tensors are looked at; behind the first few come consequences."""
+
+INFERRED = 6
+"""Guilty executions whose inputs are inferred, which takes many times as long as to compute them."""
+
+NAMED = 3
+"""Writers that are named at most, where it may have been several."""
+
+_UNLIKELY = 0.05  # of the likeliest one's chance: not named
+_CLEARED, _CONVICTED = (
+    0.001,
+    100.0,
+)  # who computed with the damage; who computed before it was there
+
+
+def blame_writers(flow: Flow) -> None:
+    """Put writers in the place of the guilty operators that two looks at a tensor explain."""
+    touched: dict[Block, set[int]] = {}
+    for event in flow.guilty[:MOST]:
+        touched.setdefault(event.block, set()).add(event.op)
+    binding = flow.pairing.target
+    _blame_all(flow, (one for block in touched for one in damages(binding, block, touched[block])))
+
+
+def infer_writers(flow: Flow) -> None:
+    """Put writers in the place of guilty operators whose results show that an input was written over."""
+    found: dict[tuple[Block, Value], Damage] = {}
+    for event in flow.guilty[:INFERRED]:
+        damage = infer_damage(flow, event)
+        if damage is not None:
+            found.setdefault((damage.block, damage.value), damage)
+    _blame_all(flow, found.values())
+
+
+def _blame_all(flow: Flow, some: Iterable[Damage]) -> None:
+    """Blame the writers, graph by graph: an operator does the same in every execution."""
+    graphs: dict[tuple[int, int], list[Damage]] = {}
+    for one in some:
+        graphs.setdefault((one.block.rank, one.block.graph_id), []).append(one)
+    for rest in graphs.values():
+        while rest:
+            group = _of_one_writer(rest)
+            rest = [one for one in rest if one not in group]
+            _blame(flow, group)
+
+
+def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
+    """The first damage, and what may be the work of the same operator."""
+    group, common = [some[0]], set(some[0].suspects)
+    for damage in some[1:]:
+        if common & set(damage.suspects):
+            group.append(damage)
+            common &= set(damage.suspects)
+    return group
+
+
+def _blame(flow: Flow, some: Sequence[Damage]) -> None:
+    """Blame the writers of some damages in the place of the events that these explain."""
+    explained = [e for e in flow.guilty if any(_explains(flow, one, e) for one in some)]
+    suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
+    if not explained or not suspects:
+        return
+    suspects = [one for one in suspects[:NAMED] if one.chance > _UNLIKELY * suspects[0].chance]
+    at = flow.guilty.index(explained[0])
+    flow.guilty = [one for one in flow.guilty if one not in explained]
+    flow.guilty[at:at] = [_event(flow, explained[0], one, some, suspects) for one in suspects]
+
+
+def _explains(flow: Flow, damage: Damage, event: Event) -> bool:
+    """Whether a damage explains that an operator was found guilty.
+
+    It reads the tensor; or it gave it, and only its readers' files were compared.
+    """
+    graph = flow.pairing.target.graph(damage.block)
+    if graph is None or event.block != damage.block:
+        return False
+    if event.op == damage.value.op:
+        return event.worst is None or event.worst.pair.io == "input"
+    return any(
+        isinstance(one, Value) and root(graph, one) == damage.value
+        for one in graph.ops[event.op].flat_inputs()
+    )
+
+
+def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
+    """What replay says of the operators that first show damage in their inputs.
+
+    Whoever computed with what its file holds found it so; whoever did not, ran before it was there.
+    """
+    found = {}
+    for damage in some:
+        place = damage.block, damage.reader.op
+        own = flow.own_error(*place)
+        if damage.inferred:
+            found[damage.reader.op] = _CLEARED
+        elif damage.reader.io == "input" and own is not None and flow.replayed is not None:
+            if own.suspect:
+                found[damage.reader.op] = _CONVICTED
+            elif flow.replayed.clears(*place):
+                found[damage.reader.op] = _CLEARED
+    return found
+
+
+def _event(
+    flow: Flow, event: Event, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
+) -> Event:
+    """The event of a reader, told of a writer."""
+    subject = str(some[0].value)
+    texts = _words(flow, suspect, some, suspects)
+    return replace(
+        event, blamed=suspect.op, explained_by=None, replayed=None, writer=Writer(suspect.chance),
+        differences=tuple(Difference("overwritten", subject, text) for text in texts),
+    )  # fmt: skip
+
+
+def _words(
+    flow: Flow, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
+) -> Iterator[str]:
+    """What was written over, when, and why it was this operator."""
+    damage = some[0]
+    graph = flow.pairing.target.graph(damage.block)
+    assert graph is not None
+    ops, since = graph.ops, damage.since
+    owner = ops[damage.value.op]
+    later = next((n for n in _readers(graph, damage.value) if n > suspect.op), damage.reader.op)
+    reads = f"{ops[later].name} reads{' later' if later > suspect.op else ''}"
+    yield f"writes over output {damage.value.slot} of {owner.op_type} {owner.name}, which {reads}"
+    yield f"{_where(damage)}; after {ops[since].name} they still were"
+    if suspect.why:
+        yield suspect.why
+    elif len(damage.suspects) > 1:
+        count = f"of {len(damage.suspects)} operators that ran from then to {ops[damage.reader.op].name}"
+        yield f"{count} it may be this one ({suspect.chance:.0%})"
+    others = [f"{ops[one.op].name} ({one.chance:.0%})" for one in suspects if one.op != suspect.op]
+    if others and suspect is suspects[0]:
+        yield f"it may have been {' or '.join(others)} instead"
+    more = [one for one in some[1:] if one.block == damage.block]
+    if more:
+        names = ", ".join(ops[one.value.op].name for one in more[:NAMED])
+        yield f"it wrote over {len(more)} more: {names}"
+
+
+def _where(damage: Damage) -> str:
+    """Which elements are others, in words."""
+    before, after = data(damage.written.record), data(damage.reader.record)
+    if before is None or after is None:
+        return "its statistics are not those of what was written"
+    bits = f"V{after.itemsize}"
+    places = np.flatnonzero(before.reshape(-1).view(bits) != after.reshape(-1).view(bits))
+    if not places.size:
+        return "its elements are not what was written"
+    shown = f"{places.size} of its {after.size} elements, from {places[0]} to {places[-1]},"
+    known = ", as what was made of them tells" if damage.inferred else ""
+    return f"{shown} are not what was written{known}"
+
+
+def _readers(graph: Graph, value: Value) -> list[int]:
+    """Operators that read a tensor, by whatever name."""
+    found = {
+        number
+        for operand, readers in graph.consumers.items()
+        if isinstance(operand, Value) and root(graph, operand) == value
+        for number, _ in readers
+    }
+    return sorted(found)
