@@ -9,7 +9,9 @@ import shutil
 import time
 from pathlib import Path
 
+import bs4
 import nbclient
+import nbconvert
 import nbformat
 import pytest
 
@@ -158,6 +160,21 @@ def test_a_notebook_ends_with_the_report_and_writes_nowhere_else(executed, path)
     assert "The first operator that adds error" in text
     assert {name for name in new if not name.startswith("notebooks/build/")} == set()
     assert "build/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [*NOTEBOOKS, DASHBOARD], ids=lambda path: path.stem)
+def test_an_exported_notebook_shows_something_below_every_cell(executed, path):
+    """As `jupyter nbconvert` exports without options; what needs a script or the network does not count."""
+    html, _ = nbconvert.HTMLExporter().from_notebook_node(executed(path)[0])
+    page = bs4.BeautifulSoup(html, "html.parser")
+    for hidden in page.select("script, style"):
+        hidden.decompose()
+    shown = page.select(".jp-Cell-outputArea")
+    assert len(shown) == sum(bool(cell.get("outputs")) for cell in executed(path)[0].cells)
+    assert [
+        str(area)[:300] for area in shown if not area.text.strip() and not area.find("svg")
+    ] == []
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from workbench.ui.alerts import Alert, close_tree
 from workbench.ui.code import config_code
 from workbench.ui.copy import CopyButton
 from workbench.ui.fields import UNSET, fields_of, problem_html
+from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ class ConfigForm:
         self._config = config
         self.problems: tuple[Problem, ...] = ()
         self.alert = Alert()
+        self._update_still: Callable[[], None] | None = None
         self.fields: dict[str, Field] = {}
         self.view = self._build()
         self._show_draft()
@@ -98,6 +100,8 @@ class ConfigForm:
             self.preview.value = self._preview()
             self.code.text = self.to_code()
             self.listing.value = _pre(self.code.text)
+        if self._update_still is not None:
+            self._update_still()
         if self._changed is not None:
             self._changed(self)
 
@@ -176,12 +180,16 @@ class ConfigForm:
 
         return preview(self.draft, self._graph, context=self._context)._repr_html_()
 
+    def _still_html(self) -> str:
+        return config_html(self.config, self._context, self.problems)
+
+    def _ipython_display_(self) -> None:
+        self._update_still = display_with_still(self.view, self._still_html, repr(self))
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Widget, and what stays of it where there are none."""
         bundle = self.view._repr_mimebundle_(**options) or {}
-        bundle["text/plain"] = repr(self)
-        bundle["text/html"] = config_html(self.config, self._context, self.problems)
-        return bundle
+        return bundle | {"text/plain": repr(self), "text/html": self._still_html()}
 
     def __repr__(self) -> str:
         return f"<ConfigForm {self.draft.surface.name}: {self.refused or 'accepted'}>"

@@ -9,6 +9,7 @@ import ipywidgets as W
 
 from workbench.show.labels import translate
 from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +81,10 @@ class Part:
         self._unfollow.clear()
         close_tree(self.view)
         close_tree(self.alert.widget)
+
+    def _ipython_display_(self) -> None:
+        update = display_with_still(self.view, self.bench._repr_html_, repr(self))
+        self.follow(self.bench, "comparison", update)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Widget, and what stays of it where there are none."""
