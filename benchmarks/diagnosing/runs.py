@@ -116,7 +116,7 @@ def write_tree(run: Run, way: str, out: Path, surface: str, files: str, device: 
     plan = form.plan(Context(), out=str(out))
     if plan.saved != WAYS[way].saved or plan.io != WAYS[way].io:
         raise ValueError(f"{surface} has no dump of {way}")
-    records, numbers = map(replace, run.records), {run.graph.graph_id: [*range(run.iterations)]}
+    records, numbers = run.records, {run.graph.graph_id: [*range(run.iterations)]}
     if surface in PLATFORMS:
         platform = PLATFORMS[surface]
         return write(

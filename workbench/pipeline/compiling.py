@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from workbench.run.program import as_it_is
 from workbench.run.quantise import Quantization, asked_for, quantise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from workbench.graph.nodes import Graph
     from workbench.run.faults import Fault
@@ -63,7 +64,9 @@ class Compiling:
         model, off = self.model(surface), fusions_off(self.fusion)
         asked = asked_for(self.quantization)
         if asked is None:
-            return compile_graph(altered_graph(graph, faults), surface, model, off=off)
+            altered = altered_graph(graph, faults)
+            make = partial(compile_graph, altered, surface, model, off=off)
+            return _last(altered, (surface, model, off), make)
         quantised, folded = quantise(graph, asked)
         return compile_graph(
             altered_graph(quantised, faults),
@@ -92,6 +95,15 @@ class Compiling:
         mode = self.precision_mode
         own = Precision(training=surface != "acl") if mode is None else mode
         return numeric_model(self.device, own)
+
+
+def _last(graph: Graph, how: tuple[Any, ...], make: Callable[[], Program]) -> Program:
+    """Return what was last made of a graph if it was made so: clean runs and faulty ones run the same program."""
+    kept = graph.kept.get("program")
+    if kept is None or kept[0] != how:
+        kept = graph.kept["program"] = how, make()
+    program: Program = kept[1]
+    return program
 
 
 def fusions_off(fusion: str | Path) -> frozenset[str]:
