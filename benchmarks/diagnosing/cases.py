@@ -44,6 +44,9 @@ MODELS = {
 HAND = 5
 """Models that a seed is dealt."""
 
+LONG = frozenset(("resnet_train", "transformer_train"))
+"""Models of which a comparison takes as long as ten of another; half as many faults are planted in them."""
+
 ITERATIONS = {"resnet_train": (2,), "transformer_train": (2,)}
 """How many iterations a training runs, if not 2 or 3."""
 
@@ -150,14 +153,18 @@ class Draw:
         return Setting(model, self.seed, device, surface, files, mode, iterations)
 
     def models(self) -> dict[str, list[str]]:
-        """Kinds of faults by the model in which this seed plants them; those without a place are left out."""
+        """Kinds of faults by the model in which this seed plants them; those without a place are left out.
+
+        Models get equally many, long ones half as many.
+        """
         deck = [model for model, count in MODELS.items() for _ in range(count)]
         found: dict[str, list[str]] = {model: [] for model in self.hand(deck, HAND, "models")}
         for number in self.rng("kinds").permutation(len(FAULTS)):
             kind = [*FAULTS][int(number)]
             able = [model for model in found if _has_place(kind, model)]
             if able:
-                found[min(able, key=lambda model: len(found[model]))].append(kind)
+                loads = {model: len(found[model]) * (1 + (model in LONG)) for model in able}
+                found[min(loads, key=loads.__getitem__)].append(kind)
         return found
 
     def lower(self, count: int) -> list[Setting]:

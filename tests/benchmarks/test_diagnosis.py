@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from diagnosing.cases import KINDS, MODELS, Draw, Setting
+from diagnosing.cases import KINDS, LONG, MODELS, Draw, Setting
 from diagnosing.renaming import renamed, word
 from diagnosing.runs import WAYS, Run, device_run, network, reference_run, updated, write_tree
 from diagnosing.scoring import (
@@ -44,6 +44,14 @@ def test_every_kind_is_planted_once_a_seed_if_it_has_a_place():
         assert len(planted) == len(set(planted))
         assert missing <= {"fast-approximation"}
         assert not missing or "transformer" not in models
+
+
+def test_models_get_equally_many_faults_and_long_ones_half_as_many():
+    for seed in range(40):
+        counts = {model: len(kinds) for model, kinds in Draw(seed).models().items()}
+        short = [count for model, count in counts.items() if model not in LONG]
+        for model in counts.keys() & LONG:
+            assert counts[model] <= min(short) / 2 + 1
 
 
 def test_models_come_as_often_as_their_cards_and_devices_evenly():
