@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import small_dumps as small
+import workbench as wb
 from small_dumps import START, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.telling import BY_NAME, MOST, has_few_wrong, is_of_few
+from workbench.core.plan import DumpPlan
+from workbench.graph.networks import load_graph
 
 SHAPE = (16, 16)
 GRAPH = chain("MatMul", "Tanh", "MatMul", "Tanh")
@@ -151,3 +156,16 @@ def test_without_tensors_of_an_input_few_is_never_said():
     flow = compare_dumps(in_memory(shots, GRAPH), GOLDEN).flow
     assert not any(has_few_wrong(flow, event) for event in flow.events.values())
     assert small.given(GRAPH).keys() == VALUES.keys()
+
+
+def test_a_kernel_without_its_inputs_is_explained_by_the_goldens_operators_together(tmp_path):
+    """Of a model of AscendCL outputs alone show neither weights nor what one step hands to the next."""
+    network, plan = load_graph("mlp", 3), DumpPlan("/dump")
+    wb.simulate(network, {}, plan, tmp_path / "golden")
+    guilty = "Default/body-SequentialCell/1-Dense/MatMul-op0"
+    wb.simulate(
+        network, {}, replace(plan, io=frozenset(("output",))), tmp_path / "target",
+        device="a2", surface="acl", faults=[f"transposed-weight:{guilty}"],
+    )  # fmt: skip
+    finding = wb.compare(tmp_path / "target", tmp_path / "golden").findings[0]
+    assert (finding.op_name.startswith(guilty), finding.fault) == (True, "transposed-weight")

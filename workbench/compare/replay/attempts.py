@@ -12,7 +12,7 @@ from workbench.compare.fusions import LEAVES
 from workbench.compare.oddities import rewritten_slots
 from workbench.compare.replay.trial import EXACT, Trial, stored
 from workbench.compare.replay.values import Values
-from workbench.compare.replay.works import Work, work_of
+from workbench.compare.replay.works import Work, golden_work, work_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.compare.align import Alignment
     from workbench.compare.binding import Block
     from workbench.compare.pairs import Pairing
     from workbench.compare.replay.trial import Arithmetic, Change, Kernel
@@ -150,11 +151,16 @@ class Attempts:
     def of_partner(self, block: Block, number: int, *, loosely: bool = False) -> Attempt | str:
         """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
 
-        ``loosely``: of a kernel that stands for several the operator that gives its result will do.
+        ``loosely``: those that a kernel stands for will do, computed one after the other, and if that cannot be,
+        the one that gives its result.
         """
         found = self.pairing.alignments.get((block.rank, block.graph_id))
         other = self.pairing.blocks.get(block)
         partner = None
+        if found is not None and other is not None and loosely:
+            several = self._of_members(block, other, number, found)
+            if several is not None:
+                return several
         if found is not None:
             partner = found.counterpart(number) if loosely else found.partner.get(number)
         graph = self.pairing.golden.graph(other) if other is not None else None
@@ -166,6 +172,24 @@ class Attempts:
         if work.kernel is None or not given:
             return work.reason or "its outputs are not in the dump"
         return self._ready(self.theirs, other, partner, op, work, given)
+
+    def _of_members(
+        self, block: Block, other: Block, number: int, found: Alignment
+    ) -> Attempt | None:
+        """Return the golden's operators that a kernel stands for, on what they read; ``None``: that is not known."""
+        fusion = found.fused.get(number)
+        if fusion is None or fusion.target != (number,) or len(fusion.golden) < 2:
+            return None
+        op = found.target.graph.ops[number]
+        try:
+            kernel, readers = golden_work(number, op, fusion.golden, found)
+        except GraphError:
+            return None
+        read = {slot: self.theirs.read(other, *place) for slot, place in readers.items()}
+        inputs = {slot: known.array for slot, known in read.items() if known is not None}
+        if len(inputs) < len(read):
+            return None
+        return Attempt(block, number, op, kernel, "fusion", inputs, {})
 
     def attempt(self, block: Block, number: int) -> Attempt | str:
         """Return an operator ready to be computed, or why it cannot be."""

@@ -136,6 +136,10 @@ class _Build:
         origin = self.found.golden.origin(operand)
         if origin.kind == "op" and origin.number in self.places:
             return Value(self.places[origin.number], origin.slot)
+        return self.outside(origin)
+
+    def outside(self, origin: Origin) -> Operand:
+        """Return what comes from no operator of the kernel."""
         if origin not in self.inputs:
             message = f"inputs of the kernel must be found in the golden, got {origin}"
             raise GraphError(message)
@@ -155,9 +159,37 @@ class _Build:
         self.ops.append(replace(op, inputs=tuple(map(self.operand, op.inputs))))
 
 
-def _from_golden(number: int, op: Op, members: Sequence[int], found: Alignment) -> Kernel:
-    """Compute the golden's operators on the kernel's own inputs."""
-    build = _Build(number, found)
+class _Apart(_Build):
+    """A kernel of the golden's operators on inputs of its own, which are numbered as they come."""
+
+    def __init__(self, number: int, found: Alignment) -> None:
+        super().__init__(number, found)
+        self.inputs = {}
+
+    def outside(self, origin: Origin) -> Operand:
+        return Param(self.inputs.setdefault(origin, len(self.inputs)))
+
+
+def golden_work(
+    number: int, op: Op, members: Sequence[int], found: Alignment
+) -> tuple[Kernel, dict[int, tuple[int, int]]]:
+    """Return the golden's operators that a kernel stands for as one, and who reads its inputs, and where.
+
+    Raises GraphError for operators without a kernel, and for inputs that no operator reads as they are.
+    """
+    build = _Apart(number, found)
+    kernel = _from_golden(number, op, members, found, build)
+    readers = {slot: found.golden.readers(origin) for origin, slot in build.inputs.items()}
+    if not all(readers.values()):
+        raise GraphError(f"inputs of {op.name} must be read by the golden's operators")
+    return kernel, {slot: places[0] for slot, places in readers.items()}
+
+
+def _from_golden(
+    number: int, op: Op, members: Sequence[int], found: Alignment, build: _Build | None = None
+) -> Kernel:
+    """Compute the golden's operators on the kernel's own inputs, or on those of a builder."""
+    build = build or _Build(number, found)
     ops = found.golden.graph.ops
     for member in sorted(members):
         if ops[member].op_type not in IDENTITY:
