@@ -11,20 +11,40 @@ import re
 import pytest
 from test_html import Reader
 
-from sample_results import NASTY, make_result, make_step, network_result
+from sample_results import NASTY, make_result, make_row, make_step, network_result
 from workbench.compare.result import OverrideUse
 from workbench.core.errors import WorkbenchError
-from workbench.show.report import SECTIONS, report_html, write_report
+from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.show.view import LISTED
 
 
-def test_two_reports_of_one_result_are_the_same_bytes(tmp_path):
-    result = network_result(400, 2)
-    first = write_report(result, tmp_path / "first.html").read_bytes()
-    second = write_report(result, tmp_path / "second-name.html").read_bytes()
-    assert first == second
-    assert str(tmp_path).encode() not in first
-    assert b"second-name" not in first
+def test_two_reports_of_one_result_are_the_same_text():
+    assert report_html(network_result(400, 2)) == report_html(network_result(400, 2))
+
+
+def test_what_the_user_adds_is_text_and_what_was_rendered_is_kept():
+    extras = Extras(
+        notes="<b>first</b>\nsecond", recipe={"Command": "workbench compare '<i>'"},
+        operators=("<p class='x'>one</p>",), source="<p class='y'>two</p>",
+    )  # fmt: skip
+    page = Reader(report_html(make_result(), extras=extras))
+    assert "<b>first</b>" in page.text
+    assert "workbench compare '<i>'" in page.text
+    assert {"b", "i"} & set(page.tags) == set()
+    text = report_html(make_result(), extras=extras)
+    assert "<p class='x'>one</p>" in text
+    assert "<p class='y'>two</p>" in text
+    bare = report_html(make_result(), extras=extras, sections=("findings",))
+    assert "class='x'" not in bare
+    assert "workbench compare" not in bare
+
+
+def test_every_match_stands_in_it_or_is_counted():
+    rows = [make_row(order=n, op_name=f"a{n}", golden_op_name=f"b{n // 2}") for n in range(7)]
+    rows += [make_row(order=9, op_name="same", golden_op_name="same")]
+    text = Reader(report_html(make_result(rows=tuple(rows)), sections=("alignment",))).text
+    assert "4 of 4 matches that are no pair of one name; 1 others are" in text
+    assert all(row.op_name in text for row in rows[:7])
 
 
 def test_there_is_no_clock_in_it():
@@ -99,7 +119,7 @@ def test_an_unknown_section_is_refused_with_the_known_ones():
 
 def test_every_section_has_a_heading_of_its_own():
     result = dataclasses.replace(network_result(334, 2), iterations=(make_step(),))
-    text = report_html(result)
+    text = report_html(result, extras=Extras(operators=("one",), source="two"))
     assert [name for name in SECTIONS if f'id="{name}"' not in text] == []
 
 
@@ -138,9 +158,9 @@ def test_a_simulated_device_is_said_in_a_banner():
     assert "Simulated NPU. 910B profile, seed 0" in Reader(report_html(result)).text
 
 
-def test_file_names_that_are_no_utf8_do_not_stop_the_report(tmp_path):
+def test_file_names_that_are_no_utf8_do_not_stop_the_report():
     result = dataclasses.replace(network_result(30, 1), sentence="broken \udcff name")
-    assert "broken ? name" in write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "broken ? name" in report_html(result)
 
 
 @pytest.mark.slow

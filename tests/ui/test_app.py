@@ -14,11 +14,14 @@ FAULT = "scaled-output:Default/head-Dense/MatMul-op0:1.5"
 def test_a_rehearsal_keeps_its_trees_as_long_as_the_workbench(tmp_path):
     bench = wb.Workbench(graph="mlp", faults=[FAULT])
     comparison = bench.run()
-    folder = Path(comparison.result.target.path).parent
+    assert comparison.result.target.path == "rehearsal/target"
+    folder = Path(next(row.target_path for row in comparison.rows)).parents[0]
+    assert folder.exists()
     assert comparison.extract(tmp_path / "case").script.is_file()
     bench.run()
     assert not folder.exists()
-    folder = Path(bench.comparison.result.target.path).parent
+    folder = Path(next(row.target_path for row in bench.comparison.rows)).parent
+    assert folder.exists()
     del bench, comparison
     gc.collect()
     assert not folder.exists()
@@ -78,3 +81,14 @@ def test_what_is_mapped_by_hand_counts_and_stands_in_the_code():
 
 def test_an_unknown_graph_is_the_reason():
     assert "lenet9" in wb.Workbench(graph="lenet9").reason()
+
+
+def test_reports_of_the_same_rehearsal_are_the_same_bytes(tmp_path):
+    pages = []
+    for number in range(2):
+        bench = wb.Workbench(graph="mlp", faults=[FAULT])
+        path = bench.run().to_html(tmp_path / f"{number}.html")
+        pages.append(path.read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+    assert "rehearsal-" not in pages[0]
+    assert FAULT in pages[0]

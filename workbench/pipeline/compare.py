@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workbench.compare.engine import compare_dumps
@@ -14,10 +15,11 @@ from workbench.compare.profiles import NOISE_FLOOR
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
+from workbench.pipeline.recipe import recipe
 from workbench.show import json_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
     from matplotlib.figure import Figure
@@ -37,11 +39,18 @@ class Comparison:
     """Two dumps, compared. A plain object: it shows itself in a notebook and is written as files.
 
     ``selected`` is the row a user looks at; it starts at the first divergence. ``look`` is that and all else of
-    the view (see `workbench.show.look.Look`); every panel and explorer follows it.
+    the view (see `workbench.show.look.Look`); every panel and explorer follows it. ``recipe`` are texts by title
+    that make the comparison again.
     """
 
-    def __init__(self, result: Result, flow: Flow | None = None) -> None:
+    def __init__(
+        self,
+        result: Result,
+        flow: Flow | None = None,
+        recipe: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.result = result
+        self.recipe = recipe
         self._flow = flow
 
     @cached_property
@@ -264,11 +273,26 @@ class Comparison:
 
         return write_text(path, csv_text(self.result))
 
-    def to_html(self, path: str | Path, *, title: str | None = None) -> Path:
-        """Write the report: one file, offline, the same bytes for the same comparison."""
-        from workbench.show.report import report_html
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        notes: str = "",
+        sections: Iterable[str] | None = None,
+        pins: Iterable[str] = (),
+    ) -> Path:
+        """Write the report: one file, offline, the same bytes for the same comparison.
 
-        return write_text(path, report_html(self.result, title=title))
+        ``sections`` are keys of `workbench.show.report.SECTIONS`, all if left out; ``notes`` plain text; ``pins``
+        names of operators that are told in full, beside the first to blame.
+        """
+        from workbench.show.report import Extras, report_html
+
+        extras = Extras(notes=notes, recipe=self.recipe)
+        return write_text(
+            path, report_html(self.result, title=title, sections=sections, extras=extras)
+        )
 
     def _repr_html_(self) -> str:
         from workbench.show.html import repr_html
@@ -357,7 +381,14 @@ def compare(
         progress=progress,
         cancelled=cancelled,
     )
-    return Comparison(compared.result, compared.flow)
+    given = {
+        "map_file": map_file.path if isinstance(map_file, Overrides) else "",
+        "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
+        "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
+        "profile": profile if profile != NOISE_FLOOR else "",
+    }  # fmt: skip
+    sides = compared.result.target.path, compared.result.golden.path
+    return Comparison(compared.result, compared.flow, recipe(sides, given))
 
 
 def _two(name: str, value: object) -> tuple[int, int] | None:

@@ -33,6 +33,11 @@ class MatchLine:
         return rule_meaning(self.rule)
 
     @property
+    def plain(self) -> bool:
+        """Whether it is a pair of operators of one name."""
+        return self.target == self.golden and not self.many
+
+    @property
     def many(self) -> bool:
         """Whether it is a group, not a pair."""
         return len(self.target) + len(self.golden) > 2

@@ -4,23 +4,54 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.compare.match_rules import rule_meaning
 from workbench.core.errors import WorkbenchError
 from workbench.show import payload, view
 from workbench.show.columns import worst_first
 from workbench.show.html import TOP_ROWS, environment, read_asset
+from workbench.show.match_view import coverage_parts, match_lines
 from workbench.show.plots import divergence_svg
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from workbench.compare.result import Result
 
-SECTIONS = ("findings", "iterations", "rows", "anomalies", "unmatched", "definitions", "provenance")
-"""Parts of the report that can be left out; sentence and ledger cannot."""
+SECTIONS: dict[str, str] = {
+    "findings": "Findings",
+    "iterations": "Iterations",
+    "rows": "Divergence",
+    "operators": "Operators in full",
+    "source": "Source",
+    "alignment": "Alignment",
+    "anomalies": "Anomalies of the dumps",
+    "unmatched": "Not compared",
+    "definitions": "Thresholds and definitions",
+    "provenance": "Provenance",
+}
+"""Part of the report that can be left out → its heading; sentence, ledger and notes cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a report tells beside the result.
+
+    ``notes`` are the user's, in plain text; ``recipe`` texts by title that make the comparison again; ``operators`` and
+    ``source`` are HTML of this package.
+    """
+
+    notes: str = ""
+    recipe: Mapping[str, str] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()
+    source: str = ""
+
+
+NO_EXTRAS = Extras()
+
+TITLE = "Accuracy comparison"
 
 _START = """
 const root = document.getElementById("explorer"), page = document.querySelector("main");
@@ -38,7 +69,11 @@ load(document.getElementById("data")).then((data) => {
 
 
 def report_html(
-    result: Result, *, title: str | None = None, sections: Iterable[str] | None = None
+    result: Result,
+    *,
+    title: str | None = None,
+    sections: Iterable[str] | None = None,
+    extras: Extras = NO_EXTRAS,
 ) -> str:
     """Return the report as one HTML document.
 
@@ -52,13 +87,14 @@ def report_html(
     with_rows = "rows" in shown
     script = f"{read_asset('explorer.mjs')}{_START}" if with_rows else ""
     data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
+    matches = match_lines(result) if "alignment" in shown else []
     css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "report"))
     text = (
         environment()
         .get_template("report.html.j2")
         .render(
             result=result,
-            title=title or "Accuracy comparison",
+            title=title or TITLE,
             sections=shown,
             policy=_policy(script),
             css=Markup(css),
@@ -81,23 +117,18 @@ def report_html(
             left_out=payload.left_out(result),
             version=_version(),
             listed=view.LISTED,
+            notes=extras.notes,
+            recipe=extras.recipe,
+            operators=[Markup(text) for text in extras.operators],
+            source=Markup(extras.source),
+            match_lines=[line for line in matches if not line.plain],
+            matches_total=len(matches),
+            meanings={rule: rule_meaning(rule) for rule in sorted({m.rule for m in matches})},
+            coverage=coverage_parts(result),
+            headings=SECTIONS,
         )
     )
     return text.encode("utf-8", errors="replace").decode()  # lone surrogates of file names
-
-
-def write_report(
-    result: Result,
-    path: str | os.PathLike[str],
-    *,
-    title: str | None = None,
-    sections: Iterable[str] | None = None,
-) -> Path:
-    """Write `report_html` to ``path`` and return the path."""
-    target = Path(path)
-    text = report_html(result, title=title, sections=sections)
-    target.write_text(text, encoding="utf-8", newline="\n")
-    return target
 
 
 def _sections(wanted: Iterable[str] | None) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from shutil import rmtree
@@ -31,8 +32,9 @@ from workbench.ui.map_file import MapFile
 from workbench.ui.trees import Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from workbench.compare.result import Result
     from workbench.graph.flow import Network
 
     Report = Callable[[int, int, str], None]
@@ -186,6 +188,9 @@ class Workbench(T.HasTraits):
             cancelled=cancelled,
             **options,
         )
+        found.recipe = self._recipe(found.recipe)
+        if self._remove is not None and self.rehearsing:
+            found.result = _nameless(found.result)
         self.comparison = found
         return found
 
@@ -244,6 +249,13 @@ class Workbench(T.HasTraits):
             raise WorkbenchError("rehearsal must have run before its trees are compared, got none")
         return self._root / "target", self._root / "golden", {}
 
+    def _recipe(self, known: Mapping[str, str]) -> dict[str, str]:
+        """How it is made again: a rehearsal from its settings, trees as `compare` says."""
+        if not self.rehearsing:
+            return {**known, "Python": self.to_code()}
+        name = f"Configuration ({self.config.surface.title})"
+        return {"Python": self.to_code(), name: self.config.to_text()}
+
     def _repr_html_(self) -> str:
         if self.comparison is not None:
             return str(self.comparison._repr_html_())
@@ -257,3 +269,12 @@ class Workbench(T.HasTraits):
         if not self.rehearsing:
             what = f"{self.trees.target or 'no target'} against {self.trees.golden or 'no golden'}"
         return f"<Workbench {what}: {state}>"
+
+
+def _nameless(result: Result) -> Result:
+    """Return a result whose trees are called what they are, not by their temporary folder."""
+    return replace(
+        result,
+        target=replace(result.target, path="rehearsal/target"),
+        golden=replace(result.golden, path="rehearsal/golden"),
+    )
