@@ -197,6 +197,8 @@ class Elements:
         """
         rows, columns = self.telling_axes(kind) if axes is None else self._checked(axes)
         place = self._plane(at, kind)
+        if not self.size:
+            return HeatMap(np.full((0, 0), np.nan), (rows, columns), (1, 1), place)
         cut = tuple(
             slice(None) if axis in (rows, columns) else place[axis]
             for axis in range(len(self.shape))
@@ -262,7 +264,9 @@ class Elements:
 
     def _measured(self, kind: ErrorKind) -> Array:
         wide = any(side.dtype.itemsize >= 8 for side in (self.target, self.golden))
-        out = np.empty(self.size, np.float64 if wide else np.float32)
+        form = np.float64 if wide or kind == "ulp" else np.float32
+        out: Array = np.empty(self.size, form)
+        most = np.finfo(form).max
         scale = self._scale if kind == "relative" else 1.0
         exact = self.target.dtype.kind in "iub" and self.golden.dtype.kind in "iub"
         with np.errstate(all="ignore"):
@@ -271,7 +275,8 @@ class Elements:
                 if exact:  # float64 cannot tell all integers of 64 bits apart
                     unequal = self.target[part] != self.golden[part]
                     off = np.where(unequal, np.maximum(off, 1.0), 0.0)
-                out[part] = self._in_units(off, golden, kind, scale)
+                found = self._in_units(off, golden, kind, scale)
+                out[part] = np.where(np.isinf(off), np.inf, np.minimum(found, most))
         return out
 
     def _in_units(self, off: Array, golden: Array, kind: ErrorKind, scale: float) -> Array:
@@ -283,11 +288,12 @@ class Elements:
             if self._unit is None:
                 return np.full(off.shape, np.nan)
             bits, least = self._unit
-            units = np.maximum(np.ldexp(1.0, np.frexp(size)[1] - 1 - bits), least)
+            exponents = np.where(size > 0, np.frexp(size)[1] - 1 - bits, -2000)
+            units = np.maximum(np.ldexp(1.0, exponents), least)
         else:
             return off
-        found = off / units
-        return np.where(off == 0, 0.0, np.where(np.isinf(off), np.inf, found))
+        found = np.where(off == 0, 0.0, np.minimum(off / units, np.finfo(np.float64).max))
+        return np.where(np.isinf(off), np.inf, found)
 
     def _index(self, flat: int) -> Shape:
         return tuple(int(i) for i in np.unravel_index(flat, self.shape)) if self.shape else ()
@@ -369,8 +375,6 @@ def _distance(target: Array, golden: Array) -> Array:
 
 def _reduced(plane: Array, down: int, across: int) -> NDArray[np.float64]:
     """Largest value of every cell of ``down`` by ``across`` elements; the last ones may be smaller."""
-    if not plane.size:
-        return np.full((0, 0), np.nan)
     rows = np.maximum.reduceat(plane, np.arange(0, plane.shape[0], down), axis=0)
     found: NDArray[np.float64] = np.maximum.reduceat(
         rows, np.arange(0, plane.shape[1], across), axis=1

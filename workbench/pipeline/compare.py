@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
+    from workbench.pipeline.operator_view import OperatorView
+    from workbench.pipeline.places import Places
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -254,6 +256,22 @@ class Comparison:
             )
             raise WorkbenchError(message)
         return self._flow
+
+    @cached_property
+    def places(self) -> Places:
+        """Where its rows stand in the dumps."""
+        from workbench.pipeline.places import Places
+
+        return Places(self.rows, self._flow)
+
+    def operator(self, wanted: Row | int | str | None = None) -> OperatorView:
+        """Look closely at an operator: of a row, its index, or a name or the end of one; else at the selected one.
+
+        Raises WorkbenchError naming what fits if a name fits several operators or none.
+        """
+        from workbench.pipeline.operator_view import look_at
+
+        return look_at(self, wanted)
 
     def plot(self) -> Figure:
         """Return the divergence of every operator in execution order as a matplotlib Figure."""

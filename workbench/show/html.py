@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.show import view, words
-from workbench.show.columns import worst_first
+from workbench.show.columns import shown_status, worst_first
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,6 +34,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
+        visible=words.visible,
+        exact=words.exact,
+        shorten=words.shorten,
+        shape=words.shape,
+        shown_status=shown_status,
+        numbered=lambda lines: [(one.number, one.text, one.here) for one in lines],
+        ir_lines=_ir_lines,
         number=words.number,
         leaf=words.leaf,
         meaning=view.finding_meaning,
@@ -68,6 +75,12 @@ def repr_html(result: Result) -> str:
             uncomparable=view.uncomparable_groups(result.rows),
         )
     )
+
+
+def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:
+    """Lines of a graph file with their numbers; those that were written anew have none."""
+    start = text.first
+    return [(start + n if start else 0, line, n in text.here) for n, line in enumerate(text.lines)]
 
 
 @cache

@@ -19,7 +19,7 @@ from workbench.show import words
 from workbench.show.series import series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from matplotlib.axes import Axes
 
@@ -44,8 +44,9 @@ LABELLED = 3
 VECTOR_STEPS = 1000
 """A noise floor of more steps than this is drawn as an image, which keeps the file small."""
 
-_INK = "#1d2530"
-_FAINT = "#7b8594"
+INK = "#1d2530"
+FAINT = "#7b8594"
+_LABEL = "Relative error of every matched tensor in execution order"
 _LOCK = threading.RLock()
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "workbench",
@@ -117,7 +118,19 @@ def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) 
     with _LOCK, mpl.rc_context(_SETTINGS):
         figure = _drawn(result, "", width, height)
         dpi = 120 if len(result.rows) <= 5_000 else 100
-        return _inline(_svg(figure, dpi, transparent=True))
+        return _inline(_svg(figure, dpi, transparent=True), _LABEL)
+
+
+def inline_svg(draw: Callable[[Figure], None], label: str, size: tuple[float, float]) -> str:
+    """Return what ``draw`` makes of an empty figure of ``size`` inches as an ``<svg>`` element of the page's ink.
+
+    ``label`` is what screen readers say, in letters and signs that need no escaping.
+    """
+    with _LOCK, mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        body = _inline(_svg(figure, dpi=110, transparent=True), label)
+    return re.sub(r' id="[A-Za-z]+[0-9a-z]*_\d+"', "", body)  # several figures stand in one page
 
 
 def _svg(figure: Figure, dpi: int, *, transparent: bool = False) -> str:
@@ -129,11 +142,11 @@ def _svg(figure: Figure, dpi: int, *, transparent: bool = False) -> str:
     return re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", body)
 
 
-def _inline(body: str) -> str:
+def _inline(body: str, label: str) -> str:
     """Drop the size in points, and take the ink of the page."""
     body = re.sub(r"(<svg [^>]*?)width=\"[^\"]*pt\" height=\"[^\"]*pt\"", r"\1", body, count=1)
-    label = 'role="img" aria-label="Relative error of every matched tensor in execution order"'
-    return body.replace(_INK, "currentColor").replace("<svg ", f"<svg {label} ", 1)
+    said = f'role="img" aria-label="{label}"'
+    return body.replace(INK, "currentColor").replace("<svg ", f"<svg {said} ", 1)
 
 
 def _lanes(picture: Series) -> dict[Lane, float]:
@@ -157,12 +170,12 @@ def _draw_frame(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
     if picture.width < 4:
         axes.set_xticks(range(picture.width if picture.points else 0))
     axes.xaxis.set_major_formatter(lambda place, _: f"{place:,.0f}")
-    axes.hlines(ticks, *axes.get_xlim(), color=_FAINT, alpha=0.2, linewidth=0.6, zorder=0)
+    axes.hlines(ticks, *axes.get_xlim(), color=FAINT, alpha=0.2, linewidth=0.6, zorder=0)
     edges = [picture.high + half, picture.low - half]
-    axes.hlines(edges, *axes.get_xlim(), color=_FAINT, linewidth=0.6)
-    axes.tick_params(colors=_INK, length=0)
+    axes.hlines(edges, *axes.get_xlim(), color=FAINT, linewidth=0.6)
+    axes.tick_params(colors=INK, length=0)
     below = 18 if len(picture.segments) > 1 else 6
-    axes.set_xlabel("position in execution order", color=_INK, loc="left", labelpad=below)
+    axes.set_xlabel("position in execution order", color=INK, loc="left", labelpad=below)
     for spine in axes.spines.values():
         spine.set_visible(False)
 
@@ -179,11 +192,11 @@ def _draw_segments(axes: Axes, segments: Sequence[Segment]) -> None:
     stride = 1 + (len(segments) - 1) // 8
     for number, segment in enumerate(segments):
         if number:
-            axes.axvline(segment.start - 0.5, color=_FAINT, linewidth=0.8, alpha=0.7, zorder=1)
+            axes.axvline(segment.start - 0.5, color=FAINT, linewidth=0.8, alpha=0.7, zorder=1)
         if number % stride == 0:
             axes.annotate(
                 segment.label, (segment.start - 0.5, 0), xycoords=("data", "axes fraction"),
-                xytext=(2, -17), textcoords="offset points", va="top", color=_INK,
+                xytext=(2, -17), textcoords="offset points", va="top", color=INK,
             )  # fmt: skip
 
 
@@ -194,7 +207,7 @@ def _draw_floor(axes: Axes, picture: Series) -> None:
         x = [edge for place, _ in run for edge in (place - 0.5, place + 0.5)]
         y = [min(max(value, picture.low), picture.high) for _, value in run for _ in range(2)]
         axes.fill_between(
-            x, y, picture.low, color=_FAINT, alpha=0.22, linewidth=0, zorder=1, rasterized=image
+            x, y, picture.low, color=FAINT, alpha=0.22, linewidth=0, zorder=1, rasterized=image
         )
 
 
@@ -229,7 +242,7 @@ def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
         axes.legend(
             handles=handles[::-1], loc="upper right", bbox_to_anchor=(1.0, 0.0), frameon=False,
             ncols=len(handles), handletextpad=0.1, columnspacing=1.4, borderpad=0,
-            borderaxespad=3.4, labelcolor=_INK,
+            borderaxespad=3.4, labelcolor=INK,
         )  # fmt: skip
 
 
@@ -265,7 +278,7 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark], width: int) -> int:
         label = axes.annotate(
             text, (mark.x, 1.0), xycoords=("data", "axes fraction"),
             xytext=(3 if late else -3, 4 + 12 * row), textcoords="offset points",
-            ha="right" if late else "left", va="bottom", color=_INK,
+            ha="right" if late else "left", va="bottom", color=INK,
             fontweight="bold" if place == 0 else "normal",
         )  # fmt: skip
         label.set_parse_math(False)
@@ -273,7 +286,7 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark], width: int) -> int:
 
 
 def _draw_title(axes: Axes, text: str, rows: int) -> None:
-    title = axes.set_title(text, loc="left", color=_INK, fontsize=10, pad=10 + 12 * rows)
+    title = axes.set_title(text, loc="left", color=INK, fontsize=10, pad=10 + 12 * rows)
     title.set_parse_math(False)
 
 

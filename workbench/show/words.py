@@ -65,6 +65,34 @@ def _scientific(value: float, digits: int) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def exact(value: complex | None, digits: int = 17) -> str:
+    """Write one element with as many digits as tell it from its neighbours in its format.
+
+    >>> exact(0.1), exact(16777217), exact(True), exact(float("-inf")), exact(0.10000000149, 9)
+    ('0.1', '16777217', 'True', '-Inf', '0.100000001')
+    """
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return number(value)
+        return min(f"{value:.{digits}g}", repr(value), key=len)
+    return MISSING if value is None else f"{value}"
+
+
+def visible(text: str) -> str:
+    r"""Write out what would be invisible or turn the text around: control characters, marks of direction.
+
+    >>> visible("a" + chr(27) + "[31mb"), visible("x" + chr(0x202E) + "y")
+    ('a\\x1b[31mb', 'x\\u202ey')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\t " else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
 def times(value: float | None, floor: float | None) -> str:
     """Say how many times the noise floor a value is, or ``""`` where the question has no answer.
 

@@ -1,0 +1,174 @@
+"""What both graphs say of an operator: settings side by side, and the lines of its graph file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.compare.cause import setting_differences
+from workbench.core.errors import WorkbenchError
+from workbench.graph.nodes import Bundle, Graph, Param, Parameter, Value
+from workbench.graph.traits import settings
+from workbench.ir.ms_text_writer import write_ms_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Op, Operand
+
+_LARGEST = 256 << 20
+_LONGEST = 2000
+_MOST = 60
+_STARTS = re.compile(r"\s*(%\S+ ?=|%\d+\(|(op|node|attribute) ?\{|subgraph )")
+_TEXT_FILES = frozenset((".ir", ".txt", ".pbtxt", ".dat"))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of an operator on both sides, in words; empty where a side does not have it."""
+
+    name: str
+    target: str
+    golden: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IrText:
+    """Lines of a graph file around an operator: ``first`` is the number of the first one, 0 for lines written anew.
+
+    ``here`` are the numbers (from 0) of those that are the operator's; ``note`` says what the lines are.
+    """
+
+    path: str
+    first: int
+    lines: tuple[str, ...]
+    here: range
+    note: str = ""
+
+
+def settings_of_both(target: Op | None, golden: Op | None) -> tuple[Setting, ...]:
+    """Return all settings of both sides, those that differ first."""
+    ours, theirs = (settings(op) if op is not None else {} for op in (target, golden))
+    unlike: set[str] = set()
+    if target is not None and golden is not None:
+        unlike = {one.subject for one in setting_differences(target, golden, 0.0)}
+    names = sorted({**ours, **theirs}, key=lambda name: (name not in unlike, name))
+    return tuple(
+        Setting(name, _words(ours, name), _words(theirs, name), name in unlike) for name in names
+    )
+
+
+def _words(found: dict[str, object], name: str) -> str:
+    return repr(found[name]) if name in found else ""
+
+
+def ir_text(graph: Graph | None, number: int, around: int = 3) -> IrText | None:
+    """Return what the graph file says of an operator; of a binary one the same, written as text.
+
+    ``None`` without a graph.
+    """
+    if graph is None or not 0 <= number < len(graph.ops):
+        return None
+    op, path = graph.ops[number], Path(graph.path) if graph.path else None
+    if path is not None and path.suffix in _TEXT_FILES:
+        found = _from_file(path, op, around)
+        if found is not None:
+            return found
+    why = "the file is binary" if path is not None and path.is_file() else "there is no graph file"
+    if path is not None and path.suffix in _TEXT_FILES:
+        why = "its lines are not in the file any more"
+    return _anew(graph, op, why)
+
+
+def _from_file(path: Path, op: Op, around: int) -> IrText | None:
+    """Find the operator's lines in a text file by its name."""
+    needles = (f"Fullname with scope: ({op.name})", f'name: "{op.name}"')
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return None
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return _searched(str(path), _numbered(file), needles, around)
+    except OSError:
+        return None
+
+
+def _numbered(file: Iterator[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(file, 1):
+        text = line.rstrip("\r\n")
+        yield number, text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def _searched(
+    path: str, lines: Iterator[tuple[int, str]], needles: tuple[str, ...], around: int
+) -> IrText | None:
+    """Return the statement that holds one of the needles, and some lines around it."""
+    before: list[tuple[int, str]] = []
+    start = 0
+    for number, line in lines:
+        if _STARTS.match(line):
+            start = number
+        before = [*before[-(_MOST + around) :], (number, line)]
+        if any(needle in line for needle in needles):
+            break
+    else:
+        return None
+    own = [one for one in before if one[0] >= max(start, number - _MOST)]
+    first = own[0][0]
+    shown = [one for one in before if first - around <= one[0] < first] + own
+    end, left = 0, around
+    for at, line in lines:
+        if not end and (_STARTS.match(line) or line.startswith("}") or at - first > _MOST):
+            end = at
+        if end:
+            left -= 1
+        if left < 0:
+            break
+        shown.append((at, line))
+    end = end or shown[-1][0] + 1
+    here = range(first - shown[0][0], min(end - shown[0][0], len(shown)))
+    return IrText(path, shown[0][0], tuple(text for _, text in shown), here)
+
+
+def _anew(graph: Graph, op: Op, why: str) -> IrText | None:
+    """Write an operator alone as MindSpore's text, its inputs as parameters."""
+    alone = _alone(graph, op)
+    try:
+        text = write_ms_text(alone).splitlines()
+    except (WorkbenchError, ValueError, TypeError, KeyError, IndexError):  # of another dialect
+        return None
+    needles = (f"Fullname with scope: ({op.name})",)
+    own = _searched(graph.path, iter(list(enumerate(text, 1))), needles, 0)
+    note = f"{why}; these lines were written from what was read of it"
+    return replace(own, first=0, note=note) if own is not None else None
+
+
+def _alone(graph: Graph, op: Op) -> Graph:
+    parameters: list[Parameter] = []
+
+    def outside(operand: Operand) -> Operand:
+        if isinstance(operand, Bundle):
+            return replace(operand, items=tuple(map(outside, operand.items)))
+        if not isinstance(operand, Value | Param):
+            return operand
+        parameters.append(_stand_in(graph, operand))
+        return Param(len(parameters) - 1)
+
+    own = replace(op, inputs=tuple(map(outside, op.inputs)), unless="")
+    return Graph(graph.name, tuple(parameters), (own,), (Value(0, 0),), graph.graph_id)
+
+
+def _stand_in(graph: Graph, operand: Value | Param) -> Parameter:
+    if isinstance(operand, Param):
+        return graph.parameters[operand.index]
+    made = graph.ops[operand.op]
+    return Parameter(f"{made.name}:{operand.slot}", _spec(made, operand.slot))
+
+
+def _spec(op: Op, slot: int) -> TensorSpec:
+    from workbench.core.tensors import TensorSpec
+
+    return op.outputs[slot] if slot < len(op.outputs) else TensorSpec("", None)

@@ -1,0 +1,158 @@
+"""An operator as HTML: the same pieces for the panel, the report and plain notebook output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from workbench.compare.elements import KINDS
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import WorkbenchError
+from workbench.show.graph_picture import HIGH, WIDE, drawn
+from workbench.show.html import environment, read_asset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from workbench.compare.elements import Element, ErrorKind, HeatMap
+    from workbench.pipeline.operator_view import OperatorView
+
+SECTIONS = (
+    "head", "source", "tensors", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
+)  # fmt: skip
+"""Pieces, in the order of reading."""
+
+_DRAWN = frozenset(("elements", "heat", "worst"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What is drawn and listed of the elements."""
+
+    kind_words: str
+    histogram: str = ""
+    scatter: str = ""
+    heat: str = ""
+    heat_words: str = ""
+    worst: Sequence[Element] = ()
+    differing: int = 0
+    digits: tuple[int, ...] = ()
+
+
+def operator_html(
+    view: OperatorView,
+    *,
+    sections: Iterable[str] = SECTIONS,
+    kind: ErrorKind = "absolute",
+    count: int = 20,
+    heat: HeatMap | None = None,
+    say: Callable[[str], str] = str,
+    clickable: bool = False,
+    standalone: bool = False,
+) -> str:
+    """Return an operator as an HTML fragment; everything from the dumps is escaped.
+
+    Parameters
+    ----------
+    sections : iterable of str
+        Some of SECTIONS, in any order.
+    kind : {"absolute", "relative", "ulp"}
+        Error that figures and the list of the worst elements are made of.
+    count : int
+        Worst elements that are listed.
+    heat : HeatMap, optional
+        The plane that is drawn, by default the most telling one.
+    say : callable
+        Words of the screen in the reader's language.
+    clickable : bool
+        What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.
+    standalone : bool
+        Carry the style sheets.
+    """
+    wanted = tuple(sections)
+    unknown = sorted(set(wanted) - set(SECTIONS))
+    if unknown:
+        raise WorkbenchError(f"sections must be some of {list(SECTIONS)}, got {unknown}")
+    css = "".join(map(read_asset, ("parts.css", "operator.css"))) if standalone else ""
+    text = (
+        environment()
+        .get_template("operator.html.j2")
+        .render(
+            view=view,
+            sections=wanted,
+            figures=_figures(view, wanted, kind, count, heat, say),
+            picture=drawn(view.neighbours) if "neighbours" in wanted else None,
+            wide=WIDE,
+            high=HIGH,
+            trend_figure=_trend(view) if "trend" in wanted else "",
+            css=Markup(css),
+            say=say,
+            clickable=clickable,
+        )
+    )
+    return text.encode("utf-8", errors="replace").decode()
+
+
+def _figures(
+    view: OperatorView,
+    sections: Sequence[str],
+    kind: ErrorKind,
+    count: int,
+    heat: HeatMap | None,
+    say: Callable[[str], str],
+) -> _Figures | None:
+    """Draw what the sections need; ``None`` if there is nothing to draw."""
+    if not _DRAWN.intersection(sections) or view.elements is None:
+        return None
+    from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg, tile_edges
+
+    elements = view.elements
+    if kind not in elements.kinds:
+        kind = "absolute"
+    both = "elements" in sections
+    plane = (heat or view.heat_map(kind=kind)) if "heat" in sections else None
+    listed = "worst" in sections
+    return _Figures(
+        kind_words=KINDS[kind],
+        histogram=Markup(histogram_svg(elements, kind)) if both else "",
+        scatter=Markup(scatter_svg(elements)) if both else "",
+        heat=Markup(heat_svg(plane, kind, tile_edges(view.row, plane))) if plane else "",
+        heat_words=_heat_words(view, plane, say) if plane else "",
+        worst=elements.worst(count, kind) if listed else (),
+        differing=elements.differing if listed else 0,
+        digits=tuple(map(_digits, elements.dtypes)),
+    )
+
+
+def _digits(name: str) -> int:
+    """Decimal digits that tell two numbers of a format apart."""
+    row = DTYPES.get(name)
+    return math.ceil((row.mantissa + 1) * math.log10(2)) + 1 if row and row.is_float else 17
+
+
+def _heat_words(view: OperatorView, plane: HeatMap, say: Callable[[str], str]) -> str:
+    """Say which plane is drawn, and what one cell is."""
+    shape = view.elements.shape if view.elements is not None else ()
+    fixed = [
+        f"{say('axis')} {axis}: {index}"
+        for axis, index in enumerate(plane.at)
+        if axis not in plane.axes and shape[axis] > 1
+    ]
+    words = say("Where the errors lie")
+    if fixed:
+        words += f" ({', '.join(fixed)})"
+    if plane.step != (1, 1):
+        words += f"; {say('a cell is the largest error of')} {plane.step[0]}×{plane.step[1]}"
+    return words
+
+
+def _trend(view: OperatorView) -> str:
+    rows = [view.comparison.rows[index] for index in view.trend]
+    if len(rows) < 2:
+        return ""
+    from workbench.show.operator_plots import trend_svg
+
+    return Markup(trend_svg(rows, len({row.rank for row in rows}) > 1))

@@ -1,0 +1,306 @@
+"""One operator, looked at closely: where its error comes from, its source, neighbours, settings and elements."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workbench.compare.elements import read_elements
+from workbench.compare.oddities import REWRITTEN
+from workbench.compare.result import Finding
+from workbench.core.errors import WorkbenchError
+from workbench.pipeline.blame import blame
+from workbench.pipeline.neighbours import neighbours
+from workbench.pipeline.operator_facts import ir_text, settings_of_both
+from workbench.pipeline.places import SIDES
+from workbench.pipeline.source_lines import in_context
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from workbench.compare.elements import Elements, ErrorKind, HeatMap, Histogram
+    from workbench.compare.result import Row, Side
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Op, SourceFrame
+    from workbench.pipeline.blame import Blame
+    from workbench.pipeline.compare import Comparison
+    from workbench.pipeline.extract import Extracted
+    from workbench.pipeline.operator_facts import IrText, Setting
+    from workbench.pipeline.places import Found, Places
+    from workbench.pipeline.source_lines import Context
+    from workbench.show.graph_picture import Neighbourhood
+
+
+@dataclass(frozen=True, repr=False)
+class OperatorView:
+    """One execution of one operator, and one tensor of it: row ``index`` of the comparison.
+
+    Everything is worked out when it is asked for, and what the dumps do not hold (any more) is empty, with the
+    reason beside it. `elements` reads both files, up to a limit.
+    """
+
+    comparison: Comparison
+    index: int
+
+    @property
+    def row(self) -> Row:
+        """The tensor that is looked at."""
+        return self.comparison.rows[self.index]
+
+    @property
+    def name(self) -> str:
+        """Name of the operator; that of the golden where the target has none."""
+        return self.row.op_name or self.row.golden_op_name
+
+    @property
+    def _places(self) -> Places:
+        return self.comparison.places
+
+    @property
+    def side(self) -> Side:
+        """The side whose graph tells of it."""
+        return "target" if self.row.op_name else "golden"
+
+    @cached_property
+    def _found(self) -> Found:
+        return self._places.find(self.row)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found at this operator."""
+        row = self.row
+        place = (row.op_name, row.graph_id, row.iteration, row.rank)
+        return tuple(
+            one
+            for one in self.comparison.findings
+            if row.op_name and place == (one.op_name, one.graph_id, one.iteration, one.rank)
+        )
+
+    @cached_property
+    def blame(self) -> Blame:
+        """Whether the error is born here, inherited or amplified, and why."""
+        return blame(self.row, self._found, self._places.flow, self.findings)
+
+    @cached_property
+    def tensors(self) -> tuple[int, ...]:
+        """Indices of the rows of this execution, inputs first."""
+        rows = self.comparison.rows
+        own = self._places.of_execution(self.row)
+        return tuple(sorted(own, key=lambda n: (rows[n].io != "input", rows[n].slot, n)))
+
+    @cached_property
+    def trend(self) -> tuple[int, ...]:
+        """Indices of the rows of this tensor in every rank and iteration."""
+        rows = self.comparison.rows
+        found = self._places.over_time(self.row)
+        return tuple(
+            sorted(found, key=lambda n: (rows[n].rank, rows[n].iteration, rows[n].turn, n))
+        )
+
+    def operator(self, side: Side) -> Op | None:
+        """Return the operator of one side's graph; ``None`` if there is none."""
+        return self._places.operator(side, self._found.run_of(side))
+
+    @cached_property
+    def frames(self) -> tuple[SourceFrame, ...]:
+        """The whole traceback as the graph has it, outermost first; of the golden where the target's has none."""
+        for side in (self.side, "golden"):
+            op = self.operator("golden" if side == "golden" else "target")
+            if op is not None and op.frames:
+                return op.frames
+        return (self.row.source,) if self.row.source is not None else ()
+
+    @cached_property
+    def source(self) -> Context | None:
+        """The user's line in its surroundings; ``None`` if no graph tells it."""
+        return in_context(self.row.source) if self.row.source is not None else None
+
+    @cached_property
+    def neighbours(self) -> Neighbourhood:
+        """What it reads and what reads it, three levels far."""
+        return neighbours(self._places, self.side, self._found.run_of(self.side), self.index)
+
+    @cached_property
+    def attributes(self) -> tuple[Setting, ...]:
+        """Attributes and constant arguments of both sides, those that differ first."""
+        return settings_of_both(self.operator("target"), self.operator("golden"))
+
+    @cached_property
+    def ir(self) -> dict[Side, IrText]:
+        """What the graph files say of it, by side."""
+        found: dict[Side, IrText] = {}
+        for side in SIDES:
+            run = self._found.run_of(side)
+            text = ir_text(self._places.graph(side, run), run.op if run is not None else -1)
+            if text is not None:
+                found[side] = text
+        return found
+
+    @cached_property
+    def _read(self) -> tuple[Elements | None, str]:
+        """Read the elements; else why there are none."""
+        row, found = self.row, self._found
+        if self._places.flow is None:
+            return None, "this is a result without its dumps"
+        if not row.match_rule:
+            return None, f"{row.reason}: there is nothing to hold it against"
+        if found.target is None or found.golden is None:
+            return None, "its files are not known"
+        lacking = [_lacking(found.record(side), side) for side in SIDES]
+        if any(lacking):
+            return None, "; ".join(filter(None, lacking))
+        try:
+            return self._open(found), ""
+        except (WorkbenchError, OSError) as error:
+            return None, str(error)
+
+    def _open(self, found: Found) -> Elements | None:
+        ours, theirs = found.target, found.golden
+        if ours is None or theirs is None or ours.source is None or theirs.source is None:
+            return None
+        dtypes = tuple(
+            getattr(spec, "dtype", "") for spec in (self.row.target_spec, self.row.golden_spec)
+        )
+        return read_elements(ours.source, theirs.source, (dtypes[0], dtypes[1]))
+
+    @property
+    def elements(self) -> Elements | None:
+        """Both tensors, read up to a limit; ``None`` if they cannot be (see `why_no_elements`)."""
+        return self._read[0]
+
+    @property
+    def why_no_elements(self) -> str:
+        """Why no element can be shown; empty if they can."""
+        return self._read[1]
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """What to keep in mind when its elements are looked at."""
+        flow, found = self._places.flow, self._found
+        told = []
+        if flow is not None:
+            for side, binding in zip(
+                SIDES, (flow.pairing.target, flow.pairing.golden), strict=True
+            ):
+                kind = binding.oddities.get(id(found.record(side)), "")
+                if kind:
+                    word = "holds the value after the update" if kind == REWRITTEN else kind
+                    told.append(f"{side}: {word}")
+        elements = self.elements
+        if elements is not None and elements.size < elements.total:
+            told.append(f"the first {elements.size:,} of {elements.total:,} elements were read")
+        return tuple(told)
+
+    def _some(self) -> Elements:
+        if self.elements is None:
+            message = f"tensor {self.name} {self.row.io}.{self.row.slot} must be in both dumps"
+            raise WorkbenchError(f"{message}, got: {self.why_no_elements}")
+        return self.elements
+
+    def worst(self, count: int = 20, kind: ErrorKind = "absolute") -> pd.DataFrame:
+        """Return the elements that differ most: index, both values, absolute and relative error, ULP.
+
+        Raises WorkbenchError if the elements cannot be read, or for a count outside 1 to 10000.
+        """
+        import pandas as pd
+
+        found = self._some().worst(count, kind)
+        columns = ("index", "target", "golden", "absolute", "relative", "ulp")
+        data = {name: [getattr(one, name) for one in found] for name in columns}
+        return pd.DataFrame({"Index": data.pop("index"), **{k.title(): v for k, v in data.items()}})
+
+    def histogram(self, kind: ErrorKind = "absolute") -> Histogram:
+        """Return how many elements have which error."""
+        return self._some().histogram(kind)
+
+    def heat_map(
+        self,
+        axes: tuple[int, int] | None = None,
+        at: Sequence[int] | None = None,
+        kind: ErrorKind = "absolute",
+    ) -> HeatMap:
+        """Return the errors in a plane, by default over the two axes that tell most, through the worst element."""
+        return self._some().heat_map(axes, at, kind)
+
+    def failing(self, step: int = 1) -> int:
+        """Index of the next failing operator's row (``step`` 1) or the one before it (-1); -1 if there is none."""
+        return self._places.failing(self.index, step)
+
+    def extract(self, folder: str | Path) -> Extracted:
+        """Write the operator alone into a new folder, with a script that computes it again."""
+        known = next((one for one in self.findings if one.defect), None)
+        return self.comparison.extract(folder, known or _as_finding(self))
+
+    def _repr_html_(self) -> str:
+        from workbench.pipeline.operator_html import operator_html
+
+        return operator_html(self, standalone=True)
+
+    def __repr__(self) -> str:
+        return f"<OperatorView {self.name} {self.row.io}.{self.row.slot}: {self.blame.kind}>"
+
+
+def _lacking(record: TensorRecord | None, side: Side) -> str:
+    """Why the elements of a record cannot be read; empty if they may."""
+    if record is None:
+        return f"the {side} has none"
+    if record.source is None:
+        return f"the {side} holds its statistics only"
+    if record.path and not os.path.exists(record.path):
+        return f"the file of the {side} is gone: {record.path}"
+    return ""
+
+
+def _as_finding(view: OperatorView) -> Finding:
+    """An operator that nobody blames, as `extract` wants to be asked."""
+    row = view.row
+    return Finding(
+        "info", row.op_name, row.op_type, row.graph_id, row.iteration, row.io, row.slot, 0.0,
+        view.blame.own, row.inherited_error, row.noise_floor, (view.blame.text,), "", row.source,
+        row.order, row.rank,
+    )  # fmt: skip
+
+
+def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> OperatorView:
+    """Return an operator of a comparison: of a row, its index, or a name or the end of one; else the selected one.
+
+    Raises WorkbenchError naming what fits if a name fits several operators or none.
+    """
+    if wanted is None:
+        wanted = comparison.selected
+        if wanted is None:
+            raise WorkbenchError("operator must be named where no row is selected, got none")
+    if isinstance(wanted, str):
+        name = _full_name(comparison, wanted)
+        rows = enumerate(comparison.rows)
+        named = [n for n, row in rows if name in (row.op_name, row.golden_op_name)]
+        return OperatorView(comparison, comparison.places.worst(named))
+    if isinstance(wanted, int):
+        found = wanted if 0 <= wanted < len(comparison.rows) else -1
+    else:
+        found = next((n for n, row in enumerate(comparison.rows) if row is wanted), -1)
+    if found < 0:
+        last = len(comparison.rows) - 1
+        message = f"operator must be a row of this comparison or its index from 0 to {last}"
+        raise WorkbenchError(f"{message}, got {wanted!r}")
+    return OperatorView(comparison, found)
+
+
+def _full_name(comparison: Comparison, wanted: str) -> str:
+    """Return the name of the one operator that is called so, or whose name ends so."""
+    names = dict.fromkeys(
+        name for row in comparison.rows for name in (row.op_name, row.golden_op_name) if name
+    )
+    if wanted in names:
+        return wanted
+    fits = [name for name in names if wanted and name.endswith(wanted)]
+    if len(fits) == 1:
+        return fits[0]
+    known = fits or [name for name in names if wanted.lower() in name.lower()] or list(names)
+    shown = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
+    raise WorkbenchError(f"operator must be one of {shown or 'none'}, got {wanted!r}")

@@ -1,0 +1,160 @@
+"""Where the rows of a comparison stand in its dumps: records, executions, operators of both graphs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.show.columns import shown_status
+from workbench.show.words import STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workbench.compare.align import Alignment
+    from workbench.compare.binding import Block, OpRun
+    from workbench.compare.flow import Flow
+    from workbench.compare.pairs import Lone, Pair
+    from workbench.compare.result import Row, Side
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph, Op
+
+    Key = tuple[object, ...]
+
+SIDES: tuple[Side, Side] = ("target", "golden")
+
+SEVERITY = {status: number for number, status in enumerate(STATUSES)}
+"""Status → how late it stands in a list of the worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The records of a row and the executions they belong to; ``None`` where there is none."""
+
+    target: TensorRecord | None = None
+    golden: TensorRecord | None = None
+    run: OpRun | None = None
+    golden_run: OpRun | None = None
+
+    def record(self, side: Side) -> TensorRecord | None:
+        """Return the record of one side."""
+        return self.target if side == "target" else self.golden
+
+    def run_of(self, side: Side) -> OpRun | None:
+        """Return the execution on one side."""
+        return self.run if side == "target" else self.golden_run
+
+
+class Places:
+    """Index over the rows of a comparison; without ``flow`` it knows what the rows say and no more."""
+
+    def __init__(self, rows: Sequence[Row], flow: Flow | None) -> None:
+        self.rows, self.flow = rows, flow
+        self._found: dict[Key, Found] = {}
+        self._executions: dict[Key, list[int]] = defaultdict(list)
+        self._lasting: dict[Key, list[int]] = defaultdict(list)
+        for number, row in enumerate(rows):
+            self._executions[_execution(row)].append(number)
+            self._lasting[_lasting(row)].append(number)
+        if flow is not None:
+            for pair in flow.pairing.pairs:
+                self._found.setdefault(*_of_pair(pair))
+            for one in flow.pairing.only_target:
+                self._found.setdefault(*_of_lone(one, ours=True))
+            for one in flow.pairing.only_golden:
+                self._found.setdefault(*_of_lone(one, ours=False))
+        self._by_op: dict[tuple[Side, Block, int], list[int]] | None = None
+
+    def find(self, row: Row) -> Found:
+        """Return records and executions of a row."""
+        return self._found.get(_row_key(row), Found())
+
+    def of_execution(self, row: Row) -> list[int]:
+        """Indices of all rows of the same execution of the same operator."""
+        return self._executions.get(_execution(row), [])
+
+    def over_time(self, row: Row) -> list[int]:
+        """Indices of the rows of the same tensor in every iteration and rank."""
+        return self._lasting.get(_lasting(row), [])
+
+    def of_operator(self, side: Side, block: Block, number: int) -> list[int]:
+        """Indices of the rows of an operator of a graph, in one execution of it."""
+        if self._by_op is None:
+            self._by_op = defaultdict(list)
+            for index, row in enumerate(self.rows):
+                found = self.find(row)
+                for one in SIDES:
+                    run = found.run_of(one)
+                    if run is not None:
+                        self._by_op[one, run.block, run.op].append(index)
+        return self._by_op.get((side, block, number), [])
+
+    def worst(self, indices: Iterable[int]) -> int:
+        """Index of the worst row, results before what was read; -1 if there is none."""
+        return min(indices, key=self.badness, default=-1)
+
+    def badness(self, index: int) -> tuple[object, ...]:
+        """Return a key that sorts the worst row first."""
+        row = self.rows[index]
+        error = row.error if row.error is not None else -1.0
+        return row.io != "output", SEVERITY.get(row.status, 9), -error, index
+
+    def failing(self, start: int, step: int) -> int:
+        """Index of the next failing row of another execution from a row on (``step`` 1) or before it (-1); -1: none."""
+        own = _execution(self.rows[start]) if 0 <= start < len(self.rows) else None
+        last = len(self.rows) if step > 0 else -1
+        for index in range(start + step, last, step):
+            row = self.rows[index]
+            if shown_status(row) == "fail" and _execution(row) != own:
+                return self.worst(self.of_execution(row))
+        return -1
+
+    def alignment(self, block: Block | None) -> Alignment | None:
+        """Return how the graphs of an execution of the target are aligned."""
+        if self.flow is None or block is None:
+            return None
+        return self.flow.pairing.alignments.get((block.rank, block.graph_id))
+
+    def graph(self, side: Side, run: OpRun | None) -> Graph | None:
+        """Return the graph of an execution, if it knows its operator."""
+        if self.flow is None or run is None or run.op < 0:
+            return None
+        pairing = self.flow.pairing
+        return (pairing.target if side == "target" else pairing.golden).graph(run.block)
+
+    def operator(self, side: Side, run: OpRun | None) -> Op | None:
+        """Return the operator of an execution, if a graph knows it."""
+        graph = self.graph(side, run)
+        return graph.ops[run.op] if graph is not None and run is not None else None
+
+
+def _of_pair(pair: Pair) -> tuple[Key, Found]:
+    key = pair.target.key
+    golden = pair.golden_run.op_name if pair.golden_run else pair.golden.key.op_name
+    turn = pair.run.block.turn if pair.run is not None else key.turn
+    names = (pair.op_name, golden, pair.io, pair.slot)
+    found = Found(pair.target, pair.golden, pair.run, pair.golden_run)
+    return (key.rank, key.graph_id, key.iteration, turn, *names), found
+
+
+def _of_lone(one: Lone, *, ours: bool) -> tuple[Key, Found]:
+    key = one.record.key
+    names = (one.op_name, "") if ours else ("", one.op_name)
+    found = Found(one.record, None, one.run) if ours else Found(None, one.record, None, one.run)
+    place = (key.rank, key.graph_id, key.iteration, key.turn)
+    return (*place, *names, key.io, key.slot), found
+
+
+def _row_key(row: Row) -> Key:
+    place = (row.rank, row.graph_id, row.iteration, row.turn)
+    return (*place, row.op_name, row.golden_op_name, row.io, row.slot)
+
+
+def _execution(row: Row) -> Key:
+    name = row.op_name or f"golden {row.golden_op_name}"
+    return row.rank, row.graph_id, row.iteration, row.turn, name
+
+
+def _lasting(row: Row) -> Key:
+    return row.graph_id, row.op_name, row.golden_op_name, row.io, row.slot

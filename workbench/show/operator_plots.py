@@ -1,0 +1,263 @@
+"""Figures of one operator: distribution of its errors, golden against target, a heat map, its trend.
+
+All of them are inline SVG with points and cells as images; import this module only where something is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError
+from workbench.core.formats import FORMATS, read_format
+from workbench.show import words
+from workbench.show.plots import FAINT, INK, STYLES, inline_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from workbench.compare.elements import Elements, ErrorKind, HeatMap
+    from workbench.compare.result import Row
+
+_POINT = "#14908c"
+_ALARM = "#d93a4a"
+_UNITS = {"absolute": "absolute error", "relative": "relative error", "ulp": "error in ULP"}
+_SUPERSCRIPT = str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·")
+_STUB = 0.2
+"""Height of a bar that stands for one element, in decades."""
+
+_TILE = 16
+_CUBE_BYTES = 32
+_MOST_EDGES = 64
+
+
+def histogram_svg(elements: Elements, kind: ErrorKind = "absolute") -> str:
+    """Draw how many elements have which error, both on log scales; zeros and errors without bound in lanes beside."""
+    found = elements.histogram(kind)
+
+    def draw(figure: Figure) -> None:
+        axes = _axes(figure, _UNITS[kind], "elements")
+        edges = found.edges or (0.0, 1.0)
+        width = edges[1] - edges[0]
+        bars = [
+            (edge + width / 2, count, _POINT)
+            for edge, count in zip(edges, found.counts, strict=False)
+        ]
+        low, high = edges[0] - 2.2 * width, edges[-1] + 2.2 * width
+        bars += [(low, found.zero, FAINT), (high, found.unbounded, _ALARM)]
+        shown = [bar for bar in bars if bar[1]]
+        axes.bar(
+            [x for x, _, _ in shown], [math.log10(n) + _STUB for _, n, _ in shown],
+            width=width * 0.92, bottom=-_STUB, color=[color for _, _, color in shown],
+        )  # fmt: skip
+        most = math.log10(max([n for _, n, _ in shown], default=1))
+        axes.set_ylim(-_STUB, most + 0.3)
+        _log_ticks(axes, "y", 0.0, most)
+        ticks = [e for e in edges if float(e).is_integer()] or [edges[0], edges[-1]]
+        ticks = ticks[:: 1 + (len(ticks) - 1) // 8]
+        lanes = [low] * bool(found.zero) + [high] * bool(found.unbounded)
+        names = ["0"] * bool(found.zero) + ["NaN, Inf"] * bool(found.unbounded)
+        axes.set_xticks([*ticks, *lanes], [*(_power(tick) for tick in ticks), *names])
+        axes.set_xlim(low - width, high + width)
+
+    label = f"Distribution of the {_UNITS[kind]} over {elements.size:,} elements"
+    return inline_svg(draw, label, (4.6, 2.9))
+
+
+def scatter_svg(elements: Elements) -> str:
+    """Draw target against golden; on the diagonal they agree."""
+    golden, target = elements.sample()
+
+    def draw(figure: Figure) -> None:
+        axes = _axes(figure, "golden", "target")
+        if not golden.size:
+            axes.text(0.5, 0.5, "no finite pair", ha="center", color=INK, transform=axes.transAxes)
+            return
+        low, high = float(min(golden.min(), target.min())), float(max(golden.max(), target.max()))
+        room = (high - low) * 0.04 or max(abs(high), 1e-300) * 0.04
+        ends = [low - room, high + room]
+        if all(map(math.isfinite, ends)):
+            axes.plot(ends, ends, color=FAINT, linewidth=0.9, zorder=1)
+            axes.set_xlim(*ends)
+            axes.set_ylim(*ends)
+        axes.scatter(golden, target, s=7, color=_POINT, alpha=0.55, linewidths=0, rasterized=True)
+        axes.locator_params(nbins=5)
+
+    label = f"Target against golden, {golden.size:,} of {elements.total:,} elements"
+    return inline_svg(draw, label, (3.4, 2.9))
+
+
+def heat_svg(found: HeatMap, kind: ErrorKind = "absolute", tiles: tuple[int, int] = (0, 0)) -> str:
+    """Draw a plane of errors on a log scale; ``tiles`` are the elements between edges of the device's tiles."""
+    values = found.values
+
+    def draw(figure: Figure) -> None:
+        rows, columns = (_axis(axis) for axis in found.axes)
+        axes = _axes(figure, columns, rows)
+        axes.grid(visible=False)
+        if not values.size:
+            axes.text(0.5, 0.5, "no element", ha="center", color=INK, transform=axes.transAxes)
+            return
+        height, width = (n * step for n, step in zip(values.shape, found.step, strict=True))
+        extent = (-0.5, width - 0.5, height - 0.5, -0.5)
+        _draw_cells(figure, axes, values, extent, _UNITS[kind])
+        _draw_tiles(axes, (height, width), tiles)
+        axes.locator_params(integer=True, nbins=8)
+        if height == 1:
+            axes.set_yticks([])
+
+    step = " × ".join(str(n) for n in found.step)
+    label = f"Largest {_UNITS[kind]} in cells of {step} elements"
+    height, width = values.shape if values.size else (1, 1)
+    tall = min(4.6, max(1.5, 0.9 + 6.0 * min(1.0, height / width)))
+    return inline_svg(draw, label, (8.0, tall))
+
+
+def trend_svg(rows: Sequence[Row], ranks: bool) -> str:
+    """Draw error, inherited error and noise floor of one tensor over its iterations, a line for each rank."""
+
+    def draw(figure: Figure) -> None:
+        axes = _axes(figure, "iteration", "relative error")
+        for rank in sorted({row.rank for row in rows}):
+            own = [row for row in rows if row.rank == rank]
+            steps = [row.iteration for row in own]
+            for name, style, color in (
+                ("noise_floor", ":", FAINT), ("inherited_error", "--", FAINT), ("error", "-", _POINT)
+            ):  # fmt: skip
+                axes.plot(
+                    steps,
+                    [_drawable(getattr(row, name)) for row in own],
+                    style,
+                    color=color,
+                    linewidth=1.1,
+                )
+            for status, (marker, color, area) in STYLES.items():
+                chosen = [row for row in own if row.status == status]
+                axes.scatter(
+                    [row.iteration for row in chosen], [_drawable(row.error) for row in chosen],
+                    marker=marker, s=area, color=color, zorder=3, linewidths=0,
+                )  # fmt: skip
+            if ranks:
+                axes.annotate(f"rank {rank}", (steps[-1], _drawable(own[-1].error)), color=INK)
+        kept = [y for row in rows for y in map(_drawable, _figures(row)) if math.isfinite(y)]
+        _log_ticks(axes, "y", min(kept, default=0.0), max(kept, default=0.0))
+        axes.locator_params(axis="x", integer=True, nbins=8)
+
+    label = f"Relative error over {words.plural(len({row.iteration for row in rows}), 'iteration')}"
+    return inline_svg(draw, label, (6.4, 2.4))
+
+
+def tile_edges(row: Row, found: HeatMap) -> tuple[int, int]:
+    """Elements between the edges of the tiles that a cube unit works on, along rows and columns; 0: none.
+
+    The tensor's own format says so, or that of its partner; a matrix is cut into 16 by C0, channels into C0, C0
+    elements having 32 bytes.
+    """
+    for spec in (row.target_spec, row.golden_spec):
+        if spec is None or spec.shape is None:
+            continue
+        try:
+            known = FORMATS[read_format(spec.format).name]
+        except FormatError:
+            continue
+        if known.device:
+            c0 = known.c0 or _c0(spec.dtype)
+            cuts = _cuts(known.axes, len(spec.shape), c0)
+            rows, columns = (cuts.get(axis, 0) for axis in found.axes)
+            return rows, columns
+    return 0, 0
+
+
+def _c0(name: str) -> int:
+    row = DTYPES.get(name)
+    return max(_TILE, _CUBE_BYTES // row.storage.itemsize) if row is not None else _TILE
+
+
+def _cuts(axes: str, rank: int, c0: int) -> dict[int, int]:
+    """Axis of a tensor on the host → elements of a tile along it."""
+    if axes.endswith("RC"):
+        return {rank - 2: _TILE, rank - 1: c0}
+    return {1: c0} if rank >= 2 and "C" in axes else {}
+
+
+def _axes(figure: Figure, across: str, up: str) -> Axes:
+    axes = figure.add_subplot()
+    axes.set_xlabel(across, color=INK)
+    axes.set_ylabel(up, color=INK)
+    axes.tick_params(colors=INK, length=2)
+    axes.set_axisbelow(True)
+    axes.grid(color=FAINT, alpha=0.25, linewidth=0.6)
+    for name, spine in axes.spines.items():
+        spine.set_visible(name in ("left", "bottom"))
+        spine.set_color(FAINT)
+    return axes
+
+
+def _draw_cells(
+    figure: Figure,
+    axes: Axes,
+    values: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    extent: tuple[float, float, float, float],
+    unit: str,
+) -> None:
+    """Draw cells: zeros pale, numbers by a log scale, errors without bound in one color of their own."""
+    some = np.isfinite(values) & (values > 0)
+    usual = np.full(values.shape, np.nan)
+    usual[some] = np.log10(values[some])
+    shape = {"extent": extent, "interpolation": "nearest", "aspect": "auto"}
+    axes.imshow(np.zeros((1, 1)), cmap=ListedColormap([(0.5, 0.5, 0.5, 0.13)]), **shape)  # type: ignore[arg-type]
+    if some.any():
+        low, high = float(np.nanmin(usual)), float(np.nanmax(usual))
+        image = axes.imshow(usual, vmin=low, vmax=max(high, low + 1e-9), cmap="viridis", **shape)  # type: ignore[arg-type]
+        bar = figure.colorbar(image, ax=axes, pad=0.015, fraction=0.05)
+        bar.set_label(unit, color=INK)
+        _log_ticks(bar.ax, "y", low, high)
+        bar.ax.tick_params(colors=INK, length=2)
+        bar.outline.set_visible(False)
+    if np.isinf(values).any():
+        odd = np.where(np.isinf(values), 1.0, np.nan)
+        axes.imshow(odd, cmap=ListedColormap([_ALARM]), **shape)  # type: ignore[arg-type]
+
+
+def _draw_tiles(axes: Axes, size: tuple[int, int], tiles: tuple[int, int]) -> None:
+    for length, tile, line in zip(size, tiles, (axes.axhline, axes.axvline), strict=True):
+        if tile and length / tile <= _MOST_EDGES:
+            for edge in range(tile, length, tile):
+                line(edge - 0.5, color="white", linewidth=0.7, alpha=0.8)
+
+
+def _axis(axis: int) -> str:
+    return f"axis {axis}" if axis >= 0 else ""
+
+
+def _figures(row: Row) -> tuple[float | None, ...]:
+    return row.error, row.inherited_error, row.noise_floor
+
+
+def _drawable(value: float | None) -> float:
+    return math.log10(value) if value and math.isfinite(value) else math.nan
+
+
+def _log_ticks(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
+    """Label an axis that holds decimal logarithms: whole decades if there are two, else its ends."""
+    decades = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))
+    places: list[float] = [*decades[:: 1 + (len(decades) - 1) // 6]]
+    names = [_power(place) for place in places]
+    if len(places) < 2:
+        places = [low, high] if high > low else [low]
+        names = [words.number(10.0**place, 2) for place in places]
+    if which == "x":
+        axes.set_xticks(places, names)
+    else:
+        axes.set_yticks(places, names)
+
+
+def _power(exponent: float) -> str:
+    return f"10{f'{exponent:g}'.translate(_SUPERSCRIPT)}"
