@@ -7,6 +7,7 @@ from typing import Any
 
 import traitlets as T
 
+from workbench.compare.elements import KINDS
 from workbench.core.errors import WorkbenchError
 
 
@@ -31,6 +32,13 @@ class Look(T.HasTraits):
         Thresholds that statuses are graded by instead of those of the comparison.
     figure : str
         Key of the column that the plot draws.
+    element_error : {"absolute", "relative", "ulp"}
+        Error of single elements that is drawn and listed of the selected tensor.
+    worst : int
+        Elements that are listed, from 1 to 10000.
+    axes, plane : tuple of int, optional
+        Axes that the heat map has for rows and columns, and the index of the plane in all of them; by default the
+        most telling ones, through the worst element.
     """
 
     selected: Any = T.Int(-1)
@@ -42,6 +50,16 @@ class Look(T.HasTraits):
     factor: Any = T.Float(None, allow_none=True)
     limit: Any = T.Float(None, allow_none=True)
     figure: Any = T.Unicode("error")
+    element_error: Any = T.Enum(tuple(KINDS), "absolute")
+    worst: Any = T.Int(20)
+    axes: Any = T.Tuple(default_value=None, allow_none=True)
+    plane: Any = T.Tuple(default_value=None, allow_none=True)
+
+    @T.validate("worst")
+    def _few(self, proposal: Any) -> Any:
+        if 1 <= proposal["value"] <= 10_000:
+            return proposal["value"]
+        raise WorkbenchError(f"worst must be from 1 to 10000, got {proposal['value']!r}")
 
     @T.validate("factor", "limit")
     def _threshold(self, proposal: Any) -> Any:

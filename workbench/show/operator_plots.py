@@ -74,9 +74,12 @@ def histogram_svg(elements: Elements, kind: ErrorKind = "absolute") -> str:
 def scatter_svg(elements: Elements) -> str:
     """Draw target against golden; on the diagonal they agree."""
     golden, target = elements.sample()
+    power = _common_power(golden, target)
+    golden, target = (np.ldexp(side, -power) for side in (golden, target))
+    unit = f", in 2{str(power).translate(_SUPERSCRIPT)}" if power else ""
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, "golden", "target")
+        axes = _axes(figure, f"golden{unit}", f"target{unit}")
         if not golden.size:
             axes.text(0.5, 0.5, "no finite pair", ha="center", color=INK, transform=axes.transAxes)
             return
@@ -237,6 +240,12 @@ def _axis(axis: int) -> str:
     return f"axis {axis}" if axis >= 0 else ""
 
 
+def _common_power(*sides: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> int:
+    """Power of two that brings numbers near the ends of float64 where they can be drawn; 0 for usual ones."""
+    most = max(float(np.abs(side).max(initial=0.0)) for side in sides)
+    return 0 if not most or 1e-100 < most < 1e100 else math.frexp(most)[1]
+
+
 def _figures(row: Row) -> tuple[float | None, ...]:
     return row.error, row.inherited_error, row.noise_floor
 
@@ -248,7 +257,7 @@ def _drawable(value: float | None) -> float:
 def _log_ticks(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
     """Label an axis that holds decimal logarithms: whole decades if there are two, else its ends."""
     decades = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))
-    places: list[float] = [*decades[:: 1 + (len(decades) - 1) // 6]]
+    places: list[float] = [*decades[:: 1 + max(0, len(decades) - 1) // 6]]
     names = [_power(place) for place in places]
     if len(places) < 2:
         places = [low, high] if high > low else [low]

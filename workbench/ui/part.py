@@ -33,6 +33,7 @@ class Part:
         self.bench = bench
         self.alert = Alert()
         self.lock = threading.RLock()
+        self.shown = True
         self._unfollow: list[Callable[[], None]] = []
         self.view: W.Widget = self.build()
         self.refresh()
@@ -43,6 +44,14 @@ class Part:
 
     def refresh(self) -> None:
         """Show what the bench says now."""
+
+    def show(self, shown: bool) -> None:
+        """Say whether the panel can be seen; a panel of much work may wait until it can."""
+        late = shown and not self.shown
+        self.shown = shown
+        if late:
+            with self.lock:
+                self.refresh()
 
     @property
     def state(self) -> tuple[str, str]:

@@ -13,12 +13,15 @@ from workbench.ui.part import Part
 from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
 from workbench.ui.parts.divergence import Divergence
+from workbench.ui.parts.operator import Operator
 from workbench.ui.parts.run import Run
 
 if TYPE_CHECKING:
     from workbench.ui.app import Workbench
 
-PARTS: dict[str, type[Part]] = {part.name: part for part in (Configure, Run, Align, Divergence)}
+PARTS: dict[str, type[Part]] = {
+    part.name: part for part in (Configure, Run, Align, Divergence, Operator)
+}
 """Panels by name, in the order of the work."""
 
 _CHIP = (
@@ -41,6 +44,7 @@ class Shell(Part):
         self.language = W.Dropdown(options=options, description=self.say("Language"))
         self.language.value = self.bench.language
         self.on(self.language, self._take_language)
+        self.on(self.tabs, self._turn, "selected_index")
         self.follow(self.bench, "language", self._fill)
         self.follow(self.bench, ["comparison", "config", "trees", "rehearsing"], self.refresh)
         self.follow(self.bench.runner, "state", self.refresh)
@@ -58,6 +62,11 @@ class Shell(Part):
         text += f" · {figure}" if figure else ""
         return f'<span style="{_CHIP}">{escape(text)}</span>'
 
+    def _turn(self) -> None:
+        """Tell the panels which of them is seen."""
+        for number, part in enumerate(self.parts.values()):
+            part.show(number == self.tabs.selected_index)
+
     def _take_language(self) -> None:
         self.bench.language = self.language.value
 
@@ -70,6 +79,7 @@ class Shell(Part):
         self.language.value, self.language.description = self.bench.language, self.say("Language")
         for part in old:
             part.close()
+        self._turn()
         self.refresh()
 
     def close(self) -> None:

@@ -1,0 +1,344 @@
+"""One operator looked at closely: what is known of it, and what cannot be known and why."""
+
+import math
+import shutil
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import workbench as wb
+from small_dumps import Net, chain, given, in_memory, on_disk, shoot
+from workbench.pipeline.operator_html import SECTIONS, operator_html
+from workbench.pipeline.read_result import read_result
+
+SAMPLES = Path(__file__).parents[2] / "sample_dumps"
+GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
+
+
+@pytest.fixture(scope="module")
+def real():
+    return wb.compare(SAMPLES / "real_pair/dump_a", SAMPLES / "real_pair/dump_b")
+
+
+def pair(graph, alter=None, **options):
+    """Compare a run with a spoiled one, both in memory."""
+    values = given(graph)
+    good = in_memory(shoot(graph, values), graph)
+    return wb.compare(in_memory(shoot(graph, values, alter=alter), graph), good, **options)
+
+
+def spoiled(data):
+    """A float pair of a single operator whose output is replaced by ``data`` in the target."""
+    dtype, shape = data[0].dtype, data[0].shape
+    net = Net()
+    net.op("Reshape", net.feed("x", shape, dtype.name), shape=shape, dtype=dtype.name)
+    graph = net.graph()
+    values = {"x": np.zeros(shape, dtype)}
+    sides = [
+        in_memory(
+            shoot(graph, values, alter={"Default/Reshape-op0": lambda _, one=one: one}), graph
+        )
+        for one in data
+    ]
+    return wb.compare(*sides).operator("Reshape-op0")
+
+
+def test_the_selected_row_is_the_first_divergence_and_is_born_there(real):
+    view = real.operator()
+    assert (view.name, view.row.io) == (GUILTY, "output")
+    assert view.blame.kind == "born here"
+    assert "pad_mode differs: 'same' in the target, 'pad' in the golden" in view.blame.text
+    assert view.blame.inherited == 0.0
+    assert view.blame.own > 1e5 * view.blame.explained
+
+
+def test_what_follows_the_guilty_one_inherits(real):
+    view = real.operator("Default/relu-ReLU/ReLU-op2")
+    assert view.blame.kind == "inherited"
+    assert "computed again" in view.blame.text
+    assert view.blame.inherited == pytest.approx(real.operator().row.error)
+
+
+def test_what_lies_before_it_agrees(real):
+    assert real.operator("Default/conv1-Conv2d/Conv2D-op0").blame.kind == "agrees"
+
+
+def test_an_operator_is_found_by_row_index_name_and_end_of_name(real):
+    index = real.look.selected
+    views = [
+        real.operator(one) for one in (real.rows[index], index, GUILTY, "conv3-Conv2d/Conv2D-op0")
+    ]
+    assert {view.index for view in views} == {index}
+
+
+@pytest.mark.parametrize("wanted", ["Conv2D-op0", "nothing", -1, 10_000, ""])
+def test_a_name_that_fits_several_or_none_is_refused_with_what_fits(real, wanted):
+    with pytest.raises(wb.WorkbenchError, match=r"operator must be .* got"):
+        real.operator(wanted)
+
+
+def test_attributes_that_differ_come_first(real):
+    names = [one.name for one in real.operator().attributes if one.differs]
+    assert names == ["pad", "pad_list", "pad_mode"]
+    assert [one.name for one in real.operator().attributes[:3]] == names
+
+
+def test_both_graph_files_are_quoted_where_the_operator_stands(real):
+    view = real.operator()
+    for side, folder in (("target", "dump_a"), ("golden", "dump_b")):
+        text = view.ir[side]
+        assert folder in text.path
+        own = [text.lines[n] for n in text.here]
+        assert "Conv2D(" in own[0]
+        assert any(f"({GUILTY})" in line for line in own)
+        written = Path(text.path).read_text().splitlines()
+        assert written[text.first - 1 : text.first - 1 + len(text.lines)] == list(text.lines)
+
+
+def test_neighbours_are_three_levels_far_and_carry_their_state(real):
+    found = real.operator().neighbours
+    levels = {node.level: node for node in found.nodes if node.kind == "operator"}
+    assert sorted(levels) == [-3, -2, -1, 0, 1, 2, 3]
+    assert levels[-1].status == "equal"
+    assert levels[1].status == "fail"
+    assert [node.name for node in found.nodes if node.kind == "parameter"] == ["conv3.weight"]
+    assert {edge.slot for edge in found.edges if edge.end == levels[0].key} == {0, 1}
+    assert all(0 <= node.index < len(real.rows) for node in levels.values())
+
+
+def test_of_many_neighbours_the_worst_are_kept_and_the_others_counted():
+    net = Net()
+    made = net.op("ReLU", net.feed("x"))
+    for _ in range(9):
+        net.op("Neg", made)
+    graph = net.graph()
+    view = pair(graph, {"Default/Neg-op7": lambda x: x + 1}).operator("Default/ReLU-op0")
+    assert view.neighbours.hidden == {1: 5}
+    below = {node.name: node.status for node in view.neighbours.nodes if node.level == 1}
+    assert below["Default/Neg-op7"] == "fail"
+    assert len(below) == 4
+
+
+def test_the_worst_elements_are_a_table(real):
+    view = real.operator()
+    table = view.worst(5)
+    assert list(table.columns) == ["Index", "Target", "Golden", "Absolute", "Relative", "Ulp"]
+    ours, theirs = (np.load(path) for path in (view.row.target_path, view.row.golden_path))
+    assert table["Absolute"][0] == pytest.approx(np.abs(ours.astype(float) - theirs).max())
+    assert ours[table["Index"][0]] == np.float32(table["Target"][0])
+
+
+def test_failing_operators_are_walked_in_both_directions(real):
+    first = real.operator()
+    assert first.failing(-1) == -1
+    second = real.operator(first.failing(1))
+    assert second.name == "Default/relu-ReLU/ReLU-op2"
+    assert second.failing(-1) == first.index
+    seen, at = [first.index], first.index
+    while (at := real.operator(at).failing(1)) >= 0:
+        seen.append(at)
+    failing = {(row.op_name, row.turn) for row in real.rows if row.status == "fail" and row.op_name}
+    assert {(real.rows[n].op_name, real.rows[n].turn) for n in seen} == failing
+
+
+def test_the_minimal_case_is_written_for_any_operator(real, tmp_path):
+    found = real.operator("Default/relu-ReLU/ReLU-op2").extract(tmp_path / "case")
+    assert found.op_name == "Default/relu-ReLU/ReLU-op2"
+    assert "read_case" in found.script.read_text()
+
+
+@pytest.mark.parametrize(
+    ("target", "golden"),
+    [
+        (np.float32(1.5), np.float32(1.0)),
+        (np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)),
+        (np.array([True, False]), np.array([False, False])),
+        (np.array([2**62, 5]), np.array([2**62 + 1, 5])),
+        (np.array([np.nan, np.inf, 1], np.float32), np.array([1, np.inf, 1], np.float32)),
+        (np.full((2, 3), np.nan, np.float32), np.full((2, 3), np.nan, np.float32)),
+        (np.array([1, 2], ml_dtypes.bfloat16), np.array([1, 2.5], ml_dtypes.bfloat16)),
+        (np.float16([[65504, -1]]), np.float16([[-65504, 6e-8]])),
+        (np.float64([1e308, -1e308]), np.float64([-1e308, 1e308])),
+        (np.arange(48, dtype=np.float32).reshape(2, 2, 3, 2, 2), np.zeros((2, 2, 3, 2, 2), np.float32)),
+    ],
+)  # fmt: skip
+def test_every_kind_of_tensor_is_shown(target, golden):
+    view = spoiled([np.asarray(target), np.asarray(golden)])
+    assert view.why_no_elements == ""
+    unlike = int(np.count_nonzero(~(np.asarray(target) == np.asarray(golden))))
+    assert view.elements.differing == unlike
+    assert len(view.worst(100)) == unlike
+    for kind in view.elements.kinds:
+        text = operator_html(view, kind=kind)
+        assert "<svg" in text
+        assert f"{unlike:,}" in text
+
+
+def test_a_trend_spans_iterations():
+    graph = chain("ReLU", "Neg")
+    values = given(graph)
+    sides = [
+        in_memory(
+            [
+                shot
+                for step in range(3)
+                for shot in shoot(
+                    graph, values, iteration=step, start=10**15 + step * 1000,
+                    alter={"Default/Neg-op0": lambda x, by=1 + off * step: x * by},
+                )
+            ],
+            graph,
+        )
+        for off in (0.01, 0.0)
+    ]  # fmt: skip
+    found = wb.compare(*sides)
+    view = found.operator("Default/Neg-op0")
+    shown = [found.rows[n] for n in view.trend]
+    assert [row.iteration for row in shown] == [0, 1, 2]
+    assert [row.error for row in shown] == pytest.approx([0, 0.01, 0.02], rel=1e-4)
+    assert "Over the iterations" in operator_html(view)
+
+
+def test_a_file_that_is_gone_leaves_the_rest(real, tmp_path):
+    shutil.copytree(SAMPLES / "real_pair", tmp_path / "pair")
+    found = wb.compare(tmp_path / "pair/dump_a", tmp_path / "pair/dump_b")
+    shutil.rmtree(tmp_path / "pair")
+    view = found.operator()
+    assert view.elements is None
+    assert "the file of the target is gone" in view.why_no_elements
+    assert view.blame.kind == "born here"
+    text = operator_html(view)
+    assert "its lines are not in the file any more" in text
+    assert "Its elements cannot be shown" in text
+    with pytest.raises(
+        wb.WorkbenchError, match="must be in both dumps, got: the file of the target"
+    ):
+        view.worst()
+
+
+def test_a_file_cut_short_is_a_reason_and_no_crash(tmp_path):
+    graph = chain("ReLU", "Neg")
+    values = given(graph)
+    on_disk(tmp_path / "a", shoot(graph, values, alter={"Default/Neg-op0": lambda x: x + 1}), graph)
+    on_disk(tmp_path / "b", shoot(graph, values), graph)
+    view = wb.compare(tmp_path / "a", tmp_path / "b").operator("Default/Neg-op0")
+    path = Path(view.row.target_path)
+    path.write_bytes(path.read_bytes()[:-8])
+    assert view.elements is None
+    assert str(path) in view.why_no_elements
+
+
+def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
+    table = (
+        "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,"
+        "Max Value,Min Value,Avg Value,Count\n"
+    )
+    for name, top in (("a", 3.0), ("b", 2.0)):
+        folder = tmp_path / name / "rank_0/Net/0/0"
+        folder.mkdir(parents=True)
+        rows = f'ReLU,Default/ReLU-op0,0,0,1,output,0,16,float32,"(2,2)",{top},0,1,4\n'
+        (folder / "statistic.csv").write_text(table + rows)
+    view = wb.compare(tmp_path / "a", tmp_path / "b").operator("ReLU-op0")
+    assert view.elements is None
+    assert "statistics only" in view.why_no_elements
+    text = operator_html(view)
+    assert "statistics only" in text
+    assert "No graph tells which line made it." in text
+
+
+def test_a_tensor_without_a_partner_says_so(real):
+    graph = chain("ReLU", "Neg")
+    values = given(graph)
+    shots = shoot(graph, values)
+    few = [shot for shot in shots if shot.op_type != "Neg"]
+    found = wb.compare(in_memory(few, graph), in_memory(shots, graph))
+    view = (
+        found.operator("Default_Neg-op0")
+        if any(row.golden_op_name == "Default_Neg-op0" for row in found.rows)
+        else found.operator("Neg-op0")
+    )
+    assert view.side == "golden"
+    assert view.blame.kind == "stands alone"
+    assert "only in the golden" in view.why_no_elements
+    assert [node.level for node in view.neighbours.nodes] == [0, -1]
+
+
+def test_a_group_of_operators_shows_its_edge():
+    whole, split = Net(), Net()
+    whole.op("MatMulRelu", whole.feed("x"), whole.weight("w"))
+    split.op("ReLU", split.op("MatMul", split.feed("x"), split.weight("w")))
+    graphs = whole.graph(), split.graph()
+    values = given(graphs[0])
+    sides = [in_memory(shoot(graph, values), graph) for graph in graphs]
+    view = wb.compare(*sides).operator("Default/MatMulRelu-op0")
+    assert view.row.golden_op_name == "Default/ReLU-op0"
+    assert view.elements is not None
+    assert "Default/ReLU-op0" in operator_html(view)
+
+
+def test_the_result_of_another_tool_says_that_it_has_no_dumps(tmp_path):
+    path = tmp_path / "compare_result_1.csv"
+    lines = (
+        "NPU Name,Bench Name,NPU Dtype,Bench Dtype,NPU Tensor Shape,Bench Tensor Shape,Cosine,EucDist,MaxAbsErr,"
+        "MaxRelativeErr,One Thousandth Err Ratio,Five Thousandth Err Ratio,NPU max,NPU min,NPU mean,NPU l2norm,"
+        "Bench max,Bench min,Bench mean,Bench l2norm,Requires_grad Consistent,Accuracy Reached or Not,Err_message,"
+        "NPU_Stack_Info,Data_Name",
+        "Functional.linear.0.forward.output.0,Functional.linear.0.forward.output.0,torch.float32,torch.float32,"
+        "[2],[2],0.5,1,1,1,0,0,1,0,1,1,1,0,1,1,True,No,,None,None",
+    )
+    path.write_text("\n".join(lines) + "\n")
+    found = read_result(path)
+    view = found.operator(0)
+    assert (view.blame.kind, view.elements) == ("not known", None)
+    assert view.why_no_elements == "this is a result without its dumps"
+    assert "another tool" in operator_html(view)
+
+
+HOSTILE = [
+    '</script><script>alert("x")</script>',
+    "a\x1b[31mred",
+    "left\u202eright",
+    "'\"><img src=x onerror=alert(1)>",
+    "n" * 10_000,
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_shown_as_text(name):
+    net = Net()
+    net.op("Neg", net.feed(f"x{name}"), name=f"Default/{name}", attrs={name: name, "k": [name]})
+    graph = net.graph()
+    view = pair(graph, {f"Default/{name}": lambda x: x + 1}).operator(0)
+    text = operator_html(view)
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_sections_can_be_chosen_and_unknown_ones_are_refused(real):
+    view = real.operator()
+    assert "<svg" not in operator_html(view, sections=("source", "attributes")).replace(
+        "wb-mark", ""
+    )
+    with pytest.raises(wb.WorkbenchError, match=r"sections must be some of .* got \['x'\]"):
+        operator_html(view, sections=("x",))
+    assert len(SECTIONS) == len(set(SECTIONS))
+
+
+def test_it_shows_itself_and_always_the_same(real):
+    view = real.operator()
+    assert repr(view) == f"<OperatorView {GUILTY} output.0: born here>"
+    text = view._repr_html_()
+    assert text == real.operator()._repr_html_()
+    assert "<style>" in text
+    assert math.isclose(view.histogram().counts[-1], 22)
+
+
+def test_a_filtered_and_a_regraded_comparison_still_look_into_the_dumps(real):
+    for found in (real.filter(status="fail"), real.regrade(limit=1e-9)):
+        view = found.operator(GUILTY)
+        assert view.elements is not None
+        assert view.row in found.rows
