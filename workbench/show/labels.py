@@ -81,6 +81,24 @@ CHINESE: dict[str, str] = {
     "Browse": "浏览",
     "entries": "条目",
     "Use this folder": "使用此目录",
+    # report
+    "title": "标题",
+    "notes": "备注",
+    "sections": "章节",
+    "pinned operators": "置顶算子",
+    "Write": "写出",
+    "session": "会话文件",
+    "Save session": "保存会话",
+    "Copy all as code": "全部复制为代码",
+    "written": "已写出",
+    "Findings": "结论",
+    "Iterations": "迭代",
+    "Operators in full": "算子详情",
+    "Alignment": "对齐情况",
+    "Anomalies of the dumps": "dump 异常",
+    "Not compared": "未比对",
+    "Thresholds and definitions": "阈值与定义",
+    "Provenance": "来源",
     # align
     "Run a comparison first; then every match stands here, with its rule.": (
         "请先运行比对；之后这里会列出每个匹配及其规则。"

@@ -7,11 +7,10 @@ from pprint import pformat
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from workbench.ui.export import Export
-
 if TYPE_CHECKING:
     from workbench.config import Config
     from workbench.ui.app import Workbench
+    from workbench.ui.export import Export
     from workbench.ui.map_file import MapFile
     from workbench.ui.trees import Trees
 
@@ -63,11 +62,6 @@ def map_code(map_file: MapFile) -> list[str]:
 
 
 def report_code(export: Export, path: str) -> str:
-    """Return lines that write the report of ``comparison``."""
-    default = Export()
-    changed = [
-        f"{field.name}={getattr(export, field.name)!r}"
-        for field in fields(export)
-        if getattr(export, field.name) != getattr(default, field.name)
-    ]
+    """Return the line that writes the report of ``comparison``."""
+    changed = [f"{name}={value!r}" for name, value in export.options.items()]
     return f"comparison.to_html({', '.join([repr(path), *changed])})\n"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from workbench.show.report import SECTIONS
 
@@ -15,3 +16,10 @@ class Export:
     notes: str = ""
     sections: tuple[str, ...] = tuple(SECTIONS)
     pins: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `Comparison.to_html` that are not its defaults."""
+        default = Export()
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if value != getattr(default, name)}

@@ -14,13 +14,14 @@ from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
 from workbench.ui.parts.divergence import Divergence
 from workbench.ui.parts.operator import Operator
+from workbench.ui.parts.report import Report
 from workbench.ui.parts.run import Run
 
 if TYPE_CHECKING:
     from workbench.ui.app import Workbench
 
 PARTS: dict[str, type[Part]] = {
-    part.name: part for part in (Configure, Run, Align, Divergence, Operator)
+    part.name: part for part in (Configure, Run, Align, Divergence, Operator, Report)
 }
 """Panels by name, in the order of the work."""
 

@@ -1,0 +1,98 @@
+"""The panel of the report: what it holds, the files, the code of everything."""
+
+import json
+
+import pytest
+
+import workbench as wb
+from workbench.show.report import SECTIONS
+from workbench.ui.export import Export
+
+KERNEL = "Default/head-Dense/MatMul-op0"
+
+
+@pytest.fixture
+def bench():
+    made = wb.Workbench(graph="mlp", faults=[f"scaled-output:{KERNEL}:2"])
+    made.run()
+    return made
+
+
+@pytest.fixture
+def panel(bench, tmp_path):
+    shown = bench.form("report")
+    for kind, path in shown.paths.items():
+        path.value = str(tmp_path / f"r.{kind}")
+    yield shown
+    shown.close()
+
+
+def test_every_file_is_written_and_told(panel, bench, tmp_path):
+    for kind, button in panel.writers.items():
+        button.click()
+        assert panel.alert.widget.value == ""
+        assert f"r.{kind}" in panel.said.value
+    assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "fail"
+    assert (tmp_path / "r.csv").read_text().count("\n") == len(bench.comparison.rows) + 1
+    assert bench.comparison.sentence[:30] in (tmp_path / "r.html").read_text()
+
+
+def test_what_is_chosen_is_in_the_report(panel, bench, tmp_path):
+    panel.inputs["title"].value = "My <b> title"
+    panel.inputs["notes"].value = "two\nlines"
+    panel.inputs["sections"].value = ("findings", "provenance")
+    panel.writers["html"].click()
+    text = (tmp_path / "r.html").read_text()
+    assert "My &lt;b&gt; title" in text
+    assert "two\nlines" in text
+    assert 'id="findings"' in text
+    assert 'id="rows"' not in text
+    assert bench.export == Export("My <b> title", "two\nlines", ("findings", "provenance"))
+
+
+def test_a_cell_sets_the_inputs(panel, bench):
+    bench.export = Export(title="t", sections=("rows",), pins=(KERNEL, "gone"))
+    assert panel.inputs["title"].value == "t"
+    assert panel.inputs["sections"].value == ("rows",)
+    assert panel.inputs["pins"].value == (KERNEL, "gone")
+
+
+def test_the_code_of_everything_writes_the_same_files(panel, bench, tmp_path):
+    bench.map_file.tolerate(0.001, "why", name="*ReLU*")
+    bench.compare()
+    panel.inputs["title"].value = "again"
+    for button in panel.writers.values():
+        button.click()
+    kinds = ("html", "json")  # the CSV names the files of the trees, which are new ones
+    first = {kind: (tmp_path / f"r.{kind}").read_bytes() for kind in kinds}
+    for kind in panel.paths:
+        (tmp_path / f"r.{kind}").unlink()
+    exec(panel.code.text, {})
+    assert {kind: (tmp_path / f"r.{kind}").read_bytes() for kind in kinds} == first
+    assert (tmp_path / "r.csv").is_file()
+
+
+@pytest.mark.parametrize("path", ["", "  ", "/no/such/folder\0/x"])
+def test_a_path_that_cannot_be_written_is_said(panel, path):
+    panel.paths["html"].value = path
+    panel.writers["html"].click()
+    assert 'role="alert"' in panel.alert.widget.value
+    panel.writers["csv"].click()
+    assert panel.alert.widget.value == ""
+
+
+def test_the_session_is_saved_and_opens_the_same_form(panel, bench, tmp_path):
+    panel.session.value = str(tmp_path / "s.json")
+    panel.inputs["notes"].value = "kept"
+    panel.keep.click()
+    other = wb.Workbench.open(tmp_path / "s.json")
+    assert other.export == bench.export
+    assert other.faults == bench.faults
+
+
+def test_without_a_comparison_nothing_is_written():
+    panel = wb.Workbench(graph="mlp").form("report")
+    assert all(button.disabled for button in panel.writers.values())
+    assert panel.state == ("to do", "")
+    assert list(panel.inputs["sections"].value) == list(SECTIONS)
+    panel.close()
