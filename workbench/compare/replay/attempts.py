@@ -17,6 +17,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS, left_in, written
+from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,14 +103,17 @@ class Attempt:
 
     def _in_format(self, array: Array, slot: int) -> Array:
         """Round a result to the format that the graph states, where a file holds it in a wider one."""
+        row = self._narrow(slot)
+        return array if row is None or array.dtype.kind != "f" else _through(array, row)
+
+    def _narrow(self, slot: int) -> DType | None:
+        """The format that the graph states of an output, where a file holds it in a wider one."""
         specs = self.op.device_outputs or self.op.outputs
         row = DTYPES.get(specs[slot].dtype) if 0 <= slot < len(specs) else None
         if row is None or not row.is_float or row.storage == self.given[slot].dtype:
-            return array
+            return None
         wide = DTYPES.get(self.given[slot].dtype.name)
-        if wide is None or wide.roundoff >= row.roundoff or array.dtype.kind != "f":
-            return array
-        return _through(array, row)
+        return None if wide is None or wide.roundoff >= row.roundoff else row
 
     def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
         """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
@@ -130,6 +134,9 @@ class Attempt:
         """Return the trial of one of its outputs; raises one of ``TROUBLE``."""
         expected = self.results(arithmetic)[slot]
         given = self.given[slot]
+        row = self._narrow(slot)
+        if row is not None and not arithmetic.output and row.name in ROUND:
+            arithmetic = replace(arithmetic, output=row.name)
         return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
 
 
