@@ -21,6 +21,7 @@ from workbench.compare.hypotheses.places import REPEAT
 from workbench.compare.looks import Damage, Look, data, root
 from workbench.compare.replay.attempts import TROUBLE
 from workbench.compare.replay.trial import EXACT, NOTHING
+from workbench.compare.telling import trial_beside
 from workbench.core.tensors import ArraySource
 from workbench.graph.nodes import Value
 
@@ -55,24 +56,45 @@ class Head(NamedTuple):
 
 def infer_damage(flow: Flow, event: Event) -> Damage | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
-    graph, own = flow.pairing.target.graph(event.block), event.replayed
-    if graph is None or flow.replayed is None or own is None or not own.suspect:
-        return None
-    if not _is_open(flow, event):
-        return None
-    attempt = flow.replayed.attempts.attempt(event.block, event.op)
-    if isinstance(attempt, str):
+    graph = flow.pairing.target.graph(event.block)
+    if graph is None or not _is_open(flow, event):
         return None
     try:
-        trial = attempt.trial(own.slot, own.explained, own.arithmetic, ())
-        found = [
-            one
-            for slot, value in _read(graph, event, trial)
-            for one in _over(flow, graph, event, trial, slot, value)
-        ]
+        trial = _trial(flow, graph, event)
+        found = (
+            [
+                one
+                for slot, value in _read(graph, event, trial)
+                for one in _over(flow, graph, event, trial, slot, value)
+            ]
+            if trial is not None
+            else []
+        )
     except TROUBLE:
         return None
     return min(found, key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def _trial(flow: Flow, graph: Graph, event: Event) -> Trial | None:
+    """A guilty operator with what it should have read: of its own run, else beside the golden's."""
+    own, replayed = event.replayed, flow.replayed
+    if replayed is None:
+        return None
+    if own is not None:
+        attempt = replayed.attempts.attempt(event.block, event.op)
+        if isinstance(attempt, str) or not own.suspect:
+            return None
+        return attempt.trial(own.slot, own.explained, own.arithmetic, ())
+    trial = trial_beside(replayed, event)
+    if trial is None:
+        return None
+    inputs = dict(trial.inputs)
+    for slot, value in _read(graph, event, trial):
+        array = replayed.attempts.ours.given(event.block, value.op, value.slot)
+        if array is None or array.size != inputs[slot].size:
+            return None
+        inputs[slot] = array.reshape(inputs[slot].shape)
+    return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
 
 
 def _is_open(flow: Flow, event: Event) -> bool:

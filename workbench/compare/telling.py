@@ -64,6 +64,15 @@ def _explained(replayed: Replay, event: Event) -> Explained | None:
 
 def _beside(replayed: Replay, event: Event) -> Explained | None:
     """Explain what an operator gave by what the golden gave, where its own inputs are not known."""
+    try:
+        trial = trial_beside(replayed, event)
+        return None if trial is None else _first(explain(trial))
+    except TROUBLE:
+        return None
+
+
+def trial_beside(replayed: Replay, event: Event) -> Trial | None:
+    """An operator with what the golden read and gave; raises one of ``TROUBLE``."""
     worst = event.worst
     attempt = replayed.attempts.of_partner(event.block, event.op, loosely=True)
     if worst is None or worst.pair.io != "output" or isinstance(attempt, str):
@@ -71,19 +80,13 @@ def _beside(replayed: Replay, event: Event) -> Explained | None:
     ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
     if ours is None or theirs is None or slot >= len(attempt.kernel.results):
         return None
-    try:
-        given = ours.array()
-        expected = stored(theirs.array(), given)
-        if given.shape != expected.shape:
-            return None
-        floor = min(event.factor * event.explained, worst.error / SUSPECT)
-        trial = Trial(
-            attempt.kernel, attempt.inputs, slot, given, expected, floor,
-            earlier=tuple(islice(_earlier(replayed, event), _EARLIER)),
-        )  # fmt: skip
-        return _first(explain(trial))
-    except TROUBLE:
+    given = ours.array()
+    expected = stored(theirs.array(), given)
+    if given.shape != expected.shape:
         return None
+    floor = min(event.factor * event.explained, worst.error / SUSPECT)
+    earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
+    return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=earlier)
 
 
 def _first(found: list[Explained]) -> Explained | None:
