@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import re
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import COMMUTATIVE, IDENTITY
+from workbench.graph.traits import COMMUTATIVE, IDENTITY, IN_PLACE, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,36 +23,90 @@ class Origin(NamedTuple):
     slot: int = 0
 
 
+RESHAPING = frozenset(("Reshape", "Flatten", "View", "ReshapeExt", "ExpandDims", "Squeeze"))
+"""Types that give the same elements in the same order, in another shape."""
+
+_JOINTS = frozenset(("", "Fused", "fused", "fusion", "Fusion"))
+"""Words in types of kernels that name no operator."""
+
+_DRAWS = re.compile(
+    r"Random|Dropout|Uniform|Normal|Hcom|All(Reduce|Gather)|Receive|Send|Barrier|Queue|Assign|Print"
+)
+"""Types that give something else every time, or do something besides."""
+
 COMMON = 64
 """Operators of one type from which on a common line or scope is no hint."""
 
 
 class GraphView:
-    """Read-only index over a graph. *Kernels* are operators that are no identities."""
+    """Read-only index over a graph.
+
+    *Kernels* are operators that are neither identities nor computed *again*: ``again`` maps operators to
+    an earlier one of the same type that reads the same values under the same settings, whose result counts for theirs.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.identities = [n for n, op in enumerate(graph.ops) if op.op_type in IDENTITY]
-        self.kernels = [n for n, op in enumerate(graph.ops) if op.op_type not in IDENTITY]
+        self.identities: list[int] = []
+        self.kernels: list[int] = []
+        self.again: dict[int, int] = {}
+        self._sources: dict[int, Origin] = {}
+        self._origins: list[list[Origin]] = []
+        seen: dict[object, list[int]] = {}
+        changing = changed_parameters(graph)
+        for number, op in enumerate(graph.ops):
+            inputs = [self.origin(operand) for operand in op.flat_inputs()]
+            self._origins.append(inputs)
+            if hands_on(op.op_type):
+                self.identities.append(number)
+                self._sources[number] = inputs[0] if inputs else Origin("none", -1)
+                continue
+            alike = seen.setdefault((op.op_type, *inputs), [])
+            first = next((one for one in alike if _same(graph.ops[one], op)), None)
+            if first is not None and is_repeatable(op, inputs, changing):
+                self.again[number] = first
+                continue
+            alike.append(number)
+            self.kernels.append(number)
 
     def origin(self, operand: Operand | None) -> Origin:
-        """Trace an operand back through identities."""
-        while isinstance(operand, Value):
-            op = self.graph.ops[operand.op]
-            if op.op_type not in IDENTITY:
-                return Origin("op", operand.op, operand.slot)
-            operand = next(op.flat_inputs(), None)
+        """Trace an operand back through identities, to the first who computes it."""
+        if isinstance(operand, Value):
+            if operand.op in self._sources:
+                return self._sources[operand.op]
+            return Origin("op", self.again.get(operand.op, operand.op), operand.slot)
         if isinstance(operand, Param):
             return Origin("param", operand.index)
         return Origin("const", -1) if operand is not None else Origin("none", -1)
 
-    def source(self, number: int) -> Origin:
-        """Where the value of an identity comes from."""
-        return self.origin(next(self.graph.ops[number].flat_inputs(), None))
+    def first(self, origin: Origin) -> Origin:
+        """A value by who computes it first."""
+        if origin.kind != "op" or origin.number not in self.again:
+            return origin
+        return origin._replace(number=self.again[origin.number])
+
+    def direct(self, number: int) -> set[int]:
+        """Operators that read any output of an operator, identities among them."""
+        return self._direct.get(number, set())
+
+    def handed_to(self, number: int) -> Iterator[int]:
+        """Identities that an operator reads directly."""
+        for operand in self.graph.ops[number].flat_inputs():
+            if isinstance(operand, Value) and operand.op in self._sources:
+                yield operand.op
 
     @cached_property
-    def _origins(self) -> list[list[Origin]]:
-        return [[self.origin(operand) for operand in op.flat_inputs()] for op in self.graph.ops]
+    def _direct(self) -> dict[int, set[int]]:
+        table: dict[int, set[int]] = {}
+        for number, op in enumerate(self.graph.ops):
+            for operand in op.flat_inputs():
+                if isinstance(operand, Value):
+                    table.setdefault(operand.op, set()).add(number)
+        return table
+
+    def source(self, number: int) -> Origin:
+        """Where the value of an identity comes from."""
+        return self._sources[number]
 
     def origins(self, number: int) -> list[Origin]:
         """Origin of every flat input of an operator."""
@@ -139,6 +194,52 @@ class GraphView:
             found = self._alike.get(key, ())
             if len(found) <= COMMON:
                 yield from found
+
+
+def shapes(op: Op) -> list[tuple[int, ...] | None]:
+    """Shapes of what an operator gives."""
+    return [spec.shape for spec in op.outputs]
+
+
+@lru_cache(maxsize=4096)
+def computing(op_type: str) -> tuple[str, ...]:
+    """Types that a kernel's type is strung together of, without those that only hand on values.
+
+    >>> computing("Fused_MatMul_BiasAdd_Reshape"), computing("ReLU"), computing("Cast")
+    (('MatMul', 'BiasAdd'), ('ReLU',), ())
+    """
+    words = [word for word in op_type.split("_") if word not in _JOINTS] or [op_type]
+    return tuple(word for word in words if word not in IDENTITY and word not in RESHAPING)
+
+
+def hands_on(op_type: str) -> bool:
+    """Whether a type gives the elements that it reads, in another format or shape at most."""
+    return not computing(op_type)
+
+
+def changed_parameters(graph: Graph) -> set[int]:
+    """Parameters that an operator of the graph writes over: who reads them again may read something else."""
+    found = set[int]()
+    for op in graph.ops:
+        places = IN_PLACE.get(op.op_type, ())
+        for slot, operand in enumerate(op.flat_inputs() if places else ()):
+            if slot in places and isinstance(operand, Param):
+                found.add(operand.index)
+    return found
+
+
+def is_repeatable(op: Op, inputs: list[Origin], changing: set[int]) -> bool:
+    """Whether an operator gives the same whenever it reads the same, and leaves nothing behind."""
+    if op.unless or op.op_type in IN_PLACE or _DRAWS.search(op.op_type):
+        return False
+    if any(one.kind == "param" and one.number in changing for one in inputs):
+        return False
+    return any(one.kind in ("op", "param") for one in inputs)
+
+
+def _same(op: Op, other: Op) -> bool:
+    """Whether two operators that read the same values are alike in everything else."""
+    return shapes(op) == shapes(other) and settings(op) == settings(other)
 
 
 def _alike_keys(op: Op) -> Iterator[object]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.compare.cuts import Stretch, find_cuts
 from workbench.compare.graph_view import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from workbench.compare.graph_view import GraphView
+
+
+LARGEST = 16
+"""Pairs of operators up to which a group of several on both sides says that they belong together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,74 +45,35 @@ def find_groups(
     """
     back = {g: t for t, g in partner.items()}
     left = Components()
-    for n in target.kernels:
-        if n not in partner and n not in settled[0]:
-            left.add(("t", n))
-    for n in golden.kernels:
-        if n not in back and n not in settled[1]:
-            left.add(("g", n))
-    anchors = _weight_anchors(left, target, golden, params)
-    inner = _reader_edges(target, golden, anchors, partner, params)
-    _join_inside(left, "t", target, {(t, a) for a, _, t in inner})
-    _join_inside(left, "g", golden, {(anchors[t], b) for _, b, t in inner})
-    for t, g in anchors.items():
-        left.join(("t", t), ("g", g))
-    edges = [*_reader_edges(target, golden, partner, partner, params), *inner]
-    for a, b, _ in edges:
-        if ("t", a.number) in left and ("g", b.number) in left and a.kind == b.kind == "op":
-            left.join(("t", a.number), ("g", b.number))
-    _join_inputs(left, target, golden, partner, params)
-    return [_group(members, edges, target, golden) for members in left.sets()]
+    ours = [n for n in target.kernels if n not in partner and n not in settled[0]]
+    theirs = [n for n in golden.kernels if n not in back and n not in settled[1]]
+    for side, members in (("t", ours), ("g", theirs)):
+        for n in members:
+            left.add((side, n))
+    edges = _reader_edges(target, golden, partner, partner, params)
+    inside = [
+        (a, b)
+        for a, b, _ in edges
+        if ("t", a.number) in left and ("g", b.number) in left and a.kind == b.kind == "op"
+    ]
+    stretches = (
+        Stretch(target, ours, lambda one: _mapped(one, partner, params)),
+        Stretch(golden, theirs, lambda one: one),
+    )
+    cuts = find_cuts(*stretches, inside)
+    _join_inside(left, "t", target, {a for a, _ in cuts})
+    _join_inside(left, "g", golden, {b for _, b in cuts})
+    for a, b in cuts:
+        left.join(("t", a.number), ("g", b.number))
+    return [_group(members, edges, cuts, target, golden) for members in left.sets()]
 
 
-def _weight_anchors(
-    left: Components, target: GraphView, golden: GraphView, params: Mapping[int, int]
-) -> dict[int, int]:
-    """Leftovers of different types that read the same weight in the same slot.
-
-    They are not the same operator, but what else they read corresponds: that is where a chain of
-    fused layers comes apart into one group a layer.
-    """
-    anchors: dict[int, int] = {}
-    for t, g in params.items():
-        if not target.graph.parameters[t].is_weight:
-            continue
-        ours = [r for r in target.readers(Origin("param", t)) if ("t", r[0]) in left]
-        theirs = [r for r in golden.readers(Origin("param", g)) if ("g", r[0]) in left]
-        if len(ours) == len(theirs) == 1 and ours[0][1] == theirs[0][1]:
-            anchors.setdefault(ours[0][0], theirs[0][0])
-    return anchors
-
-
-def _join_inside(
-    left: Components, side: str, view: GraphView, cuts: set[tuple[int, Origin]]
-) -> None:
-    """Leftovers that feed each other belong together, but for the edges in ``cuts``."""
+def _join_inside(left: Components, side: str, view: GraphView, cuts: Collection[Origin]) -> None:
+    """Leftovers that feed each other belong together, unless the other side has the value, too."""
     for n in view.kernels:
         for origin in view.origins(n) if (side, n) in left else ():
-            if origin.kind == "op" and (side, origin.number) in left and (n, origin) not in cuts:
+            if origin.kind == "op" and (side, origin.number) in left and origin not in cuts:
                 left.join((side, n), (side, origin.number))
-
-
-def _join_inputs(
-    left: Components,
-    target: GraphView,
-    golden: GraphView,
-    partner: Mapping[int, int],
-    params: Mapping[int, int],
-) -> None:
-    """Leftovers that read all the same aligned values belong together (the graph's last operators)."""
-    theirs: dict[frozenset[Origin], int] = {}
-    for n in golden.kernels:
-        if ("g", n) in left:
-            theirs.setdefault(frozenset(o for o in golden.origins(n) if o.kind == "op"), n)
-    for n in target.kernels:
-        if ("t", n) not in left:
-            continue
-        mapped = [_mapped(o, partner, params) for o in target.origins(n) if o.kind == "op"]
-        other = theirs.get(frozenset(o for o in mapped if o is not None)) if mapped else None
-        if other is not None and None not in mapped:
-            left.join(("t", n), ("g", other))
 
 
 def _mapped(origin: Origin, partner: Mapping[int, int], params: Mapping[int, int]) -> Origin | None:
@@ -135,6 +101,7 @@ def _reader_edges(
 def _group(
     members: Iterable[Item],
     edges: Iterable[tuple[Origin, Origin, int]],
+    cuts: Iterable[tuple[Origin, Origin]],
     target: GraphView,
     golden: GraphView,
 ) -> Group:
@@ -145,12 +112,33 @@ def _group(
         if (a.kind == "op" and a.number in mine) or (b.kind == "op" and b.number in other):
             common.append((a, b))
             readers.append(reader)
+    common += [(a, b) for a, b in cuts if a.number in mine and b.number in other]
     if ours and theirs and not common:
         # nothing aligned reads them: the last operators of both graphs; their results correspond
         a, b = Origin("op", ours[-1]), Origin("op", theirs[-1])
         same = target.graph.ops[ours[-1]].outputs[:1] and golden.graph.ops[theirs[-1]].outputs[:1]
         common = [(a, b)] if same else []
     return Group(ours, theirs, tuple(dict.fromkeys(common)), tuple(dict.fromkeys(readers)))
+
+
+def rule_of(group: Group) -> tuple[str, float]:
+    """Name and score of the rule: in a stretch it is not known who of either side is whose counterpart."""
+    ours, theirs = len(group.target), len(group.golden)
+    if min(ours, theirs) > 2 and ours * theirs > LARGEST:
+        return "stretch", 0.3
+    return "group", 0.6
+
+
+def edges_of(groups: Iterable[Group], known: Collection[Origin]) -> dict[Origin, Origin]:
+    """Values that leave groups on both sides, of those that are not known otherwise."""
+    pairs = (
+        (a, b)
+        for group in groups
+        if group.target and group.golden
+        for a, b in group.edges
+        if a.number in group.target and b.number in group.golden and a.kind == b.kind == "op"
+    )
+    return {a: b for a, b in pairs if a not in known}
 
 
 def side_of(members: Iterable[Item], side: str) -> tuple[int, ...]:

@@ -8,7 +8,9 @@ MATCH_RULES: dict[str, str] = {
     "name": "the whole ancestry down to the parameters is the same, and so are the full names",
     "structure": "the whole ancestry down to the parameters is the same",
     "topology": "matched neighbours, weights, source line, scope and shape agree",
-    "group": "leftovers of both sides between the same aligned neighbours",
+    "again": "one side computes more than once what the other computes once",
+    "group": "leftovers of both sides that stand for each other",
+    "stretch": "leftovers of both sides, of which it is not known who stands for whom",
     "file-name": "no graph on either side; the files carry the same name",
     "short-name": "no graph on either side; the files carry the same short name and type",
 }

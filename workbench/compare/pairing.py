@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.blocks import pair_blocks, pair_graphs
 from workbench.compare.by_hand import leave_out, tell_unknown
 from workbench.compare.hand_groups import MAP
+from workbench.compare.handing import AGAIN
 from workbench.compare.pair_fusions import pair_fusions, pair_places, skip_left, skip_unequalled
 from workbench.compare.pair_quantised import pair_quantised, skip_floats
 from workbench.compare.pair_updates import pair_updates
@@ -109,7 +110,11 @@ def _matched_runs(
         yield from _by_file_name(ours, theirs, forced)
         return
     for match in found.matches:
-        if len(match.target) != 1 or len(match.golden) != 1 or match.rule == "group":
+        if (
+            len(match.target) != 1
+            or len(match.golden) != 1
+            or match.rule in ("group", "stretch", AGAIN)
+        ):
             continue
         run, other = ours.get(match.target[0]), theirs.get(match.golden[0])
         if run is not None and other is not None:
