@@ -1,0 +1,1 @@
+"""Pairs of graphs whose true correspondence is known by construction, and how well they are aligned."""
