@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import workbench as wb
-from diagnosing.cases import ENDING, Draw, Setting
+from diagnosing.cases import ENDING, MODELS, Draw, Setting
 from diagnosing.renaming import renamed, word
 from diagnosing.runs import WAYS, Run, device_run, network, reference_run, write_tree
 from diagnosing.scoring import (
@@ -28,7 +28,7 @@ from diagnosing.scoring import (
 from workbench.core.errors import GraphError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from workbench.compare.result import Row
     from workbench.dump.tree import Dump
@@ -88,13 +88,20 @@ def fast_folder() -> str | None:
     return str(MEMORY) if os.access(MEMORY, os.W_OK) else None
 
 
-def measure_seed(seed: int, *, meaningless: bool = False) -> list[Record]:
-    """Everything that one seed decides. ``meaningless``: under other names, without source lines."""
+def measure_seed(
+    seed: int, *, meaningless: bool = False, only: Collection[str] = tuple(MODELS)
+) -> list[Record]:
+    """Everything that one seed decides, of some models.
+
+    ``meaningless``: under other names, without source lines.
+    """
     draw, found = Draw(seed), []
     with tempfile.TemporaryDirectory(prefix="diagnosis-", dir=fast_folder()) as folder:
         bench = Bench(Path(folder), meaningless)
         few = 0
         for model, kinds in draw.models().items():
+            if model not in only:
+                continue
             setting = draw.setting(model)
             clean = device_run(setting)
             found.append(_clean(bench, clean, setting))
@@ -103,7 +110,11 @@ def measure_seed(seed: int, *, meaningless: bool = False) -> list[Record]:
                 measure = _ended if kind in ENDING else _planted
                 found.append(measure(bench, draw, kind, clean, setting))
         lower = draw.lower(max(CLEAN_LOW - few, 0))
-        found += [_clean(bench, device_run(setting), setting) for setting in lower]
+        found += [
+            _clean(bench, device_run(setting), setting)
+            for setting in lower
+            if setting.model in only
+        ]
     return found
 
 
