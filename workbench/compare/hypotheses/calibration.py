@@ -18,15 +18,15 @@ _RIVAL = 4.0  # more free numbers than the best guess
 _NONE = 0.1  # weight of everything that nobody has thought of
 
 WEIGHTS: dict[str, float] = {
-    "one": 2.357,
-    "left": 0.05,
-    "visible": 0.348,
-    "lead": 0.249,
-    "rivals": -0.01,
-    "free": -1.92,
-    "few": -0.251,
-    "exact": 0.708,
-    "blank": -3.954,
+    "one": 2.213,
+    "left": 0.049,
+    "visible": 0.361,
+    "lead": 0.261,
+    "rivals": 0.115,
+    "free": -1.944,
+    "few": -0.25,
+    "exact": 0.707,
+    "blank": -3.799,
 }
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
 
