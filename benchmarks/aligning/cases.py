@@ -13,8 +13,9 @@ from diagnosing.renaming import word
 
 from aligning.changes import CHANGES
 from aligning.twin import Twin
+from workbench.graph.finish import renumber
 from workbench.graph.networks import MODELS, TRAININGS, load_graph
-from workbench.graph.nodes import Const, Graph, Param, Value
+from workbench.graph.nodes import Graph, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -181,13 +182,9 @@ def _parts(graph: Graph, end: int) -> Iterator[tuple[Value, set[int]]]:
         if len(values) == 1:
             (value,) = values
             same = graph.ops[value.op].outputs[value.slot : value.slot + 1]
-            if same == graph.ops[end].outputs[:1] and all(_plain(graph.ops[n]) for n in inside):
+            if same == graph.ops[end].outputs[:1] and not any(graph.ops[n].unless for n in inside):
                 yield value, set(inside)
         inside.add(max(value.op for value in values))
-
-
-def _plain(op: Op) -> bool:
-    return not op.unless and not any(isinstance(one, Const | Param) is None for one in op.inputs)
 
 
 def _again(twin: Twin, first: Value, part: list[int], end: int) -> None:
@@ -199,7 +196,6 @@ def _again(twin: Twin, first: Value, part: list[int], end: int) -> None:
         copied = replace(op, name=f"{op.name}{len(twin.ops)}")
         value = twin.add(copied, (), twin.places[end] + (step + 1) / 100)
         new[number] = value.op
-    from workbench.graph.finish import renumber
 
     def moved(operand):
         if operand == first:
