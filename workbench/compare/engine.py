@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from workbench.compare.behind import with_producers
 from workbench.compare.bind import bind
 from workbench.compare.binding import Binding
 from workbench.compare.by_hand import override_uses, with_tolerances
@@ -14,7 +15,7 @@ from workbench.compare.iterations import summarize, tell_when
 from workbench.compare.joining import joined
 from workbench.compare.judge import judge_rows
 from workbench.compare.loss_scale import name_scaling
-from workbench.compare.measuring import CANCELLED, measure_pairs
+from workbench.compare.measuring import CANCELLED, distance_from, measure_pairs, with_forecast
 from workbench.compare.network import network_of
 from workbench.compare.oddities import MISLABELLED
 from workbench.compare.overruns import blame_writers, infer_writers
@@ -25,6 +26,7 @@ from workbench.compare.pairs import EVERYTHING, Pairing, Selection
 from workbench.compare.peers import tell_of_batches, with_outlier
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import profile as find_profile
+from workbench.compare.replay.forecast import forecast
 from workbench.compare.replay.replay import replay
 from workbench.compare.replay.words import replay_facts
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
@@ -77,6 +79,8 @@ def compare_dumps(
     pairing = pair_tensors(ours, theirs, selection)
     measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
     partial = any(item.reason == CANCELLED for item in measured)
+    told = forecast(pairing, distance_from, npu=is_npu(target), cancelled=cancelled)
+    with_forecast(measured, told.errors)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
     blame_writers(flow)
@@ -94,6 +98,7 @@ def compare_dumps(
     steps = summarize(flow, measured, rows)
     findings = with_outlier(tell_when(findings, flow, steps), flow)
     findings = tell_of_batches(findings, flow, pairs)
+    findings = with_producers(findings, flow, told)
     findings = with_next_step(_with_watched(findings, pairing, selection, rows), flow)
     coverage = ledger(pairing)
     verdict = decide(pairs, findings, coverage, partial=partial)

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updated_names, updates
+from workbench.compare.fit import Fit
 from workbench.compare.flags import both_overflow
 from workbench.compare.noise import contexts
 from workbench.compare.own_batches import ranks_of_one_job
@@ -54,6 +55,7 @@ class Flow:
         self.pairing = pairing
         self.npu = npu
         self.replayed = replayed
+        self.fit = Fit()
         self.index: dict[tuple[Block, int], dict[tuple[str, int], Measured]] = {}
         for item in measured:
             run = item.pair.run

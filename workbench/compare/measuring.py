@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +17,13 @@ from workbench.compare.statistics import measure_statistics, with_padding
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
+from workbench.core.tensors import ArraySource
 from workbench.dump.files.payload import payload_as
 from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.dump.values.host_formats import host_by_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,7 +43,8 @@ class Measured:
 
     ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
     size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
-    serve to find where an error begins, and nothing else.
+    serve to find where an error begins, and nothing else. ``forecast`` is the relative error against what
+    the target should have given, where only its statistics were dumped and that could be computed.
     """
 
     pair: Pair
@@ -50,6 +52,7 @@ class Measured:
     reason: str = ""
     salvaged: bool = False
     rewritten: bool = False
+    forecast: float | None = None
 
     @property
     def usable(self) -> bool:
@@ -65,8 +68,10 @@ class Measured:
 
     @property
     def error(self) -> float:
-        """Relative error; infinite where finite and non-finite values meet."""
-        return math.inf if self.divergence.mismatch else self.divergence.error
+        """Relative error, the smaller one if there is a forecast; infinite where finite and non-finite values meet."""
+        if self.divergence.mismatch:
+            return math.inf
+        return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
 
 
 def measure_pairs(
@@ -96,6 +101,27 @@ def measure_pairs(
         pass
     rest = pairs[len(result) :]
     return result + [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+
+
+def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
+    """Relative error of what was dumped of the target against another tensor than the golden's.
+
+    ``None`` if they cannot be compared.
+    """
+    golden = replace(pair.golden, source=ArraySource(expected), statistics=None)
+    try:
+        found = _measure(pair.target, golden, None, None)
+    except FormatError:
+        return None
+    if found.reason or math.isnan(found.error):
+        return None
+    return math.inf if found.mismatch else found.error
+
+
+def with_forecast(measured: Iterable[Measured], errors: Mapping[int, float]) -> None:
+    """Note errors against a forecast, by pair (its identity)."""
+    for item in measured:
+        item.forecast = errors.get(id(item.pair))
 
 
 def _estimate_bytes(pairs: Sequence[Pair]) -> int:

@@ -82,7 +82,7 @@ def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
 def _cause(finding: Finding) -> str:
     if finding.kind == "non-finite":
         return "NaN or infinity appears here first"
-    if finding.kind == "own-error":
+    if finding.kind == "own-error" and finding.own_error is not None:
         return "neither its inputs nor its settings explain it"
     return finding.evidence[0] if finding.evidence else ""
 

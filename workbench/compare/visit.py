@@ -112,6 +112,7 @@ class Visit:
             self._judge(event, op, states, causes)
         if event.replayed is not None and event.replayed.suspect and not event.guilty:
             self._blame(event, number, self.names.settings(number))
+        self.flow.fit.learn(event, op, floor(op, self.context[number]))
         self._leave(number, op, outputs, event, states)
 
     def _explain(
@@ -125,6 +126,7 @@ class Visit:
         event.steps = find_steps(self.found, event.op, self.measured)
         event.factor = event.factor if event.steps is None else STEPS_FACTOR
         event.own_floor = rounded(event.own_floor, event.steps) + self._rest_of_group(event.op)
+        event.own_floor = self.flow.fit.floor(event, op)
         inherited = max(event.inherited, carried)
         # a product of two wrong factors, as the square that Adam takes, has both errors and their product
         event.explained = (kappa or 1.0) * (event.own_floor + inherited * (GAIN + inherited))

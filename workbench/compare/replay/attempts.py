@@ -223,7 +223,7 @@ class Attempts:
         given = _given(self.ours, block, number, op)
         if not given:
             return "its outputs are not in the dump"
-        work = self._work(block, number, op)
+        work = self.work(block, number, op)
         if work.kernel is None:
             return work.reason
         return self._ready(self.ours, block, number, op, work, given)
@@ -242,7 +242,7 @@ class Attempts:
                 known = self._assumed(block, number, op, slot)
             if known is None:
                 return _missing(op, slot)
-            inputs[slot] = _as_stated(known.array, op, slot)
+            inputs[slot] = as_stated(known.array, op, slot)
             partial |= known.partial
             invented += [slot] if known.invented else []
             if known.assumed:
@@ -253,7 +253,7 @@ class Attempts:
             block, number, op, kernel, rule, inputs, given, told, partial, tuple(invented)
         )
 
-    def _work(self, block: Block, number: int, op: Op) -> Work:
+    def work(self, block: Block, number: int, op: Op) -> Work:
         key = (block.rank, block.graph_id, number)
         if key not in self._works:
             found = self.pairing.alignments.get(key[:2])
@@ -301,7 +301,7 @@ def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array
     return found
 
 
-def _as_stated(array: Array, op: Op, slot: int) -> Array:
+def as_stated(array: Array, op: Op, slot: int) -> Array:
     """Round an input to the dtype in which the graph says it is read, where a file holds a wider one."""
     specs = op.device_inputs or op.input_specs
     spec = specs[slot] if slot < len(specs) else None
