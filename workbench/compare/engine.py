@@ -122,7 +122,7 @@ def compare_dumps(
         profile=str(chosen),
         partial=partial,
         overrides=override_uses(pairing),
-        facts=_facts(target, golden, selection) | replay_facts(replayed),
+        facts=_facts(target, golden, selection) | replay_facts(replayed) | told.facts,
     )
     return Compared(result, flow)
 

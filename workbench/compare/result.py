@@ -97,7 +97,8 @@ class Row:
 
     ``order`` is the position of the operator in data-flow order over the whole run; ``metrics`` are
     under the field's own titles; errors are relative and dimensionless: ``error`` the measured one
-    (RelativeEuclideanDistance, against the golden scale), ``inherited_error`` what came in through
+    (RelativeEuclideanDistance, against the golden scale; of statistics the one against the forecast if
+    that is smaller), ``inherited_error`` what came in through
     the inputs, ``noise_floor`` what the number formats explain.
     """
 

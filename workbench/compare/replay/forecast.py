@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     Distance = Callable[[Pair, Array], float | None]
     """Relative error of a target's statistics against a tensor; ``None``: they cannot be compared."""
 
-TRIED = 64
+TRIED = 32
 """Operators with statistics after which one model is believed; those that do clearly worse are left earlier."""
 
 _CLEARLY = 20.0
@@ -74,6 +74,12 @@ class Forecast:
     def model(self) -> str:
         """Titles of the believed models."""
         return ", ".join(dict.fromkeys(one.title for one in self.believed.values()))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a result tells of it."""
+        words = f"{len(self.errors)} tensors, as {self.model} computes"
+        return {"statistics forecast": words} if self.errors else {}
 
     def compute(
         self,
