@@ -88,14 +88,15 @@ class Lab:
 class Reader:
     """Somebody at a browser, and what went wrong meanwhile."""
 
-    def __init__(self, chromium, server: Lab, path: str, **options) -> None:
+    def __init__(self, chromium, server: Lab, path: str | None, **options) -> None:
         self.trouble: list[str] = []
         self.page = chromium.new_page(viewport={"width": 1400, "height": 1000}, **options)
         self.page.set_default_timeout(30_000)
         self.page.on("console", lambda m: m.type == "error" and self.trouble.append(m.text))
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("request", lambda r: server.foreign(r.url) and self.trouble.append(r.url))
-        server.open(self.page, path)
+        if path is not None:
+            server.open(self.page, path)
 
 
 def _free_port() -> int:
@@ -153,6 +154,7 @@ def jupyter_lab(root: Path, *, kernels: bool = True):
         "--ServerApp.shutdown_no_activity_timeout=600",  # should this process be killed
         *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
         "--LabApp.expose_app_in_browser=True",  # window.jupyterapp knows when it is ready
     ]
     if not kernels:

@@ -35,6 +35,15 @@ def test_a_wrong_form_stops_the_run_until_it_is_right(shell):
     assert not shell.parts["run"].run.disabled
 
 
+def test_a_bench_that_has_run_opens_at_its_result(shell):
+    assert shell.tabs.selected_index == 0
+    shell.bench.run()
+    assert shell.tabs.selected_index == 0  # nobody is taken away from where he is
+    again = shell.bench.form()
+    assert again.tabs.titles[again.tabs.selected_index] == "Divergence"
+    again.close()
+
+
 def test_the_language_changes_every_panel_and_goes_back(shell):
     shell.language.value = "zh"
     assert shell.bench.language == "zh"

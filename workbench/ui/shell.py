@@ -50,6 +50,8 @@ class Shell(Part):
         self.follow(self.bench, ["comparison", "config", "trees", "rehearsing"], self.refresh)
         self.follow(self.bench.runner, "state", self.refresh)
         self._fill()
+        if self.bench.comparison is not None:  # whoever has a result wants to see it
+            self.tabs.selected_index = list(PARTS).index(Divergence.name)
         return W.VBox([self.strip, self.language, self.alert.widget, self.tabs])
 
     def refresh(self) -> None:

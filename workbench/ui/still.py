@@ -1,8 +1,8 @@
 """What stays of a widget where there are none: in exports, in saved notebooks, without a kernel.
 
 Where one output holds a widget and HTML, the reader's program chooses, and some choose a widget that they cannot show:
-nbconvert, if the states of widgets were saved, and JupyterLab, for a notebook that is trusted and has another kernel. So
-the HTML has an output of its own, which the living widget hides.
+nbconvert, if the states of widgets were saved, and JupyterLab, for a notebook that is trusted and has another kernel.
+So the HTML has an output of its own, which the living widget hides.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _STILL = """<style>
 body:has(.{live}) .{live}-still {{ display: none }}
-.jp-OutputArea-child:has(+ .jp-OutputArea-child .{live}-still) .jupyter-widgets:not(:has(*)) {{ display: none }}
+.jp-OutputArea-child:has(+ * .{live}-still) > .jp-OutputArea-output:not(:has(*)) {{ display: none }}
 </style>
 <div class="{live}-still">{html}</div>"""
-"""Hidden where the widget lives. Where it does not, the second rule hides the words that stand in its place."""
+"""Hidden where the widget lives. Where it does not, the second rule hides bare words that stand in its place."""
 
 
 def display_with_still(view: W.DOMWidget, html: Callable[[], str], text: str) -> Callable[[], None]:
