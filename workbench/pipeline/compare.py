@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.next_config import NextConfig
     from workbench.pipeline.operator_view import OperatorView
     from workbench.pipeline.places import Places
+    from workbench.pipeline.source_view import SourceMap
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -272,6 +273,12 @@ class Comparison:
         from workbench.pipeline.operator_view import look_at
 
         return look_at(self, wanted)
+
+    def source_map(self) -> SourceMap:
+        """Return the network's source lines with the operators that each of them made, and their own errors."""
+        from workbench.pipeline.source_view import SourceMap
+
+        return SourceMap(self)
 
     def plot(self) -> Figure:
         """Return the divergence of every operator in execution order as a matplotlib Figure."""

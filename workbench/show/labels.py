@@ -217,6 +217,16 @@ CHINESE: dict[str, str] = {
     "rows": "行",
     "columns": "列",
     "worst elements": "最大误差元素数",
+    # source
+    "operator": "个算子",
+    "operators": "个算子",
+    "lines": "行",
+    "lines that made operators": "行产生了算子",
+    "all are in": "完整列表见",
+    "operators whose line nobody knows": "个算子没有源码行",
+    "Bars: own error over what number formats explain, per power of ten.": "横条：自身误差超出可解释范围的数量级。",
+    "No graph tells which lines made the operators.": "没有图信息说明算子来自哪些行。",
+    "Run a comparison first; then the lines of the network stand here.": "请先运行比对，然后网络的源码行显示于此。",
     "Run a comparison first; then an operator can be looked at here.": "请先运行比对，然后可在此查看算子。",
     "Select an operator in the plot or the table.": "请在图或表中选择算子。",
 }

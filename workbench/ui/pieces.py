@@ -13,22 +13,19 @@ if TYPE_CHECKING:
 
 
 class Pieces(anywidget.AnyWidget):
-    """Shows ``html``, which must be escaped already; calls back with the name and text of what was chosen.
+    """Shows ``html``, which must be escaped already; calls back with the ``data-row`` of what was chosen.
 
-    Elements with ``data-row`` or ``data-line`` can be chosen.
+    A click on ``data-fold`` opens or closes the details in it.
     """
 
     _esm = (Path(__file__).parent / "pieces.mjs").read_text(encoding="utf-8")
     html = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, chosen: Callable[[str, str], None]) -> None:
+    def __init__(self, chosen: Callable[[str], None]) -> None:
         super().__init__()
         self._chosen = chosen
         self.on_msg(self._take)
 
     def _take(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, dict):
-            return
-        for name in ("row", "line"):
-            if isinstance(content.get(name), str):
-                self._chosen(name, content[name])
+        if isinstance(content, dict) and isinstance(content.get("row"), str):
+            self._chosen(content["row"])

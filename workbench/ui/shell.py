@@ -16,12 +16,13 @@ from workbench.ui.parts.divergence import Divergence
 from workbench.ui.parts.operator import Operator
 from workbench.ui.parts.report import Report
 from workbench.ui.parts.run import Run
+from workbench.ui.parts.source import Source
 
 if TYPE_CHECKING:
     from workbench.ui.app import Workbench
 
 PARTS: dict[str, type[Part]] = {
-    part.name: part for part in (Configure, Run, Align, Divergence, Operator, Report)
+    part.name: part for part in (Configure, Run, Align, Divergence, Operator, Source, Report)
 }
 """Panels by name, in the order of the work."""
 

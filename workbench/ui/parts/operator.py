@@ -7,19 +7,16 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
-import traitlets
 
 from workbench.core.errors import WorkbenchError
 from workbench.pipeline.operator_html import operator_html
 from workbench.show.html import read_asset
 from workbench.ui.copy import CopyButton
-from workbench.ui.part import Part
+from workbench.ui.following import Following
 from workbench.ui.parts.planes import Planes
 from workbench.ui.pieces import Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workbench.compare.elements import HeatMap
     from workbench.pipeline.operator_view import OperatorView
 
@@ -27,14 +24,14 @@ _ABOVE = ("head", "source", "tensors", "elements")
 _BELOW = ("trend", "neighbours", "attributes", "ir")
 
 
-class Operator(Part):
+class Operator(Following):
     """What `Comparison.operator` tells of the row that is looked at; its clicks select another one."""
 
     name, title = "operator", "Operator"
+    traits = ("selected", "element_error", "worst", "axes", "plane")
 
     def build(self) -> W.Widget:
         self.view_of: OperatorView | None = None
-        self._unlook: Callable[[], None] | None = None
         choose = self.alert.guard(self._choose)
         self.style = W.HTML(f"<style>{read_asset('parts.css')}{read_asset('operator.css')}</style>")
         self.hint, self.above, self.below = W.HTML(), Pieces(choose), Pieces(choose)
@@ -43,9 +40,8 @@ class Operator(Part):
         self.details = W.VBox(
             [self.above, self.planes.view, self.worst, self.below, self._minimal_case()]
         )
-        self.follow(self.bench, "comparison", self._follow_comparison)
         self.follow(self.bench, "export", self._show_pin)
-        self._follow_comparison()
+        self.follow_comparison()
         head = [self.style, self._buttons(), self.alert.widget, self.hint, self.details]
         return W.VBox(head)
 
@@ -70,33 +66,13 @@ class Operator(Part):
         head = W.HTML(f'<div class="wb wb-op"><h3>{escape(say("Minimal case"))}</h3></div>')
         return W.VBox([head, W.HBox([self.folder, self.extract]), self.case])
 
-    def _follow_comparison(self) -> None:
-        """Follow what is looked at in the comparison that is there now."""
-        if self._unlook is not None:
-            self._unlook()
-            self._unlook = None
-        comparison = self.bench.comparison
-        if comparison is not None:
-            self._unlook = self._followed(comparison.look)
-        if hasattr(self, "view"):
+    def changed(self, name: str) -> None:
+        if name == "selected":
             self.refresh()
-
-    def _followed(self, look: traitlets.HasTraits) -> Callable[[], None]:
-        """Follow a look; return what ends that."""
-        handlers: dict[str, Callable[[str], None]] = {
-            "selected": lambda _name: self.refresh(),
-            "element_error": lambda _name: self._draw(),
-            **dict.fromkeys(("worst", "axes", "plane"), self._draw_elements),
-        }
-
-        def changed(change: Any) -> None:
-            with self.lock:
-                if self.shown:
-                    handlers[change["name"]](change["name"])
-
-        guarded = self.alert.guard(changed)
-        look.observe(guarded, list(handlers))
-        return lambda: look.unobserve(guarded, list(handlers))
+        elif name == "element_error":
+            self._draw()
+        else:
+            self._draw_elements(name)
 
     def refresh(self) -> None:
         """Show the row that is looked at now."""
@@ -171,9 +147,8 @@ class Operator(Part):
             lines.append(f"errors = operator.heat_map({look.axes}, {look.plane}, {kind})")
         return "\n".join((*lines, "operator")) + "\n"
 
-    def _choose(self, name: str, text: str) -> None:
-        if name == "row":
-            self.bench.comparison.selected = int(text)
+    def _choose(self, row: str) -> None:
+        self.bench.comparison.selected = int(row)
 
     def _step(self, step: int) -> None:
         comparison = self.bench.comparison
@@ -218,7 +193,5 @@ class Operator(Part):
         return "done", (row.op_name or row.golden_op_name).rpartition("/")[2][:40]
 
     def close(self) -> None:
-        if self._unlook is not None:
-            self._unlook()
         self.planes.close()
         super().close()

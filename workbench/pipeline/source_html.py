@@ -1,0 +1,58 @@
+"""The source of a network as HTML: the same for the panel, the report and plain notebook output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from workbench.pipeline.source_view import DECADES
+from workbench.show.html import environment, read_asset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from workbench.pipeline.source_view import SourceMap
+
+MOST_LINES = 1500
+MOST_OPERATORS = 100
+
+
+def source_html(
+    found: SourceMap,
+    *,
+    selected: Collection[int] = (),
+    say: Callable[[str], str] = str,
+    clickable: bool = False,
+    standalone: bool = False,
+) -> str:
+    """Return the heat map as an HTML fragment; everything from the dumps is escaped.
+
+    Parameters
+    ----------
+    selected : collection of int
+        Rows of the operator that is looked at.
+    say : callable
+        Words of the screen in the reader's language.
+    clickable : bool
+        What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.
+    standalone : bool
+        Carry the style sheets.
+    """
+    css = "".join(map(read_asset, ("parts.css", "operator.css"))) if standalone else ""
+    text = (
+        environment()
+        .get_template("source.html.j2")
+        .render(
+            files=found.files,
+            without_line=found.without_line,
+            selected=frozenset(selected),
+            decades=DECADES,
+            most=MOST_LINES,
+            listed=MOST_OPERATORS,
+            css=Markup(css),
+            say=say,
+            clickable=clickable,
+        )
+    )
+    return text.encode("utf-8", errors="replace").decode()

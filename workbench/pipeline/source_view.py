@@ -1,0 +1,259 @@
+"""The network's source as a heat map: every line with the operators that it made, and what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workbench.pipeline.places import SEVERITY
+from workbench.pipeline.source_lines import find_source, says_so
+from workbench.show.columns import shown_status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+    from workbench.compare.result import Row
+    from workbench.graph.nodes import SourceFrame
+    from workbench.pipeline.compare import Comparison
+    from workbench.pipeline.places import Places
+    from workbench.pipeline.source_lines import Origin
+
+AROUND = 2
+WHOLE = 80
+"""Files of at most so many lines are shown whole; of longer ones so many lines around each that made operators."""
+
+DECADES = 6.0
+"""Own errors this many powers of ten above what is explained, and larger ones, have the longest bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An operator that a line made, over all its executions.
+
+    ``index`` is its worst row, ``own`` its largest own error (``None``: it could not be computed again),
+    ``explained`` what number formats explain of that; ``born`` says that an error begins here.
+    """
+
+    name: str
+    op_type: str
+    index: int
+    status: str
+    error: float | None
+    own: float | None
+    explained: float | None
+    born: bool
+
+    @property
+    def excess(self) -> float:
+        """How many times the own error is what is explained, as a power of ten, from 0 to DECADES."""
+        if not self.own or not self.explained or math.isnan(self.own):
+            return 0.0 if not self.born else DECADES
+        if math.isinf(self.own):
+            return DECADES
+        return min(DECADES, max(0.0, math.log10(self.own / self.explained)))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of source; without operators it is there to make the others readable.
+
+    ``gap`` lines are left out before it.
+    """
+
+    number: int
+    text: str
+    operators: tuple[Made, ...] = ()
+    gap: int = 0
+
+    @property
+    def worst(self) -> Made | None:
+        """The operator that stands for the line: one that an error is born at, else the worst."""
+        return min(self.operators, key=_badness, default=None)
+
+    @property
+    def own(self) -> float | None:
+        """Largest own error of its operators."""
+        known = [one.own for one in self.operators if one.own is not None]
+        return max(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file: ``lines`` in order, where their text is from, and why it is no more than the dump knows."""
+
+    name: str
+    lines: tuple[SourceLine, ...]
+    origin: Origin
+    note: str
+    library: bool
+    gap: int = 0
+
+    @property
+    def made(self) -> tuple[SourceLine, ...]:
+        """Lines that made operators."""
+        return tuple(line for line in self.lines if line.operators)
+
+
+@dataclass(frozen=True, repr=False)
+class SourceMap:
+    """All files that operators of a comparison come from, the user's own first, in the order of execution."""
+
+    comparison: Comparison
+
+    @cached_property
+    def files(self) -> tuple[SourceFile, ...]:
+        """Every file with its lines."""
+        lines = _operators_by_line(self.comparison)
+        files: dict[str, dict[int, list[tuple[SourceFrame, Made]]]] = {}
+        for frame, made in lines:
+            files.setdefault(frame.file, defaultdict(list))[frame.line].append((frame, made))
+        found = [_file(name, known) for name, known in files.items()]
+        return tuple(sorted(found, key=lambda file: file.library))
+
+    @property
+    def without_line(self) -> int:
+        """Number of operators of the target whose line nobody knows."""
+        rows, places = self.comparison.rows, self.comparison.places
+        known = {row.op_name for row in rows if row.source is not None}
+        named = (row for row in rows if row.op_name and row.op_name not in known)
+        made = {row.op_name for row in named if places.flow is None or places.find(row).run}
+        return len(made)
+
+    def operators(self, file: str, line: int) -> tuple[Made, ...]:
+        """Return what a line made; ``file`` is a name or its end."""
+        return tuple(
+            one
+            for found in self.files
+            if found.name == file or found.name.endswith(f"/{file}")
+            for row in found.made
+            if row.number == line
+            for one in row.operators
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each operator and its line as a DataFrame."""
+        import pandas as pd
+
+        columns = (
+            "File",
+            "Line",
+            "Code",
+            "NPUDump",
+            "OpType",
+            "Status",
+            "Error",
+            "OwnError",
+            "Born",
+        )
+        table = [
+            (file.name, line.number, line.text.strip(), one.name, one.op_type, one.status, one.error, one.own, one.born)
+            for file in self.files
+            for line in file.made
+            for one in line.operators
+        ]  # fmt: skip
+        return pd.DataFrame(table, columns=list(columns))
+
+    def _repr_html_(self) -> str:
+        from workbench.pipeline.source_html import source_html
+
+        return source_html(self, standalone=True)
+
+    def __repr__(self) -> str:
+        lines = sum(len(file.made) for file in self.files)
+        return f"<SourceMap of {len(self.files)} files, {lines} lines>"
+
+
+def _badness(one: Made) -> tuple[object, ...]:
+    return not one.born, SEVERITY.get(one.status, 9), -one.excess, one.index
+
+
+def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Made]]:
+    """Every operator once, with its line, in the order of execution."""
+    rows = comparison.rows
+    groups: dict[tuple[str, str, int], list[int]] = {}
+    for index, row in enumerate(rows):
+        if row.source is not None:
+            key = (row.op_name or row.golden_op_name, row.source.file, row.source.line)
+            groups.setdefault(key, []).append(index)
+    born = _born(comparison)
+    for (name, _, _), indices in groups.items():
+        frame = rows[indices[0]].source
+        if frame is not None:
+            yield frame, _made(name, indices, rows, comparison.places, born)
+
+
+def _born(comparison: Comparison) -> Mapping[str, float]:
+    """Names of operators that a defect was found at, with their own error (0: not known)."""
+    found: dict[str, float] = {}
+    for one in comparison.findings:
+        if one.defect and one.op_name:
+            found[one.op_name] = max(one.own_error or 0.0, found.get(one.op_name, 0.0))
+    return found
+
+
+def _made(
+    name: str,
+    indices: Sequence[int],
+    rows: Sequence[Row],
+    places: Places,
+    born: Mapping[str, float],
+) -> Made:
+    worst = places.worst(indices)
+    own, explained, suspect = None, None, False
+    runs = {
+        (run.block, run.op): run
+        for n in indices
+        if (run := places.find(rows[n]).run) is not None and run.op >= 0
+    }
+    for place in runs:
+        found = places.flow.own_error(*place) if places.flow is not None else None
+        if found is not None:
+            suspect = suspect or bool(found.suspect)
+            if own is None or found.error > own:
+                own, explained = found.error, found.explained
+    if name in born and born[name] > (own or 0.0):
+        own = born[name]
+        explained = explained or rows[worst].noise_floor
+    row = rows[worst]
+    return Made(
+        name, row.op_type, worst, shown_status(row), row.error, own, explained,
+        name in born or suspect,
+    )  # fmt: skip
+
+
+def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, Made]]]) -> SourceFile:
+    frames = {number: entries[0][0] for number, entries in known.items()}
+    operators = {number: tuple(made for _, made in entries) for number, entries in known.items()}
+    library = next(iter(frames.values())).library
+    text, origin, why = find_source(name)
+    wrong = [n for n, frame in sorted(frames.items()) if not says_so(text, n, frame.code)]
+    if text and wrong:
+        why = f"the file here has another text in line {wrong[0]}"
+    if not text or wrong:
+        lines = tuple(SourceLine(n, frames[n].code.rstrip(), operators[n]) for n in sorted(frames))
+        return SourceFile(name, lines, "dump", why, library)
+    shown = _shown(len(text), frames)
+    return SourceFile(
+        name,
+        tuple(
+            SourceLine(n, text[n - 1], operators.get(n, ()), n - before - 1)
+            for before, n in zip((0, *shown), shown, strict=False)
+        ),
+        origin,
+        "",
+        library,
+        len(text) - shown[-1],
+    )
+
+
+def _shown(length: int, made: Iterable[int]) -> list[int]:
+    """Numbers of the lines to show: all of a short file, else those around lines that made operators."""
+    if length <= WHOLE:
+        return list(range(1, length + 1))
+    near = {n for line in made for n in range(line - AROUND, line + AROUND + 1)}
+    return sorted(n for n in near if 1 <= n <= length)
