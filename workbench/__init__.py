@@ -117,7 +117,19 @@ def _panel(bench: Any, **options: Any) -> Any:
     return make_panel(bench, **options)
 
 
-FACES.update(config=_config_form, workbench=_panel)
+def _explorer(comparison: Any, *, fallback: bool = False, **options: Any) -> Any:
+    from importlib.util import find_spec
+
+    if fallback or find_spec("anywidget") is None:
+        from workbench.ui.framed import Framed
+
+        return Framed(comparison, **options)
+    from workbench.ui.explorer import Explorer
+
+    return Explorer(comparison, **options)
+
+
+FACES.update(config=_config_form, explorer=_explorer, workbench=_panel)
 
 
 class _Face(ModuleType):

@@ -443,6 +443,6 @@ def test_figures_read_the_same_in_page_and_python(visit, reports):
 
 
 def _module():
-    from workbench.show.html import read_asset
+    from workbench.show.html import explorer_module
 
-    return read_asset("explorer.mjs")
+    return explorer_module()

@@ -13,6 +13,7 @@ from workbench.compare.overrides import NO_OVERRIDES, Overrides, read_overrides
 from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.core.errors import AlignError, WorkbenchError
+from workbench.core.faces import make_face
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
 from workbench.pipeline.recipe import recipe
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.operator_view import OperatorView
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_view import SourceMap
+    from workbench.show.labels import Language
     from workbench.show.look import Look
     from workbench.show.tables import Order
 
@@ -204,6 +206,23 @@ class Comparison:
         rows = regraded(self.rows, factor, limit)
         facts = {**self.result.facts, "re-graded": grade_words(factor, limit)}
         return Comparison(replace(self.result, rows=rows, facts=facts), self._flow)
+
+    def sort(self, key: str, *, falling: bool = False) -> Comparison:
+        """Return the comparison with its rows in the order of a column, given by its key (``error``, …).
+
+        Infinities and NaN are worse than any number, and what was not measured comes last.
+        """
+        from workbench.show.narrow import ordered
+
+        rows = ordered(self.result, key, falling=falling)
+        return Comparison(replace(self.result, rows=rows), self._flow)
+
+    def explore(self, *, fallback: bool = False, language: Language = "en") -> Any:
+        """Return the widget that shows plot, table and details, and follows ``look``.
+
+        Without anywidget, or with ``fallback``, it is a frame: only operators chosen by name reach Python.
+        """
+        return make_face("explorer", self, fallback=fallback, language=language)
 
     @property
     def iterations(self) -> pd.DataFrame:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.show import view, words
 from workbench.show.columns import shown_status, worst_first
+from workbench.show.labels import translate
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from workbench.compare.result import Result
+    from workbench.show.labels import Language
 
 FOLDER = Path(__file__).parent
+
+EXPLORER = ("words", "data", "store", "drawing", "plot", "table", "details", "bar", "mount")
+"""Files of the explorer, in the order in which they make one module."""
 
 TOP_ROWS = 20
 TOP_FINDINGS = 5
@@ -48,7 +53,9 @@ def environment() -> Environment:
         lead=words.lead,
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
-    made.globals.update(verdicts=words.VERDICTS, times=words.times, side_counts=view.side_counts)
+    made.globals.update(
+        verdicts=words.VERDICTS, times=words.times, side_counts=view.side_counts, say=str
+    )
     return made
 
 
@@ -81,6 +88,33 @@ def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:
     """Lines of a graph file with their numbers; those that were written anew have none."""
     start = text.first
     return [(start + n if start else 0, line, n in text.here) for n, line in enumerate(text.lines)]
+
+
+def head_html(result: Result, language: Language = "en") -> str:
+    """Return what stands above the explorer: verdict, sentence, ledger, iterations and findings."""
+    from markupsafe import Markup
+
+    lines = view.iteration_lines(result)
+    return (
+        environment()
+        .get_template("head.html.j2")
+        .render(
+            result=result,
+            css=Markup(read_asset("parts.css")),
+            say=partial(translate, language=language),
+            sides=view.ledger(result),
+            findings=result.findings[:TOP_FINDINGS],
+            iterations=lines[: view.LISTED],
+            total=len(lines),
+            iteration_parts=view.ITERATION_PARTS,
+        )
+    )
+
+
+@cache
+def explorer_module() -> str:
+    """Return the explorer as one ES module, which report and notebook share."""
+    return "\n".join(read_asset(f"explorer/{name}.mjs") for name in EXPLORER)
 
 
 @cache

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+from workbench.show.explorer_words import EXPLORER
+
 Language = Literal["en", "zh"]
 
 LANGUAGES: dict[Language, str] = {"en": "English", "zh": "中文"}
 """Language → its name in itself."""
 
 CHINESE: dict[str, str] = {
+    **EXPLORER,
     # the workbench
     "Accuracy workbench": "精度工作台",
     "Language": "语言",
@@ -191,7 +194,6 @@ CHINESE: dict[str, str] = {
     "Index": "下标",
     "Absolute": "绝对误差",
     "Relative": "相对误差",
-    "ULP": "ULP",
     "Every element is the same on both sides.": "两侧的每个元素都相同。",
     "Over the iterations": "随迭代的变化",
     "Error; dashed: inherited; dotted: noise floor": "误差；虚线：继承；点线：噪声下限",
@@ -229,6 +231,24 @@ CHINESE: dict[str, str] = {
     "Run a comparison first; then the lines of the network stand here.": "请先运行比对，然后网络的源码行显示于此。",
     "Run a comparison first; then an operator can be looked at here.": "请先运行比对，然后可在此查看算子。",
     "Select an operator in the plot or the table.": "请在图或表中选择算子。",
+    # divergence
+    "First divergence": "首个差异",
+    "Worst error": "最大误差",
+    "Nothing has been compared yet.": "尚未比对。",
+    "Partial: the comparison was cancelled before its end.": "不完整：比对在结束前被取消。",
+    "Ledger": "账目",
+    "every tensor of both dumps": "两侧 dump 的每个张量",
+    "matched": "已匹配",
+    "not accounted for": "去向不明",
+    "in the dump": "dump 中",
+    "parameters": "参数",
+    "forward": "前向",
+    "backward": "反向",
+    "optimizer": "优化器",
+    "Pass": "通过",
+    "Pass with warnings": "通过，有警告",
+    "Fail": "不通过",
+    "Inconclusive": "无法判定",
 }
 """English → Chinese."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import traitlets as T
 
@@ -67,3 +67,46 @@ class Look(T.HasTraits):
         if value is None or (math.isfinite(value) and value >= 0):
             return value
         raise WorkbenchError(f"{name} must be a number from 0, got {value!r}")
+
+
+_CHOSEN: Final = ("op_type", "io", "iteration", "rank", "rule", "file", "scope")
+
+
+EXPLORED: Final = (
+    "selected", "query", "statuses", "choices", "positions", "sort", "factor", "limit", "figure",
+)  # fmt: skip
+"""Traits that the explorer shows and changes."""
+
+
+def look_data(look: Look) -> dict[str, Any]:
+    """Return the traits of the explorer as JSON values."""
+    values = {name: getattr(look, name) for name in EXPLORED}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
+    }
+
+
+def look_code(look: Look) -> str:
+    """Return an expression over ``comparison`` that gives the rows that are shown, in their order."""
+    grades = {name: getattr(look, name) for name in ("factor", "limit")}
+    given = {
+        "status": look.statuses,
+        **{name: look.choices.get(name) for name in _CHOSEN},
+        "query": look.query.strip(),
+        "positions": look.positions,
+    }
+    key, falling = look.sort
+    calls = [
+        _call("regrade", {name: value for name, value in grades.items() if value is not None}),
+        _call("filter", {name: v for name, v in given.items() if v not in (None, (), "") or name in look.choices}),
+        f".sort({key!r}, falling={falling!r})" if key else "",
+    ]  # fmt: skip
+    return f"comparison{''.join(calls)}"
+
+
+def _call(name: str, options: dict[str, Any]) -> str:
+    return (
+        f".{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
+        if options
+        else ""
+    )

@@ -1,19 +1,21 @@
-"""Which rows a filter leaves: the same rule as the explorer's, for Python."""
+"""Which rows a filter leaves, and in which order: the rules of the explorer, for Python."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import re
+from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
-from workbench.show.columns import CONTEXT, IDENTITY, shown_status
+from workbench.show.columns import CONTEXT, IDENTITY, columns, shown_status
 from workbench.show.series import positions as places_of
 from workbench.show.words import STATUSES, UNMATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.compare.result import Row
-    from workbench.show.columns import Cell
+    from workbench.compare.result import Result, Row
+    from workbench.show.columns import Cell, Column
 
 SEARCHED = ("op_name", "golden", "op_type", "dtype", "golden_dtype", "reason", "rule", "source", "code")  # fmt: skip
 """Columns whose words a query looks through."""
@@ -28,6 +30,8 @@ CHOICES: dict[str, Callable[[Row, Cell], bool]] = {
     "scope": lambda row, value: (row.op_name or row.golden_op_name).startswith(str(value)),
 }
 """Key → whether a row has a value of it; a scope is the beginning of the operator's name."""
+
+_SEVERITY = ("fail", "warn", "uncomparable", UNMATCHED, "pass", "equal")
 
 _TEXTS = [column.value for column in (*IDENTITY, *CONTEXT) if column.key in SEARCHED]
 
@@ -57,6 +61,48 @@ def narrowed(
         )
 
     return [n for n, (row, place) in enumerate(zip(rows, places, strict=True)) if fits(row, place)]
+
+
+def ordered(result: Result, key: str, *, falling: bool = False) -> tuple[Row, ...]:
+    """Return the rows in the order of a column.
+
+    Text goes by the numbers in it (2 before 10), a status by how bad it is. Beyond all numbers stand infinities, then
+    NaN, on the side of what is worse; rows without a figure come last either way.
+    """
+    known = {column.key: column for column in columns(result)}
+    if key not in known:
+        raise WorkbenchError(f"key of the order must be one of {list(known)}, got {key!r}")
+    place = _place_of(known[key], -1 if falling else 1)
+    if known[key].kind != "text":
+        return tuple(sorted(result.rows, key=place))
+    return tuple(sorted(result.rows, key=place, reverse=falling))
+
+
+def _place_of(column: Column, sign: int) -> Callable[[Row], Any]:
+    if column.key == "status":
+        return lambda row: -_SEVERITY.index(shown_status(row))
+    if column.kind == "text":
+        return lambda row: _natural(str(column.value(row)))
+    side = -sign if column.worse < 0 else sign
+
+    def place(row: Row) -> tuple[bool, int, float]:
+        value = column.value(row)
+        if value is None or isinstance(value, str):
+            return (True, 0, 0.0)
+        if math.isfinite(value):
+            return (False, 0, sign * value)
+        return (False, side * (2 if math.isnan(value) else 1), 0.0)
+
+    return place
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """Key of a text that puts its numbers in their order: of digits the longer is the larger."""
+    parts = re.split(r"([0-9]+)", text.casefold())
+    return [
+        (len(digits := part.lstrip("0")), digits) if n % 2 else (0, part)
+        for n, part in enumerate(parts)
+    ]
 
 
 def _known(name: str, given: Iterable[str], known: Iterable[str]) -> frozenset[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compare.metrics import METRICS
 from workbench.show import words
-from workbench.show.columns import screen_columns, shown_status
+from workbench.show.columns import IDENTITY, screen_columns, shown_status
+from workbench.show.explorer_words import EXPLORER
 from workbench.show.series import positions, series
 from workbench.show.view import status_meanings
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.result import Result, Row
     from workbench.show.columns import Cell, Column, Kind
+    from workbench.show.labels import Language
 
 SCHEMA = "workbench.explorer/1"
 
@@ -27,6 +29,8 @@ _ERROR = "RelativeEuclideanDistance"
 
 PLAIN_LIMIT = 200_000
 """Bytes of JSON up to which it stands in the page as text; more is compressed."""
+
+_ALL_DIGITS = 17
 
 DESCRIPTION_LIMIT = 5_000
 """Rows up to which figures that describe one side (minimum, mean, …) are part of the page."""
@@ -40,27 +44,42 @@ def digits(result: Result) -> int:
     return 5 if len(result.rows) <= DESCRIPTION_LIMIT else 3
 
 
-def explorer_data(result: Result) -> dict[str, Any]:
-    """Return columns, plot positions and marks of a result as JSON values.
+def explorer_data(
+    result: Result, *, language: Language = "en", exact: bool = False
+) -> dict[str, Any]:
+    """Return columns, plot positions, marks and words of a result as JSON values.
+
+    Figures are rounded to `digits`; with ``exact`` error and noise floor are not, so that grading by thresholds
+    counts to the last row what `workbench.compare.regrade` counts.
 
     Text columns are a list of distinct texts and indices into it; -1 stands for the operator's name.
     ``x`` and ``order`` are steps from the one before. NaN and the infinities are the strings
     ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was measured.
     """
     picture = series(result)
+    shown = page_columns(result)
+    places = dict.fromkeys((c.key for c in shown), digits(result))
+    if exact:
+        places |= {"error": _ALL_DIGITS, "floor": _ALL_DIGITS}
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),
-        "columns": [
-            _column(column, result.rows, digits(result)) for column in page_columns(result)
-        ],
+        "columns": [_column(column, result.rows, places[column.key]) for column in shown],
         "x": _steps(positions(result.rows)),
         "width": picture.width,
         "limits": [picture.low, picture.high],
         "segments": [[s.start, s.end, s.label] for s in picture.segments],
         "marks": [[m.x, m.number, m.label] for m in picture.marks],
+        "constants": _constants(result),
+        "words": EXPLORER if language == "zh" else {},
         "statuses": status_meanings(result) | {words.UNMATCHED: _ALONE},
     }
+
+
+def _constants(result: Result) -> dict[str, Cell]:
+    """Values of the columns that are left out because all rows agree in them."""
+    row = next(iter(result.rows), None)
+    return {c.key: c.value(row) for c in IDENTITY if c.constant and row is not None}
 
 
 def page_columns(result: Result) -> tuple[Column, ...]:
@@ -135,14 +154,23 @@ def _figure(value: Cell, kind: Kind, places: int) -> Cell:
     return float(f"{value:.{places}g}")
 
 
+def compressed(result: Result, language: Language = "en") -> bytes:
+    """Return `explorer_data` with exact errors as gzip of JSON, for a widget."""
+    return gzip.compress(_json(explorer_data(result, language=language, exact=True)), 3, mtime=0)
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", errors="replace")  # file names may hold lone surrogates
+
+
 def embed(data: dict[str, Any]) -> tuple[str, str]:
     """Return text that is safe inside ``<script>``, and its encoding: ``json`` or ``gzip``.
 
     ``<`` and its like are escaped, so no name from a dump can end the element; above PLAIN_LIMIT
     the text is base64 of gzip, without a time stamp.
     """
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    raw = text.encode("utf-8", errors="replace")  # file names may hold lone surrogates
+    raw = _json(data)
     if len(raw) > PLAIN_LIMIT:
         return base64.b64encode(gzip.compress(raw, 6, mtime=0)).decode("ascii"), "gzip"
     text = raw.decode()

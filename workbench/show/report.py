@@ -11,7 +11,8 @@ from workbench.compare.match_rules import rule_meaning
 from workbench.core.errors import WorkbenchError
 from workbench.show import payload, view
 from workbench.show.columns import worst_first
-from workbench.show.html import TOP_ROWS, environment, read_asset
+from workbench.show.html import TOP_ROWS, environment, explorer_module, read_asset
+from workbench.show.labels import translate
 from workbench.show.match_view import coverage_parts, match_lines
 from workbench.show.plots import divergence_svg
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.compare.result import Result
+    from workbench.show.labels import Language
 
 SECTIONS: dict[str, str] = {
     "findings": "Findings",
@@ -85,7 +87,7 @@ def report_html(
 
     shown = _sections(sections)
     with_rows = "rows" in shown
-    script = f"{read_asset('explorer.mjs')}{_START}" if with_rows else ""
+    script = f"{explorer_module()}{_START}" if with_rows else ""
     data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
     matches = match_lines(result) if "alignment" in shown else []
     css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "report"))
@@ -129,6 +131,29 @@ def report_html(
         )
     )
     return text.encode("utf-8", errors="replace").decode()  # lone surrogates of file names
+
+
+def explorer_page(result: Result, language: Language = "en") -> str:
+    """Return a page with the explorer alone, for a frame in a notebook."""
+    from markupsafe import Markup
+
+    script = f"{explorer_module()}{_START}"
+    data, encoding = payload.embed(payload.explorer_data(result, language=language, exact=True))
+    css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "report"))
+    text = (
+        environment()
+        .get_template("explorer.html.j2")
+        .render(
+            title=translate("Divergence", language),
+            language=language,
+            policy=_policy(script),
+            css=Markup(css),
+            script=Markup(script),
+            data=Markup(data),
+            encoding=encoding,
+        )
+    )
+    return text.encode("utf-8", errors="replace").decode()
 
 
 def _sections(wanted: Iterable[str] | None) -> frozenset[str]:

@@ -9,6 +9,7 @@ import ipywidgets as W
 
 from workbench.show.labels import translate
 from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.bundle import with_html
 from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
@@ -97,10 +98,7 @@ class Part:
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Widget, and what stays of it where there are none."""
-        bundle = self.view._repr_mimebundle_(**options) or {}
-        bundle["text/plain"] = repr(self.bench)
-        bundle["text/html"] = self.bench._repr_html_()
-        return bundle
+        return with_html(self.view._repr_mimebundle_(**options), self.bench)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.bench!r}>"

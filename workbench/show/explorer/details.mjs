@@ -1,0 +1,57 @@
+// ---------------------------------------------------------------------------------- details
+
+function createDetails(store) {
+  const { data } = store, { say } = data;
+  const inner = h("div", { class: "wbx-told" });
+  const place = h("output", { class: "wbx-place", role: "status" });
+  const buttons = h("div", { class: "wbx-jump" },
+    h("button", { type: "button", onclick: () => jump(store, -1) }, `‹ ${say("Previous failing")}`),
+    h("button", { type: "button", onclick: () => jump(store, 1) }, `${say("Next failing")} ›`));
+  const element = h("div", { class: "wbx-details", role: "region", tabindex: "0", "aria-label": say("Selected tensor") }, buttons, place, inner);
+
+  function render() {
+    const row = store.selected, at = row < 0 ? -1 : store.place[row];
+    const values = { n: count(at + 1), total: count(store.visible.length) };
+    if (row < 0) place.textContent = say("Nothing is selected.");
+    else place.textContent = at < 0 ? say("hidden by the filter") : say("row {n} of {total}", values);
+    inner.replaceChildren(...(row < 0 ? [] : describe(data, row)));
+  }
+  return { element, render };
+}
+
+function describe(data, row) {
+  const { say } = data, status = data.get("status", row), given = SEVERITY[data.named.status.given[row]];
+  const over = times(data.get("error", row), data.get("floor", row));
+  const parts = [
+    h("h3", {}, h("span", { class: "wb-name" }, ...named(nameOf(data, row)))),
+    h("p", {}, mark(status), " ", h("strong", {}, say(status)), status === given ? "" : ` (${say("re-graded from {status}", { status: say(given) })})`,
+      ` · ${visible(data.get("op_type", row))} · ${data.get("tensor", row)}`,
+      data.named.rank ? ` · ${say("rank")} ${data.get("rank", row)}` : "",
+      data.named.iteration ? ` · ${say("iteration")} ${data.get("iteration", row)}` : ""),
+  ];
+  if (data.get("reason", row)) parts.push(h("p", { class: "wbx-reason" }, visible(data.get("reason", row))));
+  parts.push(h("dl", { class: "wbx-figures" },
+    ...["error", "inherited", "floor"].flatMap((key) => pair(say(data.named[key].heading), number(data.get(key, row)))),
+    ...(over ? pair(say("Error / floor"), over) : [])));
+  if (data.get("code", row) || data.get("source", row))
+    parts.push(h("p", { class: "wb-source" }, h("span", {}, visible(data.get("source", row))), h("code", {}, visible(data.get("code", row)))));
+  parts.push(sides(data, row));
+  const metrics = data.columns.filter((c) => c.help && c.get(row) !== null);
+  if (metrics.length)
+    parts.push(h("dl", { class: "wbx-metrics" }, ...metrics.flatMap((c) => pair(c.heading, figure(c, c.get(row)), c.help))));
+  return parts;
+}
+
+const pair = (term, text, help = null) => [h("dt", { title: help }, term), h("dd", {}, text)];
+
+function sides(data, row) {
+  const { say } = data;
+  const side = (name, dtype, shape) => h("tr", {}, h("th", { scope: "row" }, name),
+    h("td", {}, data.get(dtype, row) || "–"), h("td", {}, data.get(shape, row) || "–"));
+  const table = h("table", { class: "wbx-sides" },
+    h("tbody", {}, side(say("Target"), "dtype", "shape"), side(say("Golden"), "golden_dtype", "golden_shape")));
+  const rule = data.get("rule", row);
+  const golden = data.get("golden", row);
+  const text = rule ? say("Matched by {rule}, score {score}", { rule, score: number(data.get("score", row)) }) : say("No partner");
+  return h("div", {}, table, h("p", { class: "wb-quiet" }, text, golden && golden !== data.get("op_name", row) ? `: ${visible(golden)}` : ""));
+}

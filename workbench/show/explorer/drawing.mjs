@@ -1,0 +1,203 @@
+// --------------------------------------------------------------------------------- drawing
+
+const MARGIN = { left: 88, right: 14, top: 44, bottom: 40 };
+const INKS = ["ink", "muted", "line", "fail", "warn", "pass", "equal", "uncomparable", "accent"];
+const STEMS = 600; // so many rows at most show where their error starts
+
+// The largest floor of an operator's outputs, else of its inputs, by position.
+function noiseFloor(data) {
+  const best = new Map();
+  for (let i = 0; i < data.rows; i++) {
+    const value = data.get("floor", i), x = data.x[i];
+    if (x === null || !(value > 0) || !Number.isFinite(value)) continue;
+    const output = data.get("tensor", i).startsWith("output"), old = best.get(x);
+    if (!old || output > old.output || (output === old.output && value > old.value)) best.set(x, { output, value });
+  }
+  return best;
+}
+
+function createScale(data, figure, range, width, height) {
+  const column = data.named[figure];
+  column.limits ??= limitsOf(data, figure);
+  column.gaps ??= data.x.some((x, i) => x !== null && column.values[i] === null);
+  const [low, high] = column.limits;
+  const [first, last] = range ?? [0, data.width - 1];
+  const pad = 0.5 + 0.012 * (last - first + 1);
+  const left = MARGIN.left, right = width - MARGIN.right, bottom = height - MARGIN.bottom;
+  const lane = Math.min(26, (bottom - MARGIN.top) / 8);
+  const lanes = { top: MARGIN.top + lane / 2 };
+  lanes.zero = bottom - lane / 2 - (column.gaps ? lane : 0);
+  if (column.gaps) lanes.none = bottom - lane / 2;
+  const top = MARGIN.top + lane + 8, floor = lanes.zero - lane / 2 - 8;
+  const span = last - first + 2 * pad;
+  const log = (value) => top + ((high - Math.max(low, Math.min(high, value))) / (high - low)) * (floor - top);
+  const level = (value) => {
+    if (value === null) return lanes.none;
+    if (!Number.isFinite(value)) return lanes.top;
+    return value === 0 ? lanes.zero : log(Math.log10(value));
+  };
+  return {
+    width, height, left, right, bottom, low, high, first, last, top, floor, lanes, log, lane, level,
+    best: column.worse < 0 ? "exactly 1" : "exactly 0",
+    x: (x) => left + ((x - first + pad) / span) * (right - left),
+    back: (px) => first - pad + ((px - left) / (right - left)) * span,
+    y: (row) => level(drawn(column, row)),
+  };
+}
+
+const inside = (scale, x) => x !== null && x >= scale.first && x <= scale.last;
+
+function drawFloor(context, scale, inks, floor) {
+  context.fillStyle = inks.equal;
+  context.globalAlpha = 0.2;
+  const step = scale.x(1) - scale.x(0);
+  const tallest = new Map(); // by pixel column: many operators share one
+  for (const [x, { value }] of floor) {
+    if (!inside(scale, x)) continue;
+    const left = Math.round(scale.x(x - 0.5)), width = Math.max(1, Math.round(scale.x(x - 0.5) + step) - left);
+    const top = scale.log(Math.log10(value));
+    if (width > 1) context.fillRect(left, top, width, scale.floor - top);
+    else tallest.set(left, Math.min(top, tallest.get(left) ?? Infinity));
+  }
+  for (const [left, top] of tallest) context.fillRect(left, top, 1, scale.floor - top);
+  context.globalAlpha = 1;
+}
+
+function drawAxes(context, scale, inks, data) {
+  const line = (x0, y0, x1, y1) => {
+    context.beginPath();
+    context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
+    context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
+    context.stroke();
+  };
+  const label = (text, x, y, align, ink = inks.muted) => {
+    context.fillStyle = ink;
+    context.textAlign = align;
+    context.fillText(text, x, y);
+  };
+  context.textBaseline = "middle";
+  context.lineWidth = 1;
+  const stride = 1 + Math.floor((scale.high - scale.low - 1) / 8);
+  for (let decade = scale.high; decade >= scale.low; decade -= stride) {
+    context.strokeStyle = inks.line;
+    line(scale.left, scale.log(decade), scale.right, scale.log(decade));
+    label(`10${superscript(decade)}`, scale.left - 8, scale.log(decade), "right");
+  }
+  for (const [lane, text] of [["top", "NaN, Inf"], ["zero", scale.best], ["none", "not measured"]])
+    if (scale.lanes[lane]) label(data.say(text), scale.left - 8, scale.lanes[lane], "right");
+  context.strokeStyle = inks.equal;
+  line(scale.left, scale.lanes.top + scale.lane / 2, scale.right, scale.lanes.top + scale.lane / 2);
+  line(scale.left, scale.lanes.zero - scale.lane / 2, scale.right, scale.lanes.zero - scale.lane / 2);
+  for (const tick of ticks(scale.first, scale.last)) label(count(tick), scale.x(tick), scale.bottom + 10, "center");
+  if (data.segments.length > 1) drawSegments(scale, data.segments, line, label);
+  else label(data.say("position in execution order"), scale.right, scale.bottom + 28, "right");
+}
+
+function drawSegments(scale, segments, line, label) {
+  let free = -Infinity;
+  for (const [start, end, text] of segments) {
+    if (end < scale.first || start > scale.last) continue;
+    const x = scale.x(Math.max(start, scale.first) - 0.5);
+    if (start > scale.first) line(x, MARGIN.top, x, scale.bottom);
+    if (x < free || x > scale.right - 60) continue;
+    label(text, x + 3, scale.bottom + 28, "left");
+    free = x + 90;
+  }
+}
+
+const superscript = (n) => String(n).replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+
+function ticks(first, last) {
+  const rough = Math.max(1, (last - first) / 9), power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, power * [1, 2, 5, 10].find((factor) => factor * power >= rough));
+  const found = [];
+  for (let tick = Math.ceil(first / step) * step; tick <= last; tick += step) found.push(tick);
+  return found;
+}
+
+// From the error that came in to the one that was measured: what is between was added by the operator.
+function drawStem(context, scale, data, row, x) {
+  const came = data.get("inherited", row), error = data.get("error", row);
+  if (came === null || error === null || !(came > 0) || error === 0) return;
+  const start = scale.level(came), end = scale.level(error);
+  context.moveTo(x - 2.5, start); context.lineTo(x + 2.5, start);
+  context.moveTo(x, start); context.lineTo(x, end);
+}
+
+function drawPoints(context, scale, inks, store, { px, py }) {
+  const { data } = store, status = data.named.status;
+  const radius = Math.max(1.4, Math.min(3.6, 45 / Math.sqrt(store.visible.length + 1) + 1.2));
+  const rows = Array.from({ length: data.rows }, (_, i) => i).filter((i) => inside(scale, data.x[i]));
+  for (const i of rows) { px[i] = scale.x(data.x[i]); py[i] = scale.y(i); }
+  const shown = rows.filter((i) => store.place[i] >= 0);
+  if (store.figure === "error" && shown.length <= STEMS) {
+    context.strokeStyle = inks.muted;
+    context.globalAlpha = 0.55;
+    context.beginPath();
+    for (const i of shown) drawStem(context, scale, data, i, px[i]);
+    context.stroke();
+  }
+  context.globalAlpha = 0.25; // rows that the filter hides stay as a shadow
+  context.fillStyle = inks.muted;
+  for (const i of rows) if (store.place[i] < 0) context.fillRect(px[i] - 0.75, py[i] - 0.75, 1.5, 1.5);
+  context.globalAlpha = 0.92;
+  for (const name of [...SEVERITY].reverse()) {
+    const number = SEVERITY.indexOf(name);
+    context.fillStyle = context.strokeStyle = inks[name];
+    context.beginPath();
+    for (const i of shown) if (status.values[i] === number) trace(context, name, px[i], py[i], radius);
+    if (name === "fail" || name === "equal") {
+      context.lineWidth = name === "fail" ? radius * 0.7 : 1;
+      context.stroke();
+    } else context.fill();
+  }
+  context.globalAlpha = 1;
+}
+
+function trace(context, status, x, y, r) {
+  if (status === "fail") {
+    context.moveTo(x - r, y - r); context.lineTo(x + r, y + r);
+    context.moveTo(x - r, y + r); context.lineTo(x + r, y - r);
+  } else if (status === "warn") {
+    context.moveTo(x, y - r * 1.2); context.lineTo(x + r * 1.15, y + r); context.lineTo(x - r * 1.15, y + r);
+    context.closePath();
+  } else if (status === "uncomparable") context.rect(x - r * 0.8, y - r * 0.8, r * 1.6, r * 1.6);
+  else { const s = r * 0.85; context.moveTo(x + s, y); context.arc(x, y, s, 0, 7); }
+}
+
+function drawMarks(context, scale, inks, marks) {
+  const ends = [], font = context.font;
+  marks.slice(0, 9).forEach(([place, number, name], position) => {
+    if (!inside(scale, place)) return;
+    const x = Math.round(scale.x(place)) + 0.5;
+    context.strokeStyle = inks.fail;
+    context.lineWidth = position ? 1 : 1.6;
+    context.beginPath();
+    context.moveTo(x, MARGIN.top); context.lineTo(x, scale.bottom);
+    context.stroke();
+    if (position > 2) return;
+    context.font = position ? font : `600 ${font}`;
+    const text = `${number}  ${shorten(visible(name), 44)}`;
+    const width = context.measureText(text).width + 10;
+    const late = x + width > scale.right, start = late ? x - width : x;
+    let row = ends.findIndex((end) => end <= start);
+    if (row < 0) row = ends.length;
+    ends[row] = start + width;
+    context.fillStyle = inks.ink;
+    context.textAlign = late ? "right" : "left";
+    context.fillText(text, late ? x + 3 : x - 3, MARGIN.top - 10 - 14 * row);
+    context.font = font;
+  });
+}
+
+// A threshold without a floor is one line; one by the floor follows it and is left to the colors.
+function drawLimit(context, scale, inks, limit) {
+  if (limit === null || !(limit > 0)) return;
+  const y = Math.round(scale.log(Math.log10(limit))) + 0.5;
+  context.strokeStyle = inks.fail;
+  context.setLineDash([6, 4]);
+  context.beginPath();
+  context.moveTo(scale.left, y); context.lineTo(scale.right, y);
+  context.stroke();
+  context.setLineDash([]);
+}
