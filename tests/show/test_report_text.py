@@ -25,7 +25,7 @@ def test_two_reports_of_one_result_are_the_same_text():
 def test_what_the_user_adds_is_text_and_what_was_rendered_is_kept():
     extras = Extras(
         notes="<b>first</b>\nsecond", recipe={"Command": "workbench compare '<i>'"},
-        operators=("<p class='x'>one</p>",), source="<p class='y'>two</p>",
+        operators={"Default/<b>": "<p class='x'>one</p>"}, source="<p class='y'>two</p>",
     )  # fmt: skip
     page = Reader(report_html(make_result(), extras=extras))
     assert "<b>first</b>" in page.text
@@ -119,7 +119,7 @@ def test_an_unknown_section_is_refused_with_the_known_ones():
 
 def test_every_section_has_a_heading_of_its_own():
     result = dataclasses.replace(network_result(334, 2), iterations=(make_step(),))
-    text = report_html(result, extras=Extras(operators=("one",), source="two"))
+    text = report_html(result, extras=Extras(operators={"one": "two"}, source="two"))
     assert [name for name in SECTIONS if f'id="{name}"' not in text] == []
 
 

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
 
+TOLD = 3
+"""Blamed operators that a report tells in full, unless more are pinned."""
+
 
 class Comparison:
     """Two dumps, compared. A plain object: it shows itself in a notebook and is written as files.
@@ -331,12 +334,25 @@ class Comparison:
         ``sections`` are keys of `workbench.show.report.SECTIONS`, all if left out; ``notes`` plain text; ``pins``
         names of operators that are told in full, beside the first to blame.
         """
-        from workbench.show.report import Extras, report_html
+        from workbench.show.report import SECTIONS, Extras, report_html
 
-        extras = Extras(notes=notes, recipe=self.recipe)
+        chosen = tuple(SECTIONS if sections is None else sections)
+        told = self._told_in_full(pins) if "operators" in chosen else {}
+        extras = Extras(notes=notes, recipe=self.recipe, operators=told)
         return write_text(
-            path, report_html(self.result, title=title, sections=sections, extras=extras)
+            path, report_html(self.result, title=title, sections=chosen, extras=extras)
         )
+
+    def _told_in_full(self, pins: Iterable[str]) -> dict[str, str]:
+        """Return the first operators to blame, and those that were pinned, as HTML by their names."""
+        from workbench.pipeline.operator_html import operator_html
+        from workbench.pipeline.operator_view import OperatorView
+
+        blamed = [f.op_name for f in self.findings if f.defect and f.op_name][:TOLD]
+        names = dict.fromkeys((*blamed, *pins))
+        known = {name for row in self.rows for name in (row.op_name, row.golden_op_name)}
+        views = (OperatorView(self, self._index(name)) for name in names if name in known)
+        return {view.name: operator_html(view) for view in views}
 
     def _repr_html_(self) -> str:
         from workbench.show.html import repr_html

@@ -41,13 +41,13 @@ SECTIONS: dict[str, str] = {
 class Extras:
     """What a report tells beside the result.
 
-    ``notes`` are the user's, in plain text; ``recipe`` texts by title that make the comparison again; ``operators`` and
-    ``source`` are HTML of this package.
+    ``notes`` are the user's, in plain text; ``recipe`` texts by title that make the comparison again;
+    ``operators`` by name and ``source`` are HTML of this package.
     """
 
     notes: str = ""
     recipe: Mapping[str, str] = field(default_factory=dict)
-    operators: tuple[str, ...] = ()
+    operators: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
 
 
@@ -90,7 +90,7 @@ def report_html(
     script = f"{explorer_module()}{_START}" if with_rows else ""
     data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
     matches = match_lines(result) if "alignment" in shown else []
-    css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "report"))
+    css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "operator", "report"))
     text = (
         environment()
         .get_template("report.html.j2")
@@ -121,7 +121,7 @@ def report_html(
             listed=view.LISTED,
             notes=extras.notes,
             recipe=extras.recipe,
-            operators=[Markup(text) for text in extras.operators],
+            operators={name: Markup(text) for name, text in extras.operators.items()},
             source=Markup(extras.source),
             match_lines=[line for line in matches if not line.plain],
             matches_total=len(matches),

@@ -96,3 +96,14 @@ def test_without_a_comparison_nothing_is_written():
     assert panel.state == ("to do", "")
     assert list(panel.inputs["sections"].value) == list(SECTIONS)
     panel.close()
+
+
+def test_pinned_operators_are_told_in_full_beside_the_first_to_blame(panel, bench, tmp_path):
+    other = "Default/body-SequentialCell/0-Dense/MatMul-op0"
+    panel.inputs["pins"].value = (other,)
+    panel.writers["html"].click()
+    text = (tmp_path / "r.html").read_text()
+    assert text.count("wb wb-op") == 2
+    panel.inputs["pins"].value = ()
+    panel.writers["html"].click()
+    assert (tmp_path / "r.html").read_text().count("wb wb-op") == 1
