@@ -89,11 +89,24 @@ def operator_html(
             high=HIGH,
             trend_figure=_trend(view) if "trend" in wanted else "",
             css=Markup(css),
+            within=_within(view),
             say=say,
             clickable=clickable,
         )
     )
     return text.encode("utf-8", errors="replace").decode()
+
+
+def _within(view: OperatorView) -> Callable[[str], str]:
+    """Return what writes a path as it stands in its tree, whose own place the head of every report tells."""
+    flow = view.comparison.places.flow
+    sides = (flow.pairing.target, flow.pairing.golden) if flow is not None else ()
+    roots = [f"{side.dump.path.rstrip('/')}/" for side in sides]
+
+    def within(path: str) -> str:
+        return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
+
+    return within
 
 
 def _figures(
