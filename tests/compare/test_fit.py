@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.compare.fit import ENOUGH, LEAST, WIDER, Fit
+from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Op
 
 CONV, CAST, RESHAPE = (Op("x", kind, (), {}, (), ()) for kind in ("Conv2D", "Cast", "Reshape"))
@@ -16,7 +17,7 @@ FLOOR = 1e-3
 def event(error=0.0, *, forecast=0.0, inherited=0.0, size=9, **more):
     worst = SimpleNamespace(error=error, forecast=forecast, divergence=SimpleNamespace(size=size))
     state = {"guilty": False, "tainted": False, **more}
-    return SimpleNamespace(worst=worst, own_floor=FLOOR, inherited=inherited, **state)
+    return SimpleNamespace(worst=worst, own_floor=FLOOR, inherited=inherited, factor=4.0, **state)
 
 
 def after(*errors, op=CONV, **more):
@@ -32,6 +33,15 @@ def test_a_fit_to_the_last_figure_leaves_the_least():
 
 def test_the_worst_forerunner_counts():
     assert after(*[0.0] * ENOUGH, 1e-4).floor(event(), CONV) == pytest.approx(WIDER * 1e-4)
+
+
+def test_another_type_may_round_once_more():
+    half = TensorSpec("float16", (3, 3))
+    tanh = Op("x", "Tanh", (), {}, (half,), (half,))
+    fit = after(*[0.0] * ENOUGH)
+    assert fit.floor(event(), tanh) == 2.0**-11 / 4
+    fit.learn(event(), tanh, FLOOR)
+    assert fit.floor(event(), tanh) == LEAST
 
 
 def test_more_than_the_number_format_is_never_asked():

@@ -8,9 +8,10 @@ reproduced to the last figure: roundings that have once fallen otherwise let oth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.compare.noise import op_roundoff
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -29,10 +30,14 @@ LEAST = 1e-5
 
 @dataclass
 class Fit:
-    """Operators reproduced so far, and the worst of their errors as a share of what explains it."""
+    """Operators reproduced so far, their types, and the worst of their errors as a share of what explains it.
+
+    An operator of another type may round once more or once less than the forecast.
+    """
 
     count: int = 0
     worst: float = 0.0
+    types: set[str] = field(default_factory=set)
 
     def floor(self, event: Event, op: Op) -> float:
         """Error that an operator's own rounding leaves beside the forecast."""
@@ -40,7 +45,8 @@ class Fit:
             return event.own_floor
         if self.count < ENOUGH or event.inherited:
             return event.own_floor
-        return min(event.own_floor, max(LEAST, WIDER * self.worst * event.own_floor))
+        once = 0.0 if op.op_type in self.types else op_roundoff(op, npu=False) / event.factor
+        return min(event.own_floor, max(LEAST, once, WIDER * self.worst * event.own_floor))
 
     def learn(self, event: Event, op: Op, floor: float) -> None:
         """Take in an operator that nobody blames; ``floor`` is what its number formats explain."""
@@ -49,6 +55,7 @@ class Fit:
         assert event.worst is not None
         if event.worst.divergence.size > 1 and floor:
             self.count += 1
+            self.types.add(op.op_type)
             self.worst = max(self.worst, event.worst.error / floor)
 
 

@@ -33,7 +33,7 @@ from workbench.graph.ops import OPS, left_in, written
 from workbench.run.constants import constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -49,10 +49,13 @@ if TYPE_CHECKING:
     """Relative error of a target's statistics against a tensor; ``None``: they cannot be compared."""
 
 TRIED = 32
-"""Operators with statistics after which one model is believed; those that do clearly worse are left earlier."""
+"""Operators with statistics after which only models stay that do as well as the best; they differ later on."""
 
 _CLEARLY = 20.0
-"""Decades of error, summed over all tensors, by which a model does clearly worse than another one."""
+"""Decades of error, summed over all tensors, by which a model that does worse is left before."""
+
+_AS_WELL = 1.0
+"""Decades by which a model may do worse than the best after that."""
 
 _LEAST = 1e-8
 """Relative error below which two models are equally good."""
@@ -180,12 +183,11 @@ class Execution:
                 break
             if number in skipped or op.op_type in LEAVES:
                 continue
-            runs = self._step(number, op, runs)
             told += (self.block, number) in self.pairs
-            runs = _nearest(runs) if told >= TRIED else runs
-        return _nearest(runs)[0]
+            runs = self._step(number, op, runs, _CLEARLY if told < TRIED else _AS_WELL)
+        return min(runs, key=lambda run: run.decades)
 
-    def _step(self, number: int, op: Op, runs: list[Run]) -> list[Run]:
+    def _step(self, number: int, op: Op, runs: list[Run], margin: float) -> list[Run]:
         """Let every run compute an operator, once for all that read and do the same; return those in play."""
         given: dict[int, Array | None] = {}
         done: dict[tuple[object, ...], tuple[_Outcome, dict[int, float]]] = {}
@@ -204,7 +206,7 @@ class Execution:
             for value in self.last.get(number, ()):
                 run.values.pop(value, None)
         least = min(run.decades for run in runs)
-        return [run for run in runs if run.decades <= least + _CLEARLY]
+        return [run for run in runs if run.decades <= least + margin]
 
     def _take(self, run: Run, number: int, outcome: _Outcome, errors: Mapping[int, float]) -> None:
         run.values |= {Value(number, slot): array for slot, array in outcome.outputs.items()}
@@ -331,10 +333,6 @@ class _Outcome:
     tensors: dict[Place, Array]
     outputs: dict[int, Array] = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
-
-
-def _nearest(runs: Iterable[Run]) -> list[Run]:
-    return [min(runs, key=lambda run: run.decades)]
 
 
 def _is_unknown(array: Array) -> bool:
