@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from jupyter_lab import Reader, jupyter_lab
+from jupyter_lab import CONNECTED, Reader, jupyter_lab
+
+expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -140,3 +142,21 @@ def test_a_saved_notebook_stays_small(author, tree, name):
     static = {"text/plain", "text/html", "image/svg+xml", "image/png"}
     assert kinds - {"application/vnd.jupyter.widget-view+json"} == static
     assert len(text) < 200_000
+
+
+def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(author, lab):
+    """Last, for it takes the kernel of the author's."""
+    name = "03_dump_configurations"
+    page = author[name].page
+    assert page.locator("[class$=-still]:visible").count() == 0
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    lab.open(page, f"tree/notebooks/{name}.ipynb")
+    page.evaluate(CONNECTED)
+    trusted, _ = page.evaluate(TRUSTED_AND_KERNEL)
+    assert trusted
+    still = page.locator("[class$=-still]").filter(has_text=NOTEBOOKS[name])
+    still.first.wait_for()
+    still.first.scroll_into_view_if_needed()
+    page.screenshot(path=lab.root / "reopened.png")
+    expect(page.get_by_text("model not found")).not_to_be_visible()
+    expect(page.get_by_text("Loading widget")).not_to_be_visible()
