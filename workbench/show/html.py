@@ -46,6 +46,7 @@ def environment() -> Environment:
         shown_status=shown_status,
         numbered=lambda lines: [(one.number, one.text, one.here) for one in lines],
         ir_lines=_ir_lines,
+        tensor_files=_tensor_files,
         number=words.number,
         leaf=words.leaf,
         meaning=view.finding_meaning,
@@ -115,6 +116,17 @@ def head_html(result: Result, language: Language = "en") -> str:
 def explorer_module() -> str:
     """Return the explorer as one ES module, which report and notebook share."""
     return "\n".join(read_asset(f"explorer/{name}.mjs") for name in EXPLORER)
+
+
+def _tensor_files(view: Any) -> list[tuple[str, str, str]]:
+    """Tensor, side and path of every file of an operator."""
+    rows = [view.comparison.rows[index] for index in view.tensors]
+    return [
+        (f"{row.io}:{row.slot}", side, path)
+        for row in rows
+        for side, path in (("target", row.target_path), ("golden", row.golden_path))
+        if path
+    ]
 
 
 @cache

@@ -174,6 +174,7 @@ CHINESE: dict[str, str] = {
     "outermost first": "由外到内",
     "No graph tells which line made it.": "没有图信息说明源码行。",
     "Tensors": "张量",
+    "Files": "文件",
     "Tensor": "张量",
     "Status": "状态",
     "Error": "误差",

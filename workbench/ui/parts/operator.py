@@ -36,7 +36,7 @@ class Operator(Following):
         self.style = W.HTML(f"<style>{read_asset('parts.css')}{read_asset('operator.css')}</style>")
         self.hint, self.above, self.below = W.HTML(), Pieces(choose), Pieces(choose)
         self.planes = Planes(self)
-        self.worst = W.HTML()
+        self.worst = Pieces(choose)
         self.details = W.VBox(
             [self.above, self.planes.view, self.worst, self.below, self._minimal_case()]
         )
@@ -54,7 +54,7 @@ class Operator(Following):
         self.on_click(self.back, lambda: self._step(-1))
         self.on_click(self.forth, lambda: self._step(1))
         self.on_click(self.pin, self._toggle_pin)
-        wrap = {"flex_flow": "row wrap"}
+        wrap = {"flex_flow": "row wrap", "align_items": "center"}
         return W.HBox([self.back, self.forth, self.pin, self.code], layout=wrap)
 
     def _minimal_case(self) -> W.Widget:
@@ -127,7 +127,7 @@ class Operator(Following):
         if name != "worst":
             self.planes.draw()
         if name in ("", "worst"):
-            self.worst.value = self._html("worst") if self.view_of.elements is not None else ""
+            self.worst.html = self._html("worst") if self.view_of.elements is not None else ""
         self.code.text = self._code()
 
     def draw_heat(self, plane: HeatMap) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as W
 
 from workbench.ui.alerts import close_tree
+from workbench.ui.pieces import Pieces
 
 if TYPE_CHECKING:
     from workbench.compare.elements import Elements, HeatMap
@@ -31,7 +32,7 @@ class Planes:
             description=say("worst elements"), value=20, min=1, max=10_000, **short
         )
         self.sliders = W.VBox()
-        self.picture = W.HTML()
+        self.picture = Pieces(lambda _row: None)
         wrap = {"flex_flow": "row wrap"}
         self.view = W.VBox(
             [
@@ -76,11 +77,11 @@ class Planes:
     def draw(self) -> None:
         """Draw the plane, and bring the inputs up to date with it."""
         if self.elements is None or self.panel.view_of is None:
-            self.picture.value = ""
+            self.picture.html = ""
             return
         kind = self.kind.value
         plane = self.panel.view_of.heat_map(self.look.axes, self.look.plane, kind)
-        self.picture.value = self.panel.draw_heat(plane)
+        self.picture.html = self.panel.draw_heat(plane)
         self._quiet = True
         try:
             self._show_axes(plane)

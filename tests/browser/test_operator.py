@@ -1,0 +1,128 @@
+"""One operator in a real JupyterLab: follow a line to it, read its own line, move its heat map, walk on."""
+
+import io
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from jupyter_lab import Reader
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
+CELLS = (
+    f"import workbench as wb\nbench = wb.Workbench(target={str(REAL / 'dump_a')!r}, golden={str(REAL / 'dump_b')!r})",
+    "bench.run();",
+    "source = bench.form('source')\nsource",
+    "operator = bench.form('operator')\noperator",
+)
+HEAD = ".wb-op-head"
+
+IMAGES = """(svg) => [...svg.querySelectorAll('image')]
+  .map((one) => one.getAttribute('xlink:href').replace(/\\s/g, '')).join(' ')"""
+WIDTHS = """(hrefs) => Promise.all(hrefs.split(' ').map(async (href) => {
+  const one = new Image(); one.src = href; await one.decode(); return one.naturalWidth; }))"""
+
+
+@pytest.fixture(scope="module")
+def user(chromium, lab):
+    """One person, whose page the tests use in their order."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    (lab.root / "operator").mkdir()
+    nbformat.write(book, lab.root / "operator" / "operator.ipynb")
+    reader = Reader(chromium, lab, "operator/operator.ipynb")
+    reader.page.set_viewport_size({"width": 1280, "height": 3600})
+    assert lab.run_all(reader.page) == []
+    yield reader
+    reader.page.close()
+
+
+def pixels(place):
+    """What is drawn there."""
+    from matplotlib.image import imread
+
+    return imread(io.BytesIO(place.screenshot()), format="png")
+
+
+def changed(place, before):
+    """Share of the pixels that are other ones, once it is painted."""
+    for _ in range(20):
+        after = pixels(place)
+        assert after.shape == before.shape
+        if share := np.mean(np.any(after != before, axis=-1)):
+            return share
+        place.page.wait_for_timeout(100)
+    return 0.0
+
+
+def test_the_line_of_the_first_divergence_stands_there(user):
+    page = user.page
+    expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
+    expect(page.locator(".wb-here").first).to_contain_text("x = self.conv3(x)")
+    expect(page.locator(".wb-src-born")).to_contain_text("x = self.conv3(x)")
+
+
+def test_a_line_of_the_source_leads_to_its_operator(user):
+    page = user.page
+    line = page.locator(".wb-src-line").filter(has_text="self.relu(x)")
+    line.locator("td").first.click()
+    line.locator("tr[data-row]").filter(has_text="ReLU-op2").click()
+    expect(page.locator(HEAD)).to_contain_text("relu-ReLU/ReLU-op2")
+    expect(page.locator(".wb-here").first).to_contain_text("x = self.relu(x)")
+    expect(line.locator('tr[aria-selected="true"]')).to_contain_text("ReLU-op2")
+
+
+def test_a_neighbour_is_reached_by_keyboard(user):
+    page = user.page
+    node = page.locator(".wb-op-graph g[data-row]").filter(has_text="conv3-Conv2d").first
+    node.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
+
+
+def test_a_slider_draws_another_plane(user):
+    page = user.page
+    picture = page.locator(".wb-op-heat svg")
+    picture.scroll_into_view_if_needed()
+    before, drawn = picture.evaluate(IMAGES), pixels(picture)
+    handle = page.get_by_role("slider").last
+    handle.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(
+        f"(before) => ({IMAGES})(document.querySelector('.wb-op-heat svg')) !== before", arg=before
+    )
+    widths = page.evaluate(WIDTHS, picture.evaluate(IMAGES))
+    assert min(widths) > 0
+    assert max(widths) > 100
+    assert changed(picture, drawn) > 0.01
+
+
+def test_the_next_failing_operator_is_one_click_away(user):
+    page = user.page
+    page.get_by_role("button", name="Next failing").click()
+    expect(page.locator(HEAD)).to_contain_text("relu-ReLU/ReLU-op2")
+    page.get_by_role("button", name="Previous failing").click()
+    expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
+    page.get_by_role("button", name="Previous failing").click()
+    expect(page.get_by_role("alert")).to_contain_text("before this one")
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_nothing_is_wider_than_the_page(user, width):
+    page = user.page
+    page.set_viewport_size({"width": width, "height": 3600})
+    page.wait_for_timeout(300)
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('.jp-OutputArea-output .wb-op, .wb-op-heat, .wb-op-graph')]
+          .filter((one) => { const out = one.closest('.jp-OutputArea-output').getBoundingClientRect();
+            return one.getBoundingClientRect().right > out.right + 1; }).map((one) => one.className)"""
+    )
+    assert wide == []
+
+
+def test_nothing_went_wrong_and_nothing_left_the_machine(user):
+    assert user.trouble == []
