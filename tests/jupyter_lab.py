@@ -18,6 +18,8 @@ import tomllib
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SECONDS = 60
 
@@ -49,6 +51,13 @@ ALL_RUN = """() => {
 ERRORS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].flatMap(
   (c) => c.type === 'code' ? c.sharedModel.getOutputs().filter((o) => o.output_type === 'error')
     .map((o) => `${o.ename}: ${o.evalue}`) : [])"""
+
+
+def missing(reason: str):
+    """Skip loudly what this machine lacks something for; fail if everything must run here."""
+    if os.environ.get("REQUIRE_BROWSER") == "1":
+        pytest.fail(f"REQUIRE_BROWSER=1, but {reason}")
+    pytest.skip(f"not tested: {reason}")
 
 
 class Lab:

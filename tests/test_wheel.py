@@ -19,6 +19,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from jupyter_lab import missing
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +30,6 @@ SOURCES = (
 )
 LEFT_OUT = shutil.ignore_patterns("build", "__pycache__", ".ipynb_checkpoints", "*.egg-info")
 SECONDS = 60
-
-
-def missing(reason: str):
-    if os.environ.get("REQUIRE_BROWSER") == "1":
-        pytest.fail(f"REQUIRE_BROWSER=1, but {reason}")
-    pytest.skip(f"no wheel was tested: {reason}")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from jupyter_lab import jupyter_lab
+from jupyter_lab import jupyter_lab, missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -20,12 +20,6 @@ FLAGS = [
 ]
 
 
-def missing(reason: str):
-    if os.environ.get("REQUIRE_BROWSER") == "1":
-        pytest.fail(f"REQUIRE_BROWSER=1, but {reason}")
-    pytest.skip(f"no browser test was run: {reason}; install Chromium and playwright")
-
-
 @pytest.fixture(scope="session")
 def chromium():
     try:
@@ -34,7 +28,7 @@ def chromium():
         missing("playwright is not installed")
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
-        missing("neither CHROMIUM nor chromium on the PATH names a browser")
+        missing("neither CHROMIUM nor chromium on the PATH names a browser; install Chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         yield browser

@@ -1,0 +1,93 @@
+"""Other versions of ipykernel: handlers run on other threads there, and everything goes the same way."""
+
+import json
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from jupyter_lab import Reader, missing
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# where its handlers run: the main thread; a thread beside the running cell. The newest is in every other test here
+VERSIONS = ("6.31.0", "7.1.0")
+FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
+GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
+CELLS = (
+    "import ipykernel, workbench as wb",
+    "form = wb.config.new('mindspore-o0o1').set('common_dump_settings.iteration', 'all')",
+    "bench = wb.Workbench(form, 'alexnet', iterations=2000)\nbench.form('run')",
+)
+RUN_CODE = """async (source) => {
+  const app = window.jupyterapp;
+  const book = app.shell.currentWidget.content;
+  book.activeCellIndex = book.widgets.length - 1;
+  await app.commands.execute('notebook:insert-cell-below');
+  book.activeCell.model.sharedModel.setSource(source);
+  await app.commands.execute('notebook:run-cell');
+  return JSON.stringify(book.activeCell.model.sharedModel.getOutputs());
+}"""
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def kernel(request, lab, tmp_path_factory) -> str:
+    """Name of a kernel that runs on that version; all else is that of this environment."""
+    packages = tmp_path_factory.mktemp(f"ipykernel-{request.param}")
+    installed = subprocess.run(
+        [*(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+         *("--no-deps", "--retries", "1", "--target", packages),
+         *(f"ipykernel=={request.param}", "nest-asyncio==1.6.0")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if installed.returncode:
+        missing(f"ipykernel {request.param} cannot be installed: {installed.stderr}")
+    name = f"ipykernel-{request.param}"
+    folder = lab.data / "kernels" / name
+    folder.mkdir(parents=True)
+    first = f"import sys; sys.path.insert(0, {str(packages)!r})"
+    start = "from ipykernel.kernelapp import launch_new_instance; launch_new_instance()"
+    spec = {
+        "argv": [sys.executable, "-c", f"{first}; {start}", "-f", "{connection_file}"],
+        "display_name": name,
+        "language": "python",
+    }
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    return name
+
+
+@pytest.fixture
+def user(chromium, lab, kernel):
+    """Somebody whose notebook has that kernel."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    book.metadata["kernelspec"] = {"name": kernel, "display_name": kernel}
+    nbformat.write(book, lab.root / f"{kernel}.ipynb")
+    reader = Reader(chromium, lab, f"{kernel}.ipynb")
+    yield reader
+    reader.page.close()
+
+
+def test_a_run_is_watched_cancelled_and_done_again(user, lab, kernel):
+    page = user.page
+    assert lab.run_all(page) == []
+    assert kernel.removeprefix("ipykernel-") in page.evaluate(RUN_CODE, "ipykernel.__version__")
+    run, cancel = (
+        page.get_by_role("button", name=name, exact=True)
+        for name in ("Run comparison", "Cancel run")
+    )
+    status = page.get_by_role("status")
+    run.click()
+    status.filter(has_text=re.compile("^running: [1-9]")).first.wait_for()
+    assert "42" in page.evaluate(RUN_CODE, "6 * 7")  # another cell answers meanwhile
+    cancel.click()
+    status.filter(has_text=re.compile("^cancelled")).first.wait_for()
+    page.evaluate(RUN_CODE, f"bench.iterations, bench.faults = 1, ({FAULT!r},)")
+    page.get_by_label("faults", exact=True).scroll_into_view_if_needed()
+    expect(page.get_by_label("faults", exact=True)).to_have_value(FAULT)
+    run.click()
+    status.filter(has_text=re.compile("^done in")).first.wait_for(timeout=60_000)
+    assert GUILTY in page.evaluate(RUN_CODE, "print(bench.comparison.sentence)")
+    assert user.trouble == []
