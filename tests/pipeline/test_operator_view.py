@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from small_dumps import Net, chain, given, in_memory, on_disk, shoot
+from workbench.core.tensors import TensorSpec
 from workbench.pipeline.operator_html import SECTIONS, operator_html
 from workbench.pipeline.read_result import read_result
 
@@ -294,6 +295,22 @@ def test_the_result_of_another_tool_says_that_it_has_no_dumps(tmp_path):
     assert (view.blame.kind, view.elements) == ("not known", None)
     assert view.why_no_elements == "this is a result without its dumps"
     assert "another tool" in operator_html(view)
+
+
+@pytest.mark.parametrize(
+    ("form", "tiles"),
+    [("NC1HWC0", (0, 16, 0, 0)), ("FRACTAL_NZ", (0, 0, 16, 16)), ("NHWC", (0,) * 4), ("odd", (0,) * 4)],
+)  # fmt: skip
+def test_the_tiles_of_the_device_are_drawn_where_its_format_has_some(form, tiles):
+    shape = (2, 20, 4, 5)
+    net = Net()
+    spec = TensorSpec("float32", shape, form)
+    net.op("Neg", net.feed("x", shape), shape=shape, device_outputs=(spec,))
+    view = pair(net.graph(), {"Default/Neg-op0": lambda x: x * 1.5}).operator("Neg-op0")
+    assert view.tiles == tiles
+    assert (form in operator_html(view, sections=("heat",))) == any(
+        tiles[axis] for axis in view.heat_map().axes
+    )
 
 
 HOSTILE = [

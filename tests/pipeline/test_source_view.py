@@ -95,6 +95,16 @@ def test_of_a_long_file_the_lines_around_are_shown_and_the_gaps_counted(tmp_path
     assert sum(line.gap for line in file.lines) + file.gap + len(file.lines) == WHOLE + 20
 
 
+def test_of_very_many_lines_the_worst_are_kept_and_the_others_counted(tmp_path):
+    path = written(tmp_path, 30)
+    (file,) = found_in(frames(path, *range(1, 31)), spoil=[17]).files
+    cut = file.cut(10)
+    assert 18 in [line.number for line in cut.lines if line.worst.born]
+    assert len(cut.lines) == 10
+    assert sum(line.gap for line in cut.lines) + cut.gap + len(cut.lines) == 30
+    assert file.cut(30) is file
+
+
 def test_a_file_that_has_changed_is_not_shown(tmp_path):
     path = written(tmp_path)
     some = frames(path, 2, 4)

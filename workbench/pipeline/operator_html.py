@@ -120,7 +120,7 @@ def _figures(
     """Draw what the sections need; ``None`` if there is nothing to draw."""
     if not _DRAWN.intersection(sections) or view.elements is None:
         return None
-    from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg, tile_edges
+    from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg
 
     elements = view.elements
     if kind not in elements.kinds:
@@ -132,12 +132,18 @@ def _figures(
         kind_words=KINDS[kind],
         histogram=Markup(histogram_svg(elements, kind)) if both else "",
         scatter=Markup(scatter_svg(elements)) if both else "",
-        heat=Markup(heat_svg(plane, kind, tile_edges(view.row, plane))) if plane else "",
+        heat=Markup(heat_svg(plane, kind, _edges(view, plane))) if plane else "",
         heat_words=_heat_words(view, plane, say) if plane else "",
         worst=elements.worst(count, kind) if listed else (),
         differing=elements.differing if listed else 0,
         digits=tuple(map(_digits, elements.dtypes)),
     )
+
+
+def _edges(view: OperatorView, plane: HeatMap) -> tuple[int, int]:
+    """Elements of a tile of the device along rows and columns of a plane; 0: none."""
+    rows, columns = (view.tiles[axis] if axis >= 0 else 0 for axis in plane.axes)
+    return rows, columns
 
 
 def _digits(name: str) -> int:
@@ -157,6 +163,8 @@ def _heat_words(view: OperatorView, plane: HeatMap, say: Callable[[str], str]) -
     words = say("Where the errors lie")
     if fixed:
         words += f" ({', '.join(fixed)})"
+    if any(_edges(view, plane)):
+        words += f"; {say('lines: tiles of the device, format')} {view.device_format}"
     if plane.step != (1, 1):
         words += f"; {say('a cell is the largest error of')} {plane.step[0]}×{plane.step[1]}"
     return words

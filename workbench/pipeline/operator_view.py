@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from workbench.compare.elements import read_elements
 from workbench.compare.oddities import REWRITTEN
 from workbench.compare.result import Finding
-from workbench.core.errors import WorkbenchError
+from workbench.core.arrangement import arrange, is_plain
+from workbench.core.errors import FormatError, WorkbenchError
 from workbench.pipeline.blame import blame
 from workbench.pipeline.neighbours import neighbours
 from workbench.pipeline.operator_facts import ir_text, settings_of_both
@@ -195,6 +196,32 @@ class OperatorView:
         if elements is not None and elements.size < elements.total:
             told.append(f"the first {elements.size:,} of {elements.total:,} elements were read")
         return tuple(told)
+
+    @property
+    def device_format(self) -> str:
+        """Format that the tensor has on the target's device, as its graph says; empty if it does not."""
+        op, row = self.operator("target"), self.row
+        if op is None:
+            return ""
+        specs = op.device_outputs if row.io == "output" else op.device_inputs
+        return specs[row.slot].format if 0 <= row.slot < len(specs) else ""
+
+    @cached_property
+    def tiles(self) -> tuple[int, ...]:
+        """Elements along every axis of the host's shape that lie in one tile of the device; 0: the axis is whole."""
+        elements, spec = self.elements, self.row.target_spec
+        if elements is None or spec is None:
+            return ()
+        whole = (0,) * len(elements.whole)
+        try:
+            if not self.device_format or is_plain(spec.format, self.device_format):
+                return whole
+            laid = arrange(elements.whole, spec.format, self.device_format, spec.dtype)
+        except FormatError:  # a format without axes, or elements that lie as the device has them
+            return whole
+        cut = laid.dims.replace("*", " ").split()
+        tiles = [laid.sizes[f"{x}0"] if f"{x}0" in cut else 0 for x in laid.letters]
+        return tuple(tiles[len(tiles) - len(whole) :])
 
     def _some(self) -> Elements:
         if self.elements is None:

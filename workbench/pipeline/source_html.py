@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
     from workbench.pipeline.source_view import SourceMap
 
-MOST_LINES = 1500
+MOST_LINES = 800
+"""Lines of one file that a page holds, the worst of them; all are in the DataFrame."""
+
 MOST_OPERATORS = 100
+"""Operators of one line that a page holds."""
 
 
 def source_html(

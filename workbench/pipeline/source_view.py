@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.pipeline.places import SEVERITY
@@ -98,6 +99,18 @@ class SourceFile:
         """Lines that made operators."""
         return tuple(line for line in self.lines if line.operators)
 
+    def cut(self, most: int) -> SourceFile:
+        """Return the file with its worst lines only, if it has more than so many; gaps count the others."""
+        if len(self.lines) <= most:
+            return self
+        made = sorted((line for line in self.made if line.worst), key=_line_badness)[:most]
+        kept = sorted(made, key=lambda line: line.number)
+        numbers = [0, *(line.number for line in kept)]
+        gaps = (after - before - 1 for before, after in pairwise(numbers))
+        last = self.lines[-1].number + self.gap
+        shown = (replace(line, gap=gap) for line, gap in zip(kept, gaps, strict=True))
+        return replace(self, lines=tuple(shown), gap=last - numbers[-1])
+
 
 @dataclass(frozen=True, repr=False)
 class SourceMap:
@@ -170,6 +183,10 @@ class SourceMap:
 
 def _badness(one: Made) -> tuple[object, ...]:
     return not one.born, SEVERITY.get(one.status, 9), -one.excess, one.index
+
+
+def _line_badness(line: SourceLine) -> tuple[object, ...]:
+    return _badness(line.worst) if line.worst is not None else (True,)
 
 
 def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Made]]:

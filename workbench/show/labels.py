@@ -204,6 +204,7 @@ CHINESE: dict[str, str] = {
     "Inherited": "继承",
     "Graph file": "图文件",
     "Where the errors lie": "误差的位置",
+    "lines: tiles of the device, format": "线：设备分块，格式",
     "a cell is the largest error of": "每格为以下范围内的最大误差：",
     "axis": "轴",
     "Previous failing": "上一个失败",

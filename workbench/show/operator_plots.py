@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from workbench.core.dtypes import DTYPES
-from workbench.core.errors import FormatError
-from workbench.core.formats import FORMATS, read_format
 from workbench.show import words
 from workbench.show.plots import FAINT, INK, STYLES, inline_svg
 
@@ -33,8 +30,6 @@ _SUPERSCRIPT = str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·")
 _STUB = 0.2
 """Height of a bar that stands for one element, in decades."""
 
-_TILE = 16
-_CUBE_BYTES = 32
 _MOST_EDGES = 64
 
 
@@ -155,39 +150,6 @@ def trend_svg(rows: Sequence[Row], ranks: bool) -> str:
 
     label = f"Relative error over {words.plural(len({row.iteration for row in rows}), 'iteration')}"
     return inline_svg(draw, label, (6.4, 2.4))
-
-
-def tile_edges(row: Row, found: HeatMap) -> tuple[int, int]:
-    """Elements between the edges of the tiles that a cube unit works on, along rows and columns; 0: none.
-
-    The tensor's own format says so, or that of its partner; a matrix is cut into 16 by C0, channels into C0, C0
-    elements having 32 bytes.
-    """
-    for spec in (row.target_spec, row.golden_spec):
-        if spec is None or spec.shape is None:
-            continue
-        try:
-            known = FORMATS[read_format(spec.format).name]
-        except FormatError:
-            continue
-        if known.device:
-            c0 = known.c0 or _c0(spec.dtype)
-            cuts = _cuts(known.axes, len(spec.shape), c0)
-            rows, columns = (cuts.get(axis, 0) for axis in found.axes)
-            return rows, columns
-    return 0, 0
-
-
-def _c0(name: str) -> int:
-    row = DTYPES.get(name)
-    return max(_TILE, _CUBE_BYTES // row.storage.itemsize) if row is not None else _TILE
-
-
-def _cuts(axes: str, rank: int, c0: int) -> dict[int, int]:
-    """Axis of a tensor on the host → elements of a tile along it."""
-    if axes.endswith("RC"):
-        return {rank - 2: _TILE, rank - 1: c0}
-    return {1: c0} if rank >= 2 and "C" in axes else {}
 
 
 def _axes(figure: Figure, across: str, up: str) -> Axes:
