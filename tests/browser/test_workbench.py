@@ -136,7 +136,7 @@ def test_the_next_run_ends_with_the_verdict_and_a_plot(user, lab):
     tab(page, "Divergence")
     said = page.locator(".wb-sentence").filter(has_text=GUILTY).first
     said.wait_for()
-    plot = page.locator(".jp-OutputArea-output svg").filter(has_text="exactly 0").first
+    plot = page.locator(".jp-OutputArea-output .wbx-plot")
     plot.scroll_into_view_if_needed()
     assert plot.bounding_box()["width"] > 400
     page.screenshot(path=lab.root / "run.png")

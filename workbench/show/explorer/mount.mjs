@@ -71,7 +71,9 @@ function firstMarked(data) {
   return output ?? rows[0] ?? -1;
 }
 
-function watchTheme(draw) {
+// In the next frame: JupyterLab takes its page away while it changes the theme.
+function watchTheme(redraw) {
+  const draw = () => requestAnimationFrame(redraw);
   const media = matchMedia("(prefers-color-scheme: dark)");
   media.addEventListener("change", draw);
   const observer = new MutationObserver(draw);

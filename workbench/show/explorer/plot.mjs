@@ -5,7 +5,7 @@ function createPlot(store) {
   const base = h("canvas", { class: "wbx-canvas", role: "img", "aria-label": plotLabel(data) });
   const over = h("canvas", { class: "wbx-canvas wbx-over", "aria-hidden": "true" });
   const tip = h("div", { class: "wbx-tip", hidden: true });
-  const probe = h("span", { hidden: true });
+  const probe = h("span", { class: "wbx-probe" }); // an element that is not displayed may keep its old color
   const element = h("div", { class: "wbx-plot", tabindex: "0", role: "application", "aria-roledescription": say("chart"),
     "aria-label": say("Plot: left and right go from tensor to tensor, up and down between failing ones, + − 0 zoom") }, base, over, tip, probe);
   const floor = noiseFloor(data);
