@@ -30,6 +30,6 @@ def test_everything_that_is_said_has_its_chinese():
 
 
 def test_words_are_other_words_in_chinese():
-    assert [english for english, chinese in CHINESE.items() if chinese in ("", english)] == ["ULP"]
+    assert [english for english, chinese in CHINESE.items() if chinese in ("", english)] == []
     assert {translate("Run", language) for language in LANGUAGES} == {"Run", "运行"}
     assert translate("Default/conv1", "zh") == "Default/conv1"

@@ -58,6 +58,31 @@ def test_a_wrong_value_anywhere_is_refused_or_harmless(tmp_path, key, value):
         wb.Workbench.open(path).reason()
 
 
+def test_a_restarted_kernel_goes_on_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JPY_SESSION_NAME", "lenet.ipynb")
+    one = wb.Workbench.resume()
+    assert not (tmp_path / "lenet.session.json").exists()
+    panel = one.form()
+    panel.parts["run"].rehearsal.inputs["device"].value = "950"
+    panel.parts["configure"].form.fields["common_dump_settings.iteration"].input.value = "7"
+    one.map_file.match("a", "b")
+    panel.close()
+    other = wb.Workbench.resume()
+    assert session_data(other) == session_data(one)
+    assert (other.device, other.map_file.overrides.pairs) == ("950", {"a": "b"})
+    other.device = "a3"
+    assert wb.Workbench.resume().device == "a3"
+
+
+def test_what_is_no_session_is_not_written_over(tmp_path):
+    path = tmp_path / "s.json"
+    path.write_text("mine")
+    with pytest.raises(FormatError):
+        wb.Workbench.resume(path)
+    assert path.read_text() == "mine"
+
+
 def test_the_session_lies_beside_its_notebook(monkeypatch):
     monkeypatch.setenv("JPY_SESSION_NAME", "/somewhere/lenet.ipynb")
     assert str(session_path()) == "lenet.session.json"

@@ -334,11 +334,13 @@ class Comparison:
         ``sections`` are keys of `workbench.show.report.SECTIONS`, all if left out; ``notes`` plain text; ``pins``
         names of operators that are told in full, beside the first to blame.
         """
+        from workbench.pipeline.source_html import source_html
         from workbench.show.report import SECTIONS, Extras, report_html
 
         chosen = tuple(SECTIONS if sections is None else sections)
         told = self._told_in_full(pins) if "operators" in chosen else {}
-        extras = Extras(notes=notes, recipe=self.recipe, operators=told)
+        source = source_html(self.source_map()) if "source" in chosen else ""
+        extras = Extras(notes=notes, recipe=self.recipe, operators=told, source=source)
         return write_text(
             path, report_html(self.result, title=title, sections=chosen, extras=extras)
         )

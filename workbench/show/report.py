@@ -90,7 +90,9 @@ def report_html(
     script = f"{explorer_module()}{_START}" if with_rows else ""
     data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
     matches = match_lines(result) if "alignment" in shown else []
-    css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "operator", "report"))
+    looks = bool(extras.operators or extras.source)
+    styles = ("parts", "explorer", *(["operator"] if looks else []), "report")
+    css = "".join(read_asset(f"{name}.css") for name in styles)
     text = (
         environment()
         .get_template("report.html.j2")

@@ -215,6 +215,16 @@ class Workbench(T.HasTraits):
 
         return open_session(path)
 
+    @classmethod
+    def resume(cls, path: str | Path | None = None) -> Workbench:
+        """Return the workbench that this notebook had before its kernel restarted, or a new one.
+
+        Its settings are kept in a session file from now on: ``path``, or ``NOTEBOOK.session.json`` beside the notebook.
+        """
+        from workbench.ui.session import resume, session_path
+
+        return resume(path or session_path())
+
     def _rehearse(self, out: str | Path | None, report: Report | None) -> None:
         root = Path(out or tempfile.mkdtemp(prefix="rehearsal-"))
         remove = None if out else weakref.finalize(self, rmtree, root, ignore_errors=True)

@@ -126,6 +126,23 @@ def open_session(path: str | Path) -> Workbench:
         raise FormatError(f"{path}: {error}") from error
 
 
+def resume(path: str | Path) -> Workbench:
+    """Return the workbench of a session file, or a new one, and keep the file up to date from now on.
+
+    Raises FormatError if the file is no session: it stays as it is.
+    """
+    from workbench.ui.app import Workbench
+
+    bench = open_session(path) if Path(path).exists() else Workbench()
+
+    def save(_change: object) -> None:
+        save_session(bench, path)
+
+    bench.observe(save, [*_PLAIN, "config", "graph", "faults", "trees", "export"])
+    bench.map_file.observe(save, "overrides")
+    return bench
+
+
 def _workbench(read: _Session) -> Workbench:
     from workbench.ui.app import Workbench
 

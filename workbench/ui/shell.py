@@ -9,6 +9,7 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.show.labels import LANGUAGES
+from workbench.show.words import shorten
 from workbench.ui.part import Part
 from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
@@ -27,8 +28,8 @@ PARTS: dict[str, type[Part]] = {
 """Panels by name, in the order of the work."""
 
 _CHIP = (
-    "display:inline-block;margin:0 6px 4px 0;padding:2px 10px;border-radius:12px;font-size:12px;"
-    "border:1px solid var(--jp-border-color1,#c5cbd3);color:var(--jp-ui-font-color1,#1d2530)"
+    "display:inline-block;margin:0 6px 4px 0;padding:0 9px;border-radius:11px;font-size:12px;line-height:20px;"
+    "border:1px solid var(--jp-border-color1,#c5cbd3);color:var(--jp-ui-font-color1,#1d2530);white-space:nowrap"
 )
 _MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "cancelled": "◌", "failed": "✗"}
 
@@ -53,7 +54,9 @@ class Shell(Part):
         self._fill()
         if self.bench.comparison is not None:  # whoever has a result wants to see it
             self.tabs.selected_index = list(PARTS).index(Divergence.name)
-        return W.VBox([self.strip, self.language, self.alert.widget, self.tabs])
+        self.language.layout.width, self.language.style.description_width = "190px", "auto"
+        self.strip.layout.flex = "1 1 auto"
+        return W.VBox([W.HBox([self.strip, self.language]), self.alert.widget, self.tabs])
 
     def refresh(self) -> None:
         """Show the state of every step."""
@@ -62,9 +65,8 @@ class Shell(Part):
 
     def _chip(self, part: Part) -> str:
         state, figure = part.state
-        text = f"{_MARKS[state]} {self.say(part.title)}: {self.say(state)}"
-        text += f" · {figure}" if figure else ""
-        return f'<span style="{_CHIP}">{escape(text)}</span>'
+        text = f"{_MARKS[state]} {self.say(part.title)}: {figure or self.say(state)}"
+        return f'<span style="{_CHIP}" title="{escape(text)}">{escape(shorten(text, 48))}</span>'
 
     def _turn(self) -> None:
         """Tell the panels which of them is seen."""

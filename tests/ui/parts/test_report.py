@@ -103,7 +103,14 @@ def test_pinned_operators_are_told_in_full_beside_the_first_to_blame(panel, benc
     panel.inputs["pins"].value = (other,)
     panel.writers["html"].click()
     text = (tmp_path / "r.html").read_text()
-    assert text.count("wb wb-op") == 2
+    assert text.count('"wb-op-head"') == 2
     panel.inputs["pins"].value = ()
     panel.writers["html"].click()
-    assert (tmp_path / "r.html").read_text().count("wb wb-op") == 1
+    assert (tmp_path / "r.html").read_text().count('"wb-op-head"') == 1
+
+
+def test_the_source_is_in_the_report(panel, tmp_path):
+    panel.writers["html"].click()
+    text = (tmp_path / "r.html").read_text()
+    assert 'id="source"' in text
+    assert "graph/models.py" in text[text.index('id="source"') :]

@@ -30,7 +30,7 @@ class Align(Part):
         hidden = W.HBox([self.search, self.rule, self.kind])
         pages = W.HBox([self.back, self.forth])
         table = W.VBox([hidden, self.table, pages])
-        return W.VBox([self.hint, self.hand.view, self.alert.widget, table])
+        return W.VBox([self.hint, table, self.alert.widget, self.hand.view])
 
     def _make_table(self) -> None:
         say = self.say

@@ -42,7 +42,11 @@ class Report(Part):
             "title": W.Text(description=say("title"), **late),
             "notes": W.Textarea(description=say("notes"), rows=4, **late),
             "sections": W.SelectMultiple(
-                description=say("sections"), options=sections, rows=len(sections), style=_STYLE
+                description=say("sections"),
+                options=sections,
+                rows=len(sections) + 1,
+                layout=_WIDE,
+                style=_STYLE,
             ),
             "pins": W.SelectMultiple(
                 description=say("pinned operators"), rows=6, layout=_WIDE, style=_STYLE

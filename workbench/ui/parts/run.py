@@ -81,6 +81,8 @@ class Run(Part):
     def state(self) -> tuple[str, str]:
         state = self.bench.runner.state
         why = self.bench.reason()
+        if state == "ready" and self.bench.comparison is not None:
+            state = "done"
         return ("to do", why) if state == "ready" and why else (state, "")
 
     def _allow(self) -> None:
