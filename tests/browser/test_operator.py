@@ -89,7 +89,7 @@ def test_a_slider_draws_another_plane(user):
     picture = page.locator(".wb-op-heat svg")
     picture.scroll_into_view_if_needed()
     before, drawn = picture.evaluate(IMAGES), pixels(picture)
-    handle = page.get_by_role("slider").last
+    handle = page.get_by_role("slider", name="axis 3")
     handle.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(
@@ -122,6 +122,13 @@ def test_nothing_is_wider_than_the_page(user, width):
             return one.getBoundingClientRect().right > out.right + 1; }).map((one) => one.className)"""
     )
     assert wide == []
+
+
+def test_readers_of_screens_find_everything_named(user):
+    axe = pytest.importorskip("axe_playwright_python")
+    user.page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
+    found = user.page.evaluate("axe.run({include: [['.jp-OutputArea-output']]})")["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
 
 
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):

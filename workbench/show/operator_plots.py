@@ -85,7 +85,7 @@ def scatter_svg(elements: Elements) -> str:
             axes.plot(ends, ends, color=FAINT, linewidth=0.9, zorder=1)
             axes.set_xlim(*ends)
             axes.set_ylim(*ends)
-        axes.scatter(golden, target, s=7, color=_POINT, alpha=0.55, linewidths=0, rasterized=True)
+        axes.scatter(golden, target, s=7, color=_POINT, alpha=0.75, linewidths=0, rasterized=True)
         axes.locator_params(nbins=5)
 
     label = f"Target against golden, {golden.size:,} of {elements.total:,} elements"

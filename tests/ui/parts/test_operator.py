@@ -100,6 +100,14 @@ def test_a_slider_moves_the_heat_map(panel, bench):
     assert f"axis {slider.axis}: {slider.value}" in panel.planes.picture.html
 
 
+def test_a_slider_stays_inside_its_axis(panel):
+    slider = panel.planes.sliders.children[0]
+    slider.value = 99
+    assert slider.value == slider.max
+    slider.value = -5
+    assert slider.value == 0
+
+
 def test_the_axes_can_be_chosen_and_change_places(panel, bench):
     assert (panel.planes.rows.value, panel.planes.columns.value) == (1, 2)
     panel.planes.columns.value = 3

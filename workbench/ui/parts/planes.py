@@ -8,6 +8,7 @@ import ipywidgets as W
 
 from workbench.ui.alerts import close_tree
 from workbench.ui.pieces import Pieces
+from workbench.ui.slider import Slider
 
 if TYPE_CHECKING:
     from workbench.compare.elements import Elements, HeatMap
@@ -110,19 +111,13 @@ class Planes:
         for slider in self.sliders.children:
             slider.value = plane.at[slider.axis]
 
-    def _slider(self, axis: int, size: int) -> W.IntSlider:
+    def _slider(self, axis: int, size: int) -> Slider:
         """A slider over the index in one axis."""
-        slider = W.IntSlider(
-            description=f"{self.panel.say('axis')} {axis}",
-            max=size - 1,
-            continuous_update=False,
-            layout={"width": "min(460px, 95%)"},
-        )
-        slider.axis = axis
+        slider = Slider(axis, f"{self.panel.say('axis')} {axis}", size - 1)
         slider.observe(self.panel.alert.guard(lambda _change: self._take_plane()), "value")
         return slider
 
-    def _replace_sliders(self, new: list[W.IntSlider]) -> None:
+    def _replace_sliders(self, new: list[Slider]) -> None:
         old, self.sliders.children = self.sliders.children, new
         for slider in old:
             close_tree(slider)
