@@ -489,6 +489,44 @@ def test_a_value_overwritten_between_producer_and_consumer_is_told():
     assert result.findings[0].evidence[0].startswith("writes over output 0 of MatMul")
 
 
+@pytest.mark.parametrize("later", [True, False])
+def test_not_a_number_that_a_reader_sees_as_zero_is_of_whoever_gave_it(later):
+    """Devices that saturate have no NaN and no infinity, and a reader's file may show what they have instead."""
+    net = Net()
+    x = net.feed("x")
+    kept = net.op("Tanh", x)
+    graph = net.graph(net.op("Add", net.op("Exp", kept), kept))
+    values = small.given(graph)
+    odd = np.float32([np.nan, np.inf, -np.inf])
+    shown = {
+        ("Default_Tanh-op0", "output", 0): odd,
+        ("Default_Exp-op0", "input", 0): np.nan_to_num(odd),
+        ("Default_Add-op0", "input", 1): odd if later else np.nan_to_num(odd),
+    }
+    shots = []
+    for shot in shoot(graph, values):
+        data = shot.data.copy()
+        data.reshape(-1)[:3] = shown.get((shot.name, shot.io, shot.slot), data.reshape(-1)[:3])
+        shots.append(shot._replace(data=data))
+    result = compared(in_memory(shots, graph), in_memory(shoot(graph, values), graph))
+    assert "overwritten" not in {finding.kind for finding in result.findings}
+    assert top(result) == ("non-finite", "Default/Tanh-op0", 0)
+
+
+def test_a_tensor_that_is_as_written_later_was_not_written_over():
+    net = Net()
+    x = net.feed("x")
+    kept = net.op("Tanh", x)
+    graph = net.graph(net.op("Add", net.op("Exp", kept), kept))
+    shots = shoot(graph, small.given(graph))
+    hurt = [
+        s._replace(data=s.data + np.float32(0.5)) if (s.name, s.io) == ("Default_Exp-op0", "input") else s
+        for s in shots
+    ]  # fmt: skip
+    result = compared(in_memory(hurt, graph), in_memory(shots, graph))
+    assert not [f for f in result.findings if f.evidence[0].startswith("writes over")]
+
+
 def beside(pattern):
     """A chain with a branch between producer and reader; ``pattern`` lies over what the reader finds."""
     net = Net()
@@ -538,26 +576,42 @@ def test_a_number_that_lies_over_a_value_may_be_of_anyone_who_ran_before_its_rea
     assert "it may have been Default/Neg-op0 (33%) or Default/Add-op0 (33%)" in named[0].evidence[3]
 
 
-def test_a_dump_of_outputs_alone_names_whoever_wrote_what_must_have_lain_there():
-    """The input that a product read, 64 of its elements another one's, is nowhere in the dump."""
+def unseen(odd=None):
+    """A product read 64 elements of another operator's, and no file shows it; ``odd`` is what both runs had."""
     net = Net()
     x, w = net.feed("x", (16, 16)), net.weight("w", (16, 16))
     kept, one = net.op("Tanh", x), net.op("Exp", x)
     graph = net.graph(net.op("Add", net.op("MatMul", kept, w), one))
     values = small.given(graph)
-    shots = [s for s in shoot(graph, values) if s.io == "output" or s.name.endswith("Parameter")]
-    outputs = {shot.name: shot.data for shot in shots if shot.io == "output"}
-    hurt = outputs["Default_Tanh-op0"].copy()
-    hurt.reshape(-1)[:64] = outputs["Default_Exp-op0"].reshape(-1)[:64]
-    product = hurt @ values["w"]
-    given = {"Default_MatMul-op0": product, "Default_Add-op0": product + outputs["Default_Exp-op0"]}
-    target = [
-        s._replace(data=given[s.name]) if s.io == "output" and s.name in given else s for s in shots
-    ]
-    golden = in_memory(shoot(graph, values), graph)
-    first = compared(in_memory(target, graph), golden).findings[0]
+
+    def run(*, hurt):
+        """Files of outputs and weights."""
+        kept, one = np.tanh(values["x"]), np.exp(values["x"])
+        kept[9, 3] = kept[9, 3] if odd is None else odd
+        found = kept.copy()
+        if hurt:
+            found.reshape(-1)[:64] = one.reshape(-1)[:64]
+        with np.errstate(all="ignore"):
+            product = found @ values["w"]
+        given = {"Tanh": kept, "Exp": one, "MatMul": product, "Add": product + one}
+        return [
+            s._replace(data=given.get(s.name[8:-4], s.data)) if s.io == "output" else s
+            for s in shoot(graph, values)
+            if s.io == "output" or s.name.endswith("Parameter")
+        ]
+
+    return compared(in_memory(run(hurt=True), graph), in_memory(run(hurt=False), graph))
+
+
+def test_a_dump_of_outputs_alone_names_whoever_wrote_what_must_have_lain_there():
+    first = unseen().findings[0]
     assert (first.kind, first.op_name, first.fault) == ("overwritten", "Default/Exp-op0", "overrun")
     assert "as what was made of them tells" in first.evidence[1]
+
+
+@pytest.mark.parametrize("odd", [np.inf, np.nan])
+def test_what_must_have_lain_beside_odd_numbers_is_looked_for_in_silence(odd):
+    assert "Default/MatMul-op0" in {one.op_name for one in unseen(odd).findings}
 
 
 def training():

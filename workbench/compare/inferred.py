@@ -60,16 +60,15 @@ def infer_damage(flow: Flow, event: Event) -> Damage | None:
     if graph is None or not _is_open(flow, event):
         return None
     try:
-        trial = _trial(flow, graph, event)
-        found = (
-            [
+        with np.errstate(all="ignore"):  # a file may hold anything
+            trial = _trial(flow, graph, event)
+            if trial is None:
+                return None
+            found = [
                 one
                 for slot, value in _read(graph, event, trial)
                 for one in _over(flow, graph, event, trial, slot, value)
             ]
-            if trial is not None
-            else []
-        )
     except TROUBLE:
         return None
     return min(found, key=lambda one: one[0], default=(0.0, None))[1]
@@ -221,10 +220,9 @@ def _left(trial: Trial, slot: int, array: Array) -> float:
     given, expected, result = (
         np.asarray(x, np.float64).reshape(-1) for x in (trial.given, trial.expected, result)
     )
-    with np.errstate(all="ignore"):
-        agree = (given == result) | (np.isnan(given) & np.isnan(result))
-        off, scale = np.where(agree, 0.0, given - result), float(np.linalg.norm(expected))
-        left, error = float(np.linalg.norm(off)), float(np.linalg.norm(given - expected))
+    agree = (given == result) | (np.isnan(given) & np.isnan(result))
+    off, scale = np.where(agree, 0.0, given - result), float(np.linalg.norm(expected))
+    left, error = float(np.linalg.norm(off)), float(np.linalg.norm(given - expected))
     if not math.isfinite(error):
         return 0.0 if left == 0.0 else math.inf
     explained = left <= max(_LEFT * error, min(4.0 * trial.floor * scale, 0.25 * error))
@@ -245,7 +243,8 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
     given, expected = (x.astype(np.float64).reshape(-1) for x in (trial.given, trial.expected))
     usable = np.isfinite(given) & np.isfinite(base)
     columns = np.zeros((base.size, head.places.size))
-    step = float(np.sqrt(np.mean(np.square(wide[np.isfinite(wide)])))) or 1.0
+    known = wide[np.isfinite(wide)]
+    step = float(np.sqrt(np.mean(np.square(known)))) if known.any() else 1.0
     for n, place in enumerate(head.places):
         if place >= 0:
             moved = wide.copy(order="C")
@@ -309,8 +308,7 @@ def _of_output(
         windows = np.lib.stride_tricks.sliding_window_view(wide, values.size)
         probe = np.flatnonzero(known)[np.argsort(-np.abs(values[known]))[:4]]
         limit = _CLOSE * float(np.abs(values[known]).max())
-        with np.errstate(all="ignore"):
-            near = np.all(np.abs(windows[:, probe] - values[probe]) <= limit, axis=1)
+        near = np.all(np.abs(windows[:, probe] - values[probe]) <= limit, axis=1)
         for start in np.flatnonzero(near)[:16]:
             piece = there[start : start + values.size]
             if _close(piece.astype(np.float64), values, known):
@@ -318,6 +316,5 @@ def _of_output(
 
 
 def _close(one: Array, values: Array, known: NDArray[np.bool_]) -> bool:
-    with np.errstate(all="ignore"):
-        off = float(np.linalg.norm((one - values)[known]))
+    off = float(np.linalg.norm((one - values)[known]))
     return off <= _CLOSE * float(np.linalg.norm(values[known]))

@@ -2,7 +2,8 @@
 
 Files are written when an operator is done, so what a reader's file holds was in memory then. Operators
 that run nothing give the same memory another name. Where two looks at one tensor differ, something wrote
-over it between them.
+over it between them. What a later look shows as it was written nobody wrote over, and NaN that reads as
+zero is how a device that saturates shows it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from workbench.compare.fusions import LEAVES
 from workbench.compare.oddities import rewritten_slots
+from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Value
 from workbench.graph.table import OPS
@@ -123,13 +125,14 @@ def find_damage(
     written = some[0]
     if len(some) < 2 or (written.op, written.io) != (value.op, "output"):
         return None
-    since = written.op
+    since, found = written.op, None
     for look in some[1:]:
         same = _same(written.record, look.record, size)
-        if same is False:
-            return Damage(block, value, written, look, since)
-        since = look.op if same else since
-    return None
+        if same:
+            since, found = look.op, None  # nothing writes a tensor back
+        elif same is False and found is None:
+            found = Damage(block, value, written, look, since)
+    return found
 
 
 def _same(one: TensorRecord, other: TensorRecord, size: int | None) -> bool | None:
@@ -139,7 +142,18 @@ def _same(one: TensorRecord, other: TensorRecord, size: int | None) -> bool | No
         return _same_statistics(one, other, size)
     if ours.dtype != theirs.dtype or ours.size != theirs.size:
         return None
-    return ours.tobytes() == theirs.tobytes()
+    return ours.tobytes() == theirs.tobytes() or _is_saturated(ours, theirs)
+
+
+def _is_saturated(ours: Array, theirs: Array) -> bool:
+    """Whether the second are the first as a device without NaN and infinities shows them."""
+    row = DTYPES.get(ours.dtype.name)
+    if row is None or not row.is_float or np.isfinite(ours).all():
+        return False
+    with np.errstate(all="ignore"):
+        numbers = ours.astype(np.float64)
+        wide = np.clip(np.nan_to_num(numbers, nan=0.0), -row.largest, row.largest)
+        return bool(np.array_equal(wide, theirs.astype(np.float64).reshape(wide.shape)))
 
 
 def _same_statistics(one: TensorRecord, other: TensorRecord, size: int | None) -> bool | None:
