@@ -39,6 +39,9 @@ OUTLIER = 3.0
 _PEERS = 3
 """Operators of the same unit that must be reproduced to the bit before one that is not is suspect for it."""
 
+_ALIKE = 2
+"""Kernels that must be reproduced to the bit before their steps are known to round nothing inside of others."""
+
 _SAMPLE = 16
 """Operators that are shown to every model."""
 
@@ -213,6 +216,7 @@ class _Graph:
         self.wide = self._computes_wide()
         for block, number in self.open:
             self._second(block, number, model)
+        self._wide_inside()
         self._outliers()
         for place in [place for place in self.open if self.found.own.get(place, _CLEAN).suspect]:
             if self._golden_too(place):
@@ -349,6 +353,30 @@ class _Graph:
             return bool(own.assumed)
         return error > SUSPECT * max(floor.ulp, floor.bound)
 
+    def _wide_inside(self) -> None:
+        """Measure kernels again whose steps round nothing in others, which are reproduced to the bit."""
+        fused = dict(self._fused())
+        exact = {place for place in fused if self.found.own[place].unequal <= _SAME}
+        kernels = {(place[1], step) for place in exact for step in fused[place]}
+        shown = Counter(step for _, step in kernels)
+        for place in fused.keys() - exact:
+            if self.found.own[place].suspect or min(shown[one] for one in fused[place]) < _ALIKE:
+                continue
+            again = self._again(place, wide=True)
+            if again is not None and again.suspect:
+                self.found.own[place] = again
+
+    def _fused(self) -> Iterable[tuple[tuple[Block, int], frozenset[tuple[str, str]]]]:
+        """Kernels of several operators, a product among them: the types of the others, and the written dtype."""
+        for place, own in self.found.own.items():
+            attempt = self.found.attempts.attempt(*place) if place[0] in self.mine else ""
+            if isinstance(attempt, str) or attempt.given[own.slot].size < 2:
+                continue
+            types = {op.op_type for op in attempt.kernel.ops}
+            if types & CONTRACTIONS and types - CONTRACTIONS:
+                dtype = attempt.given[own.slot].dtype.name
+                yield place, frozenset((one, dtype) for one in types - CONTRACTIONS)
+
     def _outliers(self) -> None:
         """Suspect operators that are not reproduced to the bit where all of their like are."""
         for members in self._like():
@@ -375,13 +403,15 @@ class _Graph:
                 groups.setdefault(key, []).append(place)
         return groups.values()
 
-    def _again(self, place: tuple[Block, int]) -> Own | None:
+    def _again(self, place: tuple[Block, int], *, wide: bool = False) -> Own | None:
         """Measure an operator with the arithmetic of the believed units, whatever else explains it."""
         attempt = self.found.attempts.attempt(*place)
         model = self.found.models.get((place[0].rank, place[0].graph_id))
         arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
         try:
-            return None if isinstance(attempt, str) else judged(attempt, arithmetic, wide=self.wide)
+            if isinstance(attempt, str):
+                return None
+            return judged(attempt, arithmetic, wide=wide or self.wide)
         except TROUBLE:
             return None
 
