@@ -31,6 +31,7 @@ ANSWERS = {
         "pad_mode differs: 'pad' in the target, 'same' in the golden",
         "74 tensors = 74 matched",
         "image/svg+xml",
+        "widget-view",
         "script.py:41  x = self.conv3(x)",
         "| 0 | Default/conv3-Conv2d/Conv2D-op0 | output:0 | fail |",
         "| 1 | Default/conv2-Conv2d/Conv2D-op0 | equal | 0.000000 | 0.000000 |",

@@ -83,6 +83,17 @@ def test_two_displays_of_a_panel_are_both_kept_up_to_date(panel, outputs):
     assert [found.sentence in still for still in stills] == [True, True]
 
 
+@pytest.mark.parametrize("fallback", [False, True])
+def test_what_stays_of_an_explorer_is_the_comparison(outputs, fallback):
+    bench = wb.Workbench(graph="mlp")
+    explorer = bench.run().explore(fallback=fallback)
+    explorer._ipython_display_()
+    first, still = outputs
+    assert first.data[VIEW]["model_id"] == explorer.model_id
+    assert bench.comparison._repr_html_() in still.html
+    explorer.close()
+
+
 def test_what_stays_of_a_form_follows_its_inputs(outputs):
     form = wb.config.new("acl").form()
     form._ipython_display_()
