@@ -92,10 +92,10 @@ ANSWERS = {
     ],
     "06_report": [
         "The first operator that adds error is Conv2D Default/conv1-Conv2d/Conv2D-op0",
-        "<Comparison fail: The first operator that adds error is Conv2D Default/conv2-Conv2d/Conv2D-op0",
-        "coarse kernel, agreed upon",
+        "<Comparison fail: The first operator that adds error is Conv2D Default/conv3-Conv2d/Conv2D-op0",
+        "float16, agreed upon",
         "msaccucmp",
-        "56 rows; own-error at Default/conv2-Conv2d/Conv2D-op0",
+        "74 rows; own-error at Default/conv3-Conv2d/Conv2D-op0",
         "the same bytes: True",
     ],
 }
