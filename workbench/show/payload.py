@@ -49,7 +49,7 @@ def explorer_data(
 ) -> dict[str, Any]:
     """Return columns, plot positions, marks and words of a result as JSON values.
 
-    Figures are rounded to `digits`; with ``exact`` error and noise floor are not, so that grading by thresholds
+    Figures are rounded to `digits`; with ``exact`` errors and noise floors are not, so that grading by thresholds
     counts to the last row what `workbench.compare.regrade` counts.
 
     Text columns are a list of distinct texts and indices into it; -1 stands for the operator's name.
@@ -60,7 +60,7 @@ def explorer_data(
     shown = page_columns(result)
     places = dict.fromkeys((c.key for c in shown), digits(result))
     if exact:
-        places |= {"error": _ALL_DIGITS, "floor": _ALL_DIGITS}
+        places |= dict.fromkeys(("error", "inherited", "floor"), _ALL_DIGITS)
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),

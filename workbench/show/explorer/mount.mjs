@@ -135,6 +135,7 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
   performance.mark("workbench-ready");
   return {
     store,
+    state: () => exported(store),
     set(wanted) {
       const changes = imported(store, wanted);
       if (Object.keys(changes).length) store.update(changes);

@@ -1,0 +1,377 @@
+"""The explorer module on a page of its own, without Jupyter: what ux rows 9 to 16 ask of it."""
+
+import base64
+import re
+
+import pytest
+
+import workbench as wb
+from sample_results import make_result, make_row, network_result
+from workbench.show.html import explorer_module, read_asset
+from workbench.show.payload import compressed
+
+pytestmark = pytest.mark.browser
+
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stub</title>
+<style>{css} body {{ margin: 8px; background: var(--jp-layout-color1, white); }}</style></head>
+<body data-jp-theme-light="{light}" style="--jp-layout-color1: {back}"><main class="wb"><div id="root"></div></main>
+<script type="module">
+{module}
+const bytes = Uint8Array.from(atob("{data}"), (letter) => letter.charCodeAt(0));
+window.states = [];
+unpack(bytes).then((raw) => {{
+  window.view = mount(document.getElementById("root"), raw, {{ onchange: (state) => states.push(state) }});
+}});
+</script></body></html>"""
+
+ROWS = ".wbx-table tbody tr[data-row]"
+
+PIXELS = "() => document.querySelector('.wbx-plot canvas').toDataURL()"
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return wb.Comparison(network_result(334, 2))
+
+
+@pytest.fixture
+def show(chromium):
+    """Open the explorer of a comparison; nothing may be logged or requested meanwhile."""
+    pages, trouble = [], []
+
+    def show(comparison, *, language="en", light=True, width=1280, payload=None):
+        data = base64.b64encode(payload or compressed(comparison.result, language)).decode("ascii")
+        text = PAGE.format(
+            css=read_asset("parts.css") + read_asset("explorer.css"),
+            module=explorer_module(),
+            data=data,
+            light="true" if light else "false",
+            back="#ffffff" if light else "#111111",
+        )
+        page = chromium.new_page(viewport={"width": width, "height": 1000})
+        pages.append(page)
+        page.set_default_timeout(10_000)
+        page.on("console", lambda m: m.type == "error" and trouble.append(m.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
+        page.on("request", lambda request: trouble.append(request.url))
+        page.set_content(text)
+        page.wait_for_selector("#root[data-ready]")
+        return page
+
+    yield show
+    for page in pages:
+        page.close()
+    assert trouble == []
+
+
+def shown(page):
+    """Number of rows the filters leave, and of all rows, as the page says."""
+    text = page.locator(".wbx-shown").inner_text()
+    return tuple(int(n.replace(",", "")) for n in re.findall(r"[\d,]+", text))
+
+
+def chips(page):
+    """Status → count, as the chips say."""
+    texts = [
+        chip.inner_text()
+        for chip in page.locator(".wbx-chip[data-status]").all()
+        if chip.is_visible()
+    ]
+    return {t.split()[0]: int(t.split()[1].replace(",", "")) for t in texts}
+
+
+def state(page):
+    return page.evaluate("states.at(-1)")
+
+
+def order(page):
+    """Rows of the result in the order of the table."""
+    return page.evaluate("[...view.store.visible]")
+
+
+def counts(comparison):
+    """Status → count of the rows of a comparison, those without a partner apart."""
+    statuses = [row.status if row.match_rule else "unmatched" for row in comparison.rows]
+    return {status: statuses.count(status) for status in set(statuses)}
+
+
+class TestRow11:
+    """Filters and orders of the page are those of Python."""
+
+    def test_words_and_chip_leave_what_pandas_counts(self, show, comparison):
+        page = show(comparison)
+        page.locator(".wbx-filter").fill("matmul")
+        page.get_by_role("button", name=re.compile("^fail")).click()
+        frame = comparison.frame()
+        expected = (
+            frame.NPUDump.str.lower().str.contains("matmul") | (frame.OpType == "MatMul")
+        ) & (frame.Status == "fail")
+        assert shown(page) == (expected.sum(), len(frame))
+
+    @pytest.mark.parametrize(
+        "choices",
+        [
+            {"op_type": "Softmax", "iteration": 1},
+            {"scope": "Default/network-Net/layers.1"},
+            {"scope": "Default/network-Net/layers.1/", "rule": "name"},
+            {"file": "/srv/train/model.py", "io": "output"},
+            {"rule": ""},
+            {"rank": 0},
+            {"rank": 1},
+        ],
+    )
+    def test_every_choice_leaves_the_rows_that_python_leaves(self, show, comparison, choices):
+        page = show(comparison)
+        page.evaluate("(choices) => view.set({...view.state(), choices})", choices)
+        left = comparison.filter(**choices).rows
+        assert [comparison.rows[n] for n in order(page)] == list(left)
+
+    def test_controls_set_the_choices(self, show, comparison):
+        page = show(comparison)
+        page.get_by_label("All types").select_option("Softmax")
+        page.get_by_label("All iterations").select_option("iteration 1")
+        page.get_by_label("Scope").fill("Default/network-Net/layers.1")
+        assert state(page)["choices"] == {
+            "op_type": "Softmax",
+            "iteration": 1,
+            "scope": "Default/network-Net/layers.1",
+        }
+        assert page.locator("datalist option").count() > 20
+        page.get_by_role("button", name="Reset").click()
+        assert state(page)["choices"] == {}
+        assert page.get_by_label("Scope").input_value() == ""
+
+    @pytest.mark.parametrize("key", ["error", "inherited", "floor", "status", "op_name", "score"])
+    @pytest.mark.parametrize("falling", [True, False])
+    def test_an_order_is_that_of_python(self, show, comparison, key, falling):
+        page = show(comparison)
+        page.evaluate("(sort) => view.set({...view.state(), sort})", [key, falling])
+        rows = [comparison.rows[n] for n in order(page)]
+        ours = comparison.sort(key, falling=falling).rows
+        if key == "op_name":  # signs other than letters and digits have an order of their own
+            rows, ours = ([r for r in some if "layers." in r.op_name] for some in (rows, ours))
+        assert rows == list(ours)
+
+    def test_nan_and_infinity_stand_on_top_and_are_called_so(self, show, comparison):
+        page = show(comparison)
+        page.locator(".wbx-table thead button", has_text=re.compile("^Error")).click()
+        texts = page.locator(f"{ROWS} td.wb-odd").all_inner_texts()
+        assert texts[0] == "NaN"
+        assert "Inf" in texts
+
+
+class TestRow13:
+    """Thresholds grade counts, chart and table together, as Python does."""
+
+    @pytest.mark.parametrize(
+        ("factor", "limit"),
+        [("4", None), (None, "1e-2"), ("0.5", "0.02"), ("0", None), (".5e2", "3")],
+    )
+    def test_counts_are_those_of_python(self, show, comparison, factor, limit):
+        page = show(comparison)
+        assert chips(page) == counts(comparison)
+        if factor:
+            page.get_by_label("Fails above so many times the noise floor").fill(factor)
+        if limit:
+            page.get_by_label("Fails above this error").fill(limit)
+        thresholds = [float(text) if text else None for text in (factor, limit)]
+        graded = comparison.regrade(*thresholds)
+        assert chips(page) == counts(graded) != counts(comparison)
+        assert page.get_by_text("re-graded", exact=True).is_visible()
+        page.get_by_role("button", name=re.compile("^fail")).click()
+        assert shown(page)[0] == len(graded.filter(status="fail").rows)
+        assert (state(page)["factor"], state(page)["limit"]) == tuple(thresholds)
+
+    def test_chart_and_table_follow_and_come_back(self, show, comparison):
+        page = show(comparison)
+        page.evaluate("document.querySelector('.wbx-tip')?.remove()")
+        before = page.evaluate(PIXELS)
+        page.locator(".wbx-table thead button", has_text=re.compile("^Status")).click()
+        statuses = page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts()
+        page.get_by_label("Fails above this error").fill("1e-9")
+        assert page.evaluate(PIXELS) != before
+        assert page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts()[-1].strip() == "fail"
+        page.get_by_role("button", name="As compared").click()
+        assert page.evaluate(PIXELS) == before
+        assert page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts() == statuses
+        assert chips(page) == counts(comparison)
+        assert page.get_by_label("Fails above this error").input_value() == ""
+
+    @pytest.mark.parametrize("text", ["x", "-1", "1e999", "0x10", "1,5"])
+    def test_what_is_no_threshold_is_refused_beside_its_field(self, show, comparison, text):
+        page = show(comparison)
+        field = page.get_by_label("Fails above this error")
+        field.fill("0.01")
+        good = chips(page)
+        field.fill(text)
+        note = page.get_by_role("alert")
+        assert note.inner_text() == f"must be a number from 0, got “{text}”"
+        assert field.get_attribute("aria-invalid") == "true"
+        assert chips(page) == good
+        field.fill("0.02")
+        assert note.inner_text() == ""
+        assert state(page)["limit"] == 0.02
+
+
+class TestPlot:
+    def test_keys_walk_in_execution_order_and_jump_between_failing(self, show, comparison):
+        page = show(comparison)
+        plot = page.locator(".wbx-plot")
+        plot.focus()
+        page.keyboard.press("Home")
+        assert state(page)["selected"] == 0
+        for key, row in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+            page.keyboard.press(key)
+            assert state(page)["selected"] == row
+        failing = [n for n, row in enumerate(comparison.rows) if row.status == "fail"]
+        page.keyboard.press("ArrowDown")
+        assert state(page)["selected"] == next(n for n in failing if n > 1)
+        page.keyboard.press("End")
+        matched = [n for n, row in enumerate(comparison.rows) if row.match_rule]
+        assert state(page)["selected"] == matched[-1]
+        said = page.locator(".wbx-place").inner_text()
+        assert said == f"row {matched[-1] + 1} of {len(comparison.rows)}"
+
+    def test_keys_zoom_around_the_selected_and_show_all_again(self, show, comparison):
+        page = show(comparison)
+        page.locator(".wbx-plot").focus()
+        page.keyboard.press("+")
+        low, high = state(page)["positions"]
+        place = comparison.rows[page.evaluate("view.store.selected")].order
+        assert low < place < high
+        assert 160 <= high - low <= 172
+        page.keyboard.press("+")
+        closer = state(page)["positions"]
+        assert closer[1] - closer[0] < (high - low) * 0.6
+        assert shown(page)[0] == len(comparison.filter(positions=tuple(closer)).rows)
+        page.keyboard.press("-")
+        page.keyboard.press("0")
+        assert state(page)["positions"] is None
+        assert shown(page)[0] == len(comparison.rows)
+
+    def test_any_figure_can_be_drawn(self, show, comparison):
+        page = show(comparison)
+        seen = [page.evaluate(PIXELS)]
+        for name in ("inherited", "MaxAbsoluteError", "CosineSimilarity"):
+            page.get_by_label("Figure that the plot shows").select_option(name)
+            seen.append(page.evaluate(PIXELS))
+            assert seen[-1] not in seen[:-1]
+            assert state(page)["figure"] == name
+        assert page.locator(".wbx-legend").inner_text() != ""
+
+    def test_the_way_from_the_inherited_error_is_drawn_where_there_is_room(self, show):
+        def result(inherited):
+            row = make_row(error=1e-2, inherited_error=inherited, status="fail", op_type="X")
+            return wb.Comparison(make_result(rows=(row,)))
+
+        with_stem, without = show(result(1e-5)), show(result(None))
+        assert with_stem.evaluate(PIXELS) != without.evaluate(PIXELS)
+        assert "stem" in with_stem.locator(".wbx-legend").inner_text()
+        assert "stem" not in without.locator(".wbx-legend").inner_text()
+
+
+class TestStateFromOutside:
+    def test_a_row_that_the_filter_hides_is_found_when_it_is_asked_for(self, show, comparison):
+        page = show(comparison)
+        page.locator(".wbx-filter").fill("softmax")
+        hidden = next(n for n, row in enumerate(comparison.rows) if row.op_type == "Conv2D")
+        page.evaluate("(selected) => view.set({...view.state(), selected})", hidden)
+        row = page.locator(f".wbx-table tr[data-row='{hidden}'][aria-selected=true]")
+        row.wait_for()
+        assert shown(page)[0] == len(comparison.rows)
+
+    def test_what_is_set_is_heard_once(self, show, comparison):
+        page = show(comparison)
+        page.evaluate("view.set({...view.state(), selected: 5})")
+        page.evaluate("view.set({...view.state(), selected: 5})")
+        assert page.evaluate("states.length") == 1
+
+    def test_a_selected_row_that_a_filter_hides_is_told_of(self, show, comparison):
+        page = show(comparison)
+        page.locator(".wbx-filter").fill("no such word")
+        assert page.locator(".wbx-place").inner_text() == "hidden by the filter"
+        assert shown(page)[0] == 0
+        for key in ("ArrowDown", "End", "ArrowUp"):
+            page.locator(".wbx-table").press(key)
+        page.locator(".wbx-plot").press("ArrowRight")
+        page.get_by_role("button", name="Next failing").click()
+
+
+class TestRow16:
+    """axe finds nothing serious."""
+
+    @pytest.mark.parametrize("light", [True, False])
+    @pytest.mark.parametrize("width", [1280, 800])
+    def test_axe_is_content(self, show, comparison, light, width):
+        from axe_playwright_python.sync_playwright import Axe
+
+        page = show(comparison, light=light, width=width)
+        page.get_by_label("Fails above this error").fill("1e-3")
+        found = Axe().run(page).response["violations"]
+        grave = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert [(one["id"], one["nodes"][0]["html"][:120]) for one in grave] == []
+
+    def test_nothing_is_wider_than_the_page(self, show, comparison):
+        page = show(comparison, width=700)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+
+    def test_chinese_words_stand_everywhere(self, show, comparison):
+        page = show(comparison, language="zh")
+        assert "不通过" in page.locator(".wbx-chips").first.inner_text()
+        text = page.locator(".wbx").inner_text()
+        for english in (
+            "rows shown",
+            "Previous failing",
+            "Noise floor",
+            "All types",
+            "Fails above",
+        ):
+            assert english not in text
+
+
+HOSTILE = {
+    "markup": "Default/</script><script>alert(1)</script><img src=x onerror=alert(1)>/A-op1",
+    "quotes": "Default/\"'`${alert(1)}/B-op2",
+    "right to left": "Default/\u202egpj.exe\u202c/\u0627\u0628/C-op3",
+    "ANSI": "Default/\x1b[31mred\x1b[0m\x07/D-op4",
+    "long": f"Default/{'x' * 10_000}/E-op5",
+}
+
+
+class TestHostileNames:
+    @pytest.fixture
+    def page(self, show):
+        rows = tuple(
+            make_row(
+                op_name=name,
+                golden_op_name=name,
+                op_type=name[-900:],
+                order=n,
+                status="fail",
+                reason=name,
+            )
+            for n, name in enumerate(HOSTILE.values())
+        )
+        return show(wb.Comparison(make_result(rows=rows)))
+
+    def test_they_are_text_in_table_details_plot_and_filters(self, page):
+        assert page.evaluate("document.images.length") == 0
+        assert page.locator(ROWS).count() == len(HOSTILE)
+        titles = [
+            cell.get_attribute("title")
+            for cell in page.locator(f"{ROWS} .wb-name:first-child").all()
+        ]
+        assert titles[0] == HOSTILE["markup"]
+        assert titles[2] == "Default/⟨202E⟩gpj.exe⟨202C⟩/\u0627\u0628/C-op3"
+        assert titles[3] == "Default/⟨001B⟩[31mred⟨001B⟩[0m⟨0007⟩/D-op4"
+        for row in range(len(HOSTILE)):
+            page.locator(ROWS).nth(row).click()
+            assert page.locator(".wbx-details h3").inner_text()
+
+    def test_a_long_name_does_not_break_the_layout(self, page):
+        page.locator(ROWS).nth(4).click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert page.locator(".wbx-top").bounding_box()["height"] < 420
+        heights = {row.bounding_box()["height"] for row in page.locator(ROWS).all()}
+        assert heights == {28}
