@@ -527,6 +527,18 @@ def test_a_tensor_that_is_as_written_later_was_not_written_over():
     assert not [f for f in result.findings if f.evidence[0].startswith("writes over")]
 
 
+def test_a_name_of_a_tensor_that_shows_another_one_is_an_error_of_that_operator():
+    """Reshape runs nothing; if it does, and gives something else, nobody wrote over what it read."""
+    net = Net()
+    x = net.feed("x")
+    named = net.op("Reshape", net.op("Tanh", x), Const((4, 4), "int64"))
+    graph = net.graph(net.op("Exp", net.op("ReLU", named)))
+    values = small.given(graph)
+    shots = shoot(graph, values, alter={"Default/Reshape-op0": np.negative})
+    result = compared(in_memory(shots, graph), in_memory(shoot(graph, values), graph))
+    assert top(result) == ("own-error", "Default/Reshape-op0", 0)
+
+
 def beside(pattern):
     """A chain with a branch between producer and reader; ``pattern`` lies over what the reader finds."""
     net = Net()
