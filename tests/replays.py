@@ -46,15 +46,16 @@ def reasons(found):
 def on_device(graph, profile, mode, **more):
     """Dump of a run of a simulated NPU, in memory."""
     run = run_npu(graph, profile=profile, precision_mode=mode, **more)
-    return _dumped(run, graph, {"device_target": "Ascend"})
+    return dumped(run, graph, {"device_target": "Ascend"})
 
 
 def on_reference(graph, **more):
     """Dump of the reference, in memory."""
-    return _dumped(run_reference(graph, **more), graph, {"device_target": "CPU"})
+    return dumped(run_reference(graph, **more), graph, {"device_target": "CPU"})
 
 
-def _dumped(run, graph, info):
+def dumped(run, graph, info):
+    """Dump of records, in memory."""
     named = [
         replace(record, key=record.key._replace(op_name=file_name(record.key.op_name)))
         for record in run

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from replays import by_name, on_device, on_reference, reasons, replayed
+from replays import by_name, dumped, on_device, on_reference, reasons, replayed
 
 import small_dumps as small
 from small_dumps import Net, Shot, chain, in_memory, shoot
@@ -16,6 +16,9 @@ from workbench.compare.replay.floors import Floor
 from workbench.compare.replay.replay import OUTLIER, SUSPECT, Own, replay
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
+from workbench.pipeline.compiling import Compiling
+from workbench.pipeline.process import prepared
+from workbench.run.executor import feeds_at
 from workbench.run.faults import Fault
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -285,6 +288,30 @@ def test_an_operator_that_is_not_like_its_like_is_an_outlier(references):
     found = replayed(target, references["transformer"])
     own = by_name(found)[products[2], 0]
     assert (own.suspect >= OUTLIER, own.error < 1e-3) == (True, True)
+
+
+def compiled(model, mode, device, *faults):
+    """Dump of a run that was compiled by GE: biases and activations are inside of the products' kernels."""
+    graph = load_graph(model)
+    ready = prepared(graph, Compiling(device, mode), "torchair", faults)
+    run = ready.run(feeds_at(graph, None, 0), iteration=0, state={})
+    return dumped(run, ready.graphs[0], {"device_target": "Ascend"})
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "mode", "name"),
+    [
+        ("mlp", "310p", "allow_fp32_to_lowprecision", "Default/head-Dense/MatMul-op0"),
+        ("alexnet", "a3", "allow_mix_precision_bf16", "Default/fc3-Dense/MatMul-op0"),
+    ],
+)
+def test_a_kernel_that_rounds_inside_where_others_do_not_is_suspect(model, device, mode, name):
+    """A bias that is added in 16 bits would explain it; but elsewhere it is added in float32, to the bit."""
+    golden = on_reference(load_graph(model))
+    clean = replayed(compiled(model, mode, device), golden)
+    found = replayed(compiled(model, mode, device, Fault("missing-cast", name)), golden)
+    assert clean.suspects == []
+    assert {place for place, own in by_name(found).items() if own.suspect} == {(name, 0)}
 
 
 # --- real dumps --------------------------------------------------------------------------------------------
