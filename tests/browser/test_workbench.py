@@ -156,5 +156,77 @@ def test_the_copied_code_gives_the_same_result(user):
     assert " ".join(sentence.split()) in " ".join(said.split())
 
 
+def test_a_pair_by_hand_counts_when_compared_again(user, lab):
+    page = user.page
+    tab(page, "Align")
+    page.get_by_text("matches shown").first.wait_for()
+    field(page, "list").select_option("every operator")
+    field(page, "Target").select_option(GUILTY)
+    field(page, "Golden").select_option(GUILTY)
+    button(page, "Match these").click()
+    entry = page.locator("option").filter(has_text=f"match: {GUILTY}")
+    entry.wait_for(state="attached")
+    button(page, "Compare again").click()
+    page.locator(".wb-page-of td").filter(has_text=re.compile("^map$")).wait_for()
+    page.screenshot(path=lab.root / "align.png")
+    button(page, "Undo").click()
+    entry.wait_for(state="detached")
+    button(page, "Compare again").click()
+    page.locator(".wb-page-of td").filter(has_text=re.compile("^map$")).wait_for(state="detached")
+
+
+def test_a_click_on_the_guilty_operator_leads_to_its_source_line(user, lab):
+    page = user.page
+    tab(page, "Divergence")
+    explorer = page.locator(".wbx:visible")
+    explorer.get_by_role("searchbox").fill("conv3")
+    row = explorer.locator("tr[data-row]").filter(has_text="output:0").first
+    row.click()
+    tab(page, "Operator")
+    here = page.locator(".wb-here:visible").first
+    here.wait_for()
+    assert "self.conv3(x)" in here.inner_text()
+    page.screenshot(path=lab.root / "operator.png")
+    button(page, "Pin to report").click()
+
+
+def test_the_report_opens_with_the_network_off(user, lab, chromium):
+    page = user.page
+    tab(page, "Report")
+    field(page, "notes").fill("Seen <b>on</b> Friday")
+    field(page, "HTML").fill("flow.html")
+    button(page, "Write HTML").click()
+    status(page, r"written: flow\.html")
+    context = chromium.new_context(offline=True)
+    report, trouble = context.new_page(), []
+    report.on("console", lambda m: m.type == "error" and trouble.append(m.text))
+    report.on("request", lambda r: r.url.startswith("file:") or trouble.append(r.url))
+    report.goto((lab.root / "bench" / "flow.html").as_uri())
+    report.locator(".wbx[data-ready]").wait_for()
+    assert GUILTY in report.locator("h1").inner_text()
+    assert "Seen <b>on</b> Friday" in report.locator("main").inner_text()
+    rows = report.locator(".wbx tr[data-row]")
+    report.get_by_role("searchbox").fill("conv3")
+    expect(rows).to_have_count(3)
+    report.get_by_role("searchbox").fill("")
+    report.get_by_role("columnheader", name="Error", exact=True).click()
+    expect(rows.first).to_contain_text("fail")
+    report.screenshot(path=lab.root / "report.png", full_page=True)
+    context.close()
+    assert trouble == []
+
+
+def test_a_restarted_kernel_finds_the_settings_again(user, lab):
+    page = user.page
+    tab(page, "Report")
+    button(page, "Save session").click()
+    status(page, r"written: bench\.session\.json")
+    outputs = page.evaluate(
+        RUN_CODE, "print(wb.Workbench.open('bench.session.json').faults, panel.bench.faults)"
+    )
+    said = "".join(output.get("text", "") for output in outputs)
+    assert said.count(FAULT) == 2
+
+
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):
     assert user.trouble == []

@@ -10,6 +10,7 @@ import ipywidgets as W
 import traitlets
 
 from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.boxes import row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +41,8 @@ class Chooser(traitlets.HasTraits):
         self.use = W.Button(description=say("Use this folder"), layout={"width": "auto"})
         self.counted = W.HTML()
         self.drawer = W.VBox(layout={"display": "none"})
-        self.drawer.children = (self.list, W.HBox([self.use, self.counted]))
-        self.view = W.VBox([W.HBox([self.text, self.browse]), self.drawer, self.alert.widget])
+        self.drawer.children = (self.list, row([self.use, self.counted]))
+        self.view = W.VBox([row([self.text, self.browse]), self.drawer, self.alert.widget])
         self._folder, self._listing = Path.cwd(), False
         guard = self.alert.guard
         self.text.observe(guard(lambda _change: self._typed()), "value")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import ipywidgets as W
 
 from workbench.ui.alerts import alert_html
+from workbench.ui.boxes import row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 UNSET = "\0unset"
 """Value of an input whose setting is left out of the form."""
 
-_LAYOUT = {"width": "480px", "flex": "0 0 auto"}
+_LAYOUT = {"width": "480px", "max_width": "98%", "flex": "0 0 auto"}
 _STYLE = {"description_width": "190px"}
 _QUIET = "color:var(--jp-ui-font-color2,#5a6472);line-height:1.4"
 _MARKS = {"error": "✗", "warning": "⚠", "hint": "·"}
@@ -41,8 +42,8 @@ class Field:
         self._hint = setting.help if setting else f"a list of objects with {keys}, as JSON"
         self.input = _input(label, setting, kind, default, self._hint)
         self.input.add_class("workbench-field")
-        self.note = W.HTML()
-        self.widget = W.HBox([self.input, self.note])
+        self.note = W.HTML(layout={"flex": "1 1 260px"})
+        self.widget = row([self.input, self.note])
 
     @property
     def value(self) -> Any:

@@ -31,6 +31,9 @@ _CHIP = (
     "display:inline-block;margin:0 6px 4px 0;padding:0 9px;border-radius:11px;font-size:12px;line-height:20px;"
     "border:1px solid var(--jp-border-color1,#c5cbd3);color:var(--jp-ui-font-color1,#1d2530);white-space:nowrap"
 )
+_TABS = "<style>.workbench-tabs .lm-TabBar-tab {flex:0 1 auto!important;min-width:fit-content!important}</style>"
+"""Titles in full, at any width."""
+
 _MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "cancelled": "◌", "failed": "✗"}
 
 
@@ -43,6 +46,7 @@ class Shell(Part):
         self.parts: dict[str, Part] = {}
         self.strip = W.HTML()
         self.tabs = W.Tab(layout={"width": "100%"})
+        self.tabs.add_class("workbench-tabs")
         options = [(words, key) for key, words in LANGUAGES.items()]
         self.language = W.Dropdown(options=options, description=self.say("Language"))
         self.language.value = self.bench.language
@@ -61,7 +65,7 @@ class Shell(Part):
     def refresh(self) -> None:
         """Show the state of every step."""
         chips = [self._chip(part) for part in self.parts.values()]
-        self.strip.value = f'<div role="status">{"".join(chips)}</div>'
+        self.strip.value = f'{_TABS}<div role="status">{"".join(chips)}</div>'
 
     def _chip(self, part: Part) -> str:
         state, figure = part.state

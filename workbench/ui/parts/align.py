@@ -9,6 +9,7 @@ import ipywidgets as W
 
 from workbench.show.match_html import PAGE, matches_html
 from workbench.show.match_view import match_lines
+from workbench.ui.boxes import row
 from workbench.ui.part import Part
 from workbench.ui.parts.by_hand import ByHand
 
@@ -27,8 +28,8 @@ class Align(Part):
         self._make_table()
         self.hand = ByHand(self.bench)
         self._connect()
-        hidden = W.HBox([self.search, self.rule, self.kind])
-        pages = W.HBox([self.back, self.forth])
+        hidden = row([self.search, self.rule, self.kind])
+        pages = row([self.back, self.forth])
         table = W.VBox([hidden, self.table, pages])
         return W.VBox([self.hint, table, self.alert.widget, self.hand.view])
 

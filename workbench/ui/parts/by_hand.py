@@ -10,6 +10,7 @@ import ipywidgets as W
 from workbench.compare.overrides import Ignore, Match, Tolerance
 from workbench.core.errors import WorkbenchError
 from workbench.show.match_view import operator_names, orphans
+from workbench.ui.boxes import row
 from workbench.ui.code import map_code
 from workbench.ui.copy import CopyButton
 from workbench.ui.part import Part
@@ -59,12 +60,12 @@ class ByHand(Part):
         button = self.buttons
         return [
             self.which,
-            W.HBox(list(self.names.values())),
-            W.HBox([button["pair"], button["ignore"], button["tolerate"]]),
-            W.HBox([self.reason, self.error]),
+            row(list(self.names.values())),
+            row([button["pair"], button["ignore"], button["tolerate"]]),
+            row([self.reason, self.error]),
             self.entries,
-            W.HBox([button["take"], button["undo"], button["redo"], button["again"], self.status]),
-            W.HBox([self.path, button["save"], button["open"], self.code]),
+            row([button["take"], button["undo"], button["redo"], button["again"], self.status]),
+            row([self.path, button["save"], button["open"], self.code]),
         ]
 
     def _connect(self) -> None:

@@ -10,6 +10,7 @@ import ipywidgets as W
 
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import WorkbenchError
+from workbench.ui.boxes import row
 from workbench.ui.chooser import Chooser
 from workbench.ui.form import ConfigForm
 from workbench.ui.part import Part
@@ -21,7 +22,7 @@ ENDINGS = (".json", ".py", ".cfg", ".txt")
 """Endings of files that may be a form."""
 
 _STYLE = {"description_width": "190px"}
-_WIDE = {"width": "640px", "max_width": "100%"}
+_WIDE = {"width": "640px", "max_width": "98%"}
 
 
 class Configure(Part):
@@ -45,8 +46,8 @@ class Configure(Part):
         self.form: ConfigForm | None = None
         self._connect()
         self._show_config()
-        head = [W.HBox([self.surface, self.way]), self.file.view]
-        foot = [W.HBox([self.path, self.save, self.download])]
+        head = [row([self.surface, self.way]), self.file.view]
+        foot = [row([self.path, self.save, self.download])]
         return W.VBox([*head, self.alert.widget, self.said, self.holder, *foot])
 
     def _connect(self) -> None:

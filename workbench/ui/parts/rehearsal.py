@@ -16,6 +16,7 @@ from workbench.run.faults import FAULTS, check_settings, parse_fault
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
 from workbench.ui.alerts import alert_html
+from workbench.ui.boxes import row
 from workbench.ui.chooser import Chooser
 from workbench.ui.own_graphs import graph_of, notebook_names, own_graphs
 from workbench.ui.part import Part
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op
 
 _STYLE = {"description_width": "190px"}
-_WIDE = {"width": "640px", "max_width": "100%"}
+_WIDE = {"width": "640px", "max_width": "98%"}
 _SETTINGS = ("graph", "device", "precision_mode", "faults", "iterations", "seed", "ranks")
 _NONE = ""
 
@@ -52,9 +53,9 @@ class RehearsalInputs(Part):
         self.add = W.Button(description=self.say("Add fault"))
         self.fault_note = W.HTML()
         self._connect()
-        rows = [W.HBox([widget, self.notes[name]]) for name, widget in self.inputs.items()]
+        rows = [row([widget, self.notes[name]]) for name, widget in self.inputs.items()]
         builder = W.VBox([self.kind, self.meaning, self.operator, self.settings])
-        builder.children = (*builder.children, W.HBox([self.add, self.fault_note]))
+        builder.children = (*builder.children, row([self.add, self.fault_note]))
         parts = [W.VBox([self.own, self.file.view]), builder]
         more = W.Accordion(parts, titles=[self.say("Other networks"), self.say("Plant a fault")])
         return W.VBox([*rows, more, self.alert.widget])

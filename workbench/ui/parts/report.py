@@ -13,6 +13,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.show.match_view import operator_names
 from workbench.show.report import SECTIONS
+from workbench.ui.boxes import row
 from workbench.ui.code import report_code
 from workbench.ui.copy import CopyButton
 from workbench.ui.export import Export
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.compare import Comparison
 
 _STYLE = {"description_width": "150px"}
-_WIDE = {"width": "640px", "max_width": "100%"}
+_WIDE = {"width": "640px", "max_width": "98%"}
 _FILES = {"html": "report.html", "csv": "report.csv", "json": "report.json"}
 
 
@@ -64,8 +65,8 @@ class Report(Part):
         self.said, self.listing = W.HTML(), W.HTML()
         self.code = CopyButton(say("Copy all as code"))
         self._connect()
-        files = [W.HBox([self.paths[kind], self.writers[kind]]) for kind in _FILES]
-        kept = W.HBox([self.session, self.keep])
+        files = [row([self.paths[kind], self.writers[kind]]) for kind in _FILES]
+        kept = row([self.session, self.keep])
         below = [self.said, self.alert.widget, self.code, self.listing]
         return W.VBox([*self.inputs.values(), *files, kept, *below])
 

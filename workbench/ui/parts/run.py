@@ -9,6 +9,7 @@ import ipywidgets as W
 
 from workbench.compare.profiles import PROFILES as VERDICTS
 from workbench.ui.alerts import alert_html
+from workbench.ui.boxes import row
 from workbench.ui.copy import CopyButton
 from workbench.ui.part import Part
 from workbench.ui.parts.rehearsal import RehearsalInputs
@@ -51,7 +52,7 @@ class Run(Part):
         self.cancel = W.Button(description=self.say("Cancel run"), disabled=True)
         self.code = CopyButton(self.say("Copy as code"))
         self._connect()
-        buttons = W.HBox([self.run, self.cancel, self.reason])
+        buttons = row([self.run, self.cancel, self.reason])
         below = [buttons, self.progress, self.status, self.alert.widget, self.code, self.listing]
         inputs = [self.way, self.rehearsal.view, self.trees.view, self.profile]
         return W.VBox([*inputs, *below])

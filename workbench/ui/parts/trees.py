@@ -13,6 +13,7 @@ import ipywidgets as W
 from workbench.core.errors import WorkbenchError
 from workbench.pipeline.tree_summary import summarize_tree
 from workbench.ui.alerts import alert_html
+from workbench.ui.boxes import row
 from workbench.ui.chooser import Chooser
 from workbench.ui.part import Part
 
@@ -63,7 +64,7 @@ class TreeInputs(Part):
         sides = []
         for side in ("target", "golden"):
             sides += [self.choosers[side].view, self.found[side]]
-        numbers = [W.HBox([self.texts[key], self.notes[key]]) for key in _NUMBERS]
+        numbers = [row([self.texts[key], self.notes[key]]) for key in _NUMBERS]
         models = [self.texts[key] for key in _TEXTS]
         graphs = [self.choosers[f"{side}_graph"].view for side in ("target", "golden")]
         more = W.Accordion(
