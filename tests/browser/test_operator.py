@@ -18,6 +18,7 @@ CELLS = (
     "bench.run();",
     "source = bench.form('source')\nsource",
     "operator = bench.form('operator')\noperator",
+    "divergence = bench.form('divergence')\ndivergence",
 )
 HEAD = ".wb-op-head"
 
@@ -35,7 +36,7 @@ def user(chromium, lab):
     (lab.root / "operator").mkdir()
     nbformat.write(book, lab.root / "operator" / "operator.ipynb")
     reader = Reader(chromium, lab, "operator/operator.ipynb")
-    reader.page.set_viewport_size({"width": 1280, "height": 3600})
+    reader.page.set_viewport_size({"width": 1280, "height": 4400})
     assert lab.run_all(reader.page) == []
     yield reader
     reader.page.close()
@@ -76,6 +77,14 @@ def test_a_line_of_the_source_leads_to_its_operator(user):
     expect(line.locator('tr[aria-selected="true"]')).to_contain_text("ReLU-op2")
 
 
+def test_a_row_of_the_table_leads_to_its_operator(user):
+    page = user.page
+    row = page.locator(".wbx-table tr[data-row]").filter(has_text="conv4-Conv2d").last
+    row.locator("td").first.click()
+    expect(page.locator(HEAD)).to_contain_text("conv4-Conv2d/Conv2D-op0")
+    expect(page.locator(".wb-here").first).to_contain_text("x = self.conv4(x)")
+
+
 def test_a_neighbour_is_reached_by_keyboard(user):
     page = user.page
     node = page.locator(".wb-op-graph g[data-row]").filter(has_text="conv3-Conv2d").first
@@ -103,18 +112,18 @@ def test_a_slider_draws_another_plane(user):
 
 def test_the_next_failing_operator_is_one_click_away(user):
     page = user.page
-    page.get_by_role("button", name="Next failing").click()
+    page.get_by_role("button", name="Next failing", exact=True).click()
     expect(page.locator(HEAD)).to_contain_text("relu-ReLU/ReLU-op2")
-    page.get_by_role("button", name="Previous failing").click()
+    page.get_by_role("button", name="Previous failing", exact=True).click()
     expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
-    page.get_by_role("button", name="Previous failing").click()
-    expect(page.get_by_role("alert")).to_contain_text("before this one")
+    page.get_by_role("button", name="Previous failing", exact=True).click()
+    page.get_by_role("alert").filter(has_text="before this one").wait_for()
 
 
 @pytest.mark.parametrize("width", [1280, 800])
 def test_nothing_is_wider_than_the_page(user, width):
     page = user.page
-    page.set_viewport_size({"width": width, "height": 3600})
+    page.set_viewport_size({"width": width, "height": 4400})
     page.wait_for_timeout(300)
     wide = page.evaluate(
         """() => [...document.querySelectorAll('.jp-OutputArea-output .wb-op, .wb-op-heat, .wb-op-graph')]
