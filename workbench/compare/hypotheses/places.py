@@ -33,7 +33,9 @@ _NEAR, _REACH = (
     64,
     2048,
 )  # bytes before which an overrun begins to show, and behind which it has ended
-_PART = 0.95  # of an output: where more is off, nothing was written, and what is right is so by chance
+_PART = (
+    0.95  # of an output: where more is off, nothing was written, and what is right is so by chance
+)
 _TELLING = 8  # elements of which a likeness can be told
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
