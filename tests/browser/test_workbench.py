@@ -209,7 +209,7 @@ def test_the_report_opens_with_the_network_off(user, lab, chromium):
     report.get_by_role("searchbox").fill("conv3")
     expect(rows).to_have_count(4)  # two inputs, the output, the golden's weight alone
     report.get_by_role("searchbox").fill("")
-    report.get_by_role("columnheader", name="Error", exact=True).click()
+    report.locator(".wbx").get_by_role("columnheader", name="Error", exact=True).click()
     expect(rows.first).to_contain_text("fail")
     report.screenshot(path=lab.root / "report.png", full_page=True)
     context.close()
