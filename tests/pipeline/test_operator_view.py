@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from functools import partial
 from pathlib import Path
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import pytest
 
 import workbench as wb
 from small_dumps import Net, chain, given, in_memory, on_disk, shoot
+from workbench.compare.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.pipeline.operator_html import SECTIONS, operator_html
 from workbench.pipeline.read_result import read_result
@@ -229,6 +231,26 @@ def test_a_file_cut_short_is_a_reason_and_no_crash(tmp_path):
     path.write_bytes(path.read_bytes()[:-8])
     assert view.elements is None
     assert str(path) in view.why_no_elements
+
+
+def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
+    limited = partial(read_elements, limit=100)
+    monkeypatch.setattr("workbench.pipeline.operator_view.read_elements", limited)
+    view = real.operator()
+    assert view.doubts == ("the first 96 of 512 elements were read",)
+    assert view.elements.shape == (1, 6, 4, 4)
+    assert "the first 96 of 512 elements were read" in operator_html(view)
+
+
+def test_a_parameter_belongs_to_no_operator():
+    graph = chain("MatMul")
+    values = given(graph)
+    other = {**values, "fc0.weight": values["fc0.weight"] + 1}
+    sides = [in_memory(shoot(graph, some), graph) for some in (other, values)]
+    view = wb.compare(*sides).operator("fc0_weight")
+    assert view.blame.kind == "not known"
+    assert "no operator of this execution made it" in view.blame.text
+    assert wb.compare(sides[1], sides[1]).operator("fc0_weight").blame.kind == "agrees"
 
 
 def test_statistics_alone_show_figures_instead_of_elements(tmp_path):

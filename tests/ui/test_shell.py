@@ -72,3 +72,13 @@ def test_every_panel_also_stands_alone(name):
 def test_an_unknown_panel_is_refused():
     with pytest.raises(wb.WorkbenchError, match=r"panel must be one of \['configure'.*got 'x'"):
         wb.Workbench().form("x")
+
+
+def test_turning_to_a_panel_leaves_it_as_it_was(shell):
+    calls = []
+    for name in ("configure", "run", "align", "divergence"):
+        shell.parts[name].refresh = lambda name=name: calls.append(name)
+    for number in (1, 2, 3, 4, 0):
+        shell.tabs.selected_index = number
+    assert calls == []
+    assert [part.shown for part in shell.parts.values()] == [True, *[False] * (len(PARTS) - 1)]

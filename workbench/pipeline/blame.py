@@ -44,7 +44,7 @@ def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
         return Blame("stands alone", row.reason or "it has no partner")
-    if flow is not None and found.run is None and row.error:
+    if flow is not None and found.run is None and row.status in ("warn", "fail"):
         text = "no operator of this execution made it; the dump keeps it as a parameter"
         return Blame("not known", text, row.error)
     place = (found.run.block, found.run.op) if found.run is not None else None

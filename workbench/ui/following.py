@@ -24,6 +24,13 @@ class Following(Part):
         self.follow(self.bench, "comparison", self._follow_look)
         self._follow_look()
 
+    def show(self, shown: bool) -> None:
+        late = shown and not self.shown
+        super().show(shown)
+        if late:
+            with self.lock:
+                self.refresh()
+
     def changed(self, name: str) -> None:
         """Show what a trait of the look says now."""
 

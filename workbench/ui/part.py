@@ -47,12 +47,8 @@ class Part:
         """Show what the bench says now."""
 
     def show(self, shown: bool) -> None:
-        """Say whether the panel can be seen; a panel of much work may wait until it can."""
-        late = shown and not self.shown
+        """Hear whether the panel can be seen."""
         self.shown = shown
-        if late:
-            with self.lock:
-                self.refresh()
 
     @property
     def state(self) -> tuple[str, str]:
