@@ -4,7 +4,7 @@
 (() => {
   const NAME = 'npu-accuracy-workbench';
   const TITLE = 'Accuracy workbench';
-  const TEMPLATE = new URL('dashboard.ipynb', document.currentScript.src);
+  const TEMPLATE = new URL('dashboard.ipynb', document.currentScript?.src || location.href);
   const ICON = `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">
     <g fill="none" stroke="#5b6470" stroke-width="2" stroke-linecap="round" stroke-linejoin="round">
     <path d="M3 3v18h18"/><path d="M7 16h4l3.5-2 5.5-8"/><path d="M15 17h5" stroke-dasharray=".1 3"/></g>

@@ -69,5 +69,28 @@ def test_a_folder_that_cannot_be_listed_is_said(user, lab):
     user.trouble[:] = [text for text in user.trouble if "404" not in text]  # meant
 
 
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "{}",
+        "{'@jupyterlab/launcher': {}}",
+        "{'@jupyterlab/launcher': {'9.0': {get: async () => { throw new Error('gone'); }}}}",
+        "{'@jupyterlab/launcher': {'9.0': {get: async () => () => ({})}}}",
+    ],
+)
+def test_a_jupyterlab_that_shares_other_modules_gets_the_command_alone(user, scope):
+    commands = user.page.evaluate(
+        f"""async () => {{
+          const container = window._JUPYTERLAB['npu-accuracy-workbench'], made = [];
+          container.init({scope});
+          const plugin = (await container.get('./extension'))().default;
+          if (plugin.optional.length) throw new Error('asks for what is not there');
+          plugin.activate({{ commands: {{ addCommand: (name) => made.push(name) }} }});
+          return made;
+        }}"""
+    )
+    assert commands == ["npu-accuracy-workbench:open"]
+
+
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):
     assert user.trouble == []

@@ -28,7 +28,7 @@ _SHOWN = 5
 
 def lab(
     folder: Annotated[
-        str, typer.Argument(metavar="[DIR]", help="Folder for your copy of the notebooks.")
+        str, typer.Argument(metavar="DIR", help="Folder for your copy of the notebooks.")
     ] = FOLDER,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
     port: Annotated[
