@@ -20,7 +20,7 @@ CELLS = (
     "operator = bench.form('operator')\noperator",
     "divergence = bench.form('divergence')\ndivergence",
 )
-HEAD = ".wb-op-head"
+HEAD = ".wb-op-head:visible"
 
 IMAGES = """(svg) => [...svg.querySelectorAll('image')]
   .map((one) => one.getAttribute('xlink:href').replace(/\\s/g, '')).join(' ')"""
@@ -63,17 +63,17 @@ def changed(place, before):
 def test_the_line_of_the_first_divergence_stands_there(user):
     page = user.page
     expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
-    expect(page.locator(".wb-here").first).to_contain_text("x = self.conv3(x)")
-    expect(page.locator(".wb-src-born")).to_contain_text("x = self.conv3(x)")
+    expect(page.locator(".wb-here:visible").first).to_contain_text("x = self.conv3(x)")
+    expect(page.locator(".wb-src-born:visible")).to_contain_text("x = self.conv3(x)")
 
 
 def test_a_line_of_the_source_leads_to_its_operator(user):
     page = user.page
-    line = page.locator(".wb-src-line").filter(has_text="self.relu(x)")
+    line = page.locator(".wb-src-line:visible").filter(has_text="self.relu(x)")
     line.locator("td").first.click()
     line.locator("tr[data-row]").filter(has_text="ReLU-op2").click()
     expect(page.locator(HEAD)).to_contain_text("relu-ReLU/ReLU-op2")
-    expect(page.locator(".wb-here").first).to_contain_text("x = self.relu(x)")
+    expect(page.locator(".wb-here:visible").first).to_contain_text("x = self.relu(x)")
     expect(line.locator('tr[aria-selected="true"]')).to_contain_text("ReLU-op2")
 
 
@@ -82,12 +82,12 @@ def test_a_row_of_the_table_leads_to_its_operator(user):
     row = page.locator(".wbx-table tr[data-row]").filter(has_text="conv4-Conv2d").last
     row.locator("td").first.click()
     expect(page.locator(HEAD)).to_contain_text("conv4-Conv2d/Conv2D-op0")
-    expect(page.locator(".wb-here").first).to_contain_text("x = self.conv4(x)")
+    expect(page.locator(".wb-here:visible").first).to_contain_text("x = self.conv4(x)")
 
 
 def test_a_neighbour_is_reached_by_keyboard(user):
     page = user.page
-    node = page.locator(".wb-op-graph g[data-row]").filter(has_text="conv3-Conv2d").first
+    node = page.locator(".wb-op-graph:visible g[data-row]").filter(has_text="conv3-Conv2d").first
     node.focus()
     page.keyboard.press("Enter")
     expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
@@ -95,15 +95,14 @@ def test_a_neighbour_is_reached_by_keyboard(user):
 
 def test_a_slider_draws_another_plane(user):
     page = user.page
-    picture = page.locator(".wb-op-heat svg")
+    picture = page.locator(".wb-op-heat:visible svg")
     picture.scroll_into_view_if_needed()
     before, drawn = picture.evaluate(IMAGES), pixels(picture)
     handle = page.get_by_role("slider", name="axis 3")
     handle.focus()
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function(
-        f"(before) => ({IMAGES})(document.querySelector('.wb-op-heat svg')) !== before", arg=before
-    )
+    living = "document.querySelector('.jupyter-widgets .wb-op-heat svg')"
+    page.wait_for_function(f"(before) => ({IMAGES})({living}) !== before", arg=before)
     widths = page.evaluate(WIDTHS, picture.evaluate(IMAGES))
     assert min(widths) > 0
     assert max(widths) > 100

@@ -107,3 +107,16 @@ def test_outside_a_notebook_nothing_has_to_be_kept_up_to_date(panel, monkeypatch
     panel._ipython_display_()
     assert panel.bench.run().verdict == "warn"
     assert "alert" not in panel.alert.widget.value
+
+
+@pytest.mark.parametrize("name", ["operator", "source"])
+def test_what_stays_of_a_panel_is_what_it_shows_last(name, outputs):
+    bench = wb.Workbench(graph="mlp", faults=("scaled-output:Default/head-Dense/MatMul-op0:1.05",))
+    panel = bench.form(name)
+    panel._ipython_display_()
+    found = bench.run()
+    for wanted in (found.selected, found.rows[0]):
+        found.selected = wanted
+        leaf = wanted.op_name.rpartition("/")[2]
+        assert re.search(f'aria-selected="true".*{leaf}|wb-op-head.*{leaf}', outputs[1].html)
+    panel.close()

@@ -44,6 +44,8 @@ class Following(Part):
                 with self.lock:
                     if self.shown:
                         self.changed(change["name"])
+                        for update in self.stills:
+                            update()
 
             guarded = self.alert.guard(changed)
             look.observe(guarded, names)

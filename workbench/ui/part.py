@@ -35,6 +35,7 @@ class Part:
         self.alert = Alert()
         self.lock = threading.RLock()
         self.shown = True
+        self.stills: list[Callable[[], None]] = []
         self._unfollow: list[Callable[[], None]] = []
         self.view: W.Widget = self.build()
         self.refresh()
@@ -88,8 +89,13 @@ class Part:
         close_tree(self.view)
         close_tree(self.alert.widget)
 
+    def still(self) -> str:
+        """Return what stays of the panel where there are no widgets, as HTML."""
+        return str(self.bench._repr_html_())
+
     def _ipython_display_(self) -> None:
-        update = display_with_still(self.view, self.bench._repr_html_, repr(self))
+        update = display_with_still(self.view, self.still, repr(self))
+        self.stills.append(update)
         self.follow(self.bench, "comparison", update)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

@@ -183,6 +183,12 @@ class Operator(Following):
             f'<div class="wb-op-lines"><pre>{escape(script)}</pre></div></div>'
         )
 
+    def still(self) -> str:
+        if self.view_of is None:
+            return super().still()
+        pieces = (self.above, self.planes.picture, self.worst, self.below)
+        return str(self.style.value) + "".join(piece.html for piece in pieces)
+
     @property
     def state(self) -> tuple[str, str]:
         if self.bench.comparison is None:

@@ -57,6 +57,11 @@ class Source(Following):
     def _choose(self, row: str) -> None:
         self.bench.comparison.selected = int(row)
 
+    def still(self) -> str:
+        return (
+            str(self.style.value) + self.lines.html if self.map_of is not None else super().still()
+        )
+
     @property
     def state(self) -> tuple[str, str]:
         comparison = self.bench.comparison
