@@ -90,9 +90,13 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed, got " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 
-# the launcher card is copied where JupyterLab looks for it, even by an editable installation
+# an editable installation leaves out the files of JupyterLab's launcher card
+CARD := $(VENV)/share/jupyter/labextensions/npu-accuracy-workbench
 $(VENV)/installed: pyproject.toml setup.py $(wildcard labextension/*.json labextension/static/*.js) notebooks/dashboard.ipynb | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	mkdir -p $(CARD)/static
+	cp labextension/*.json $(CARD)
+	cp labextension/static/*.js notebooks/dashboard.ipynb $(CARD)/static
 	touch $@
 
 $(VENV)/developed: $(VENV)/installed
