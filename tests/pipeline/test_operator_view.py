@@ -68,6 +68,11 @@ def test_what_lies_before_it_agrees(real):
     assert real.operator("Default/conv1-Conv2d/Conv2D-op0").blame.kind == "agrees"
 
 
+def test_what_is_read_has_no_error_of_the_operators_own(real):
+    read = next(n for n in real.operator().tensors if real.rows[n].io == "input")
+    assert real.operator(read).blame.own is None
+
+
 def test_an_operator_is_found_by_row_index_name_and_end_of_name(real):
     index = real.look.selected
     views = [

@@ -65,7 +65,7 @@ def _own_of(own: Own | None, defect: Finding | None, row: Row) -> tuple[float | 
     """Own error, and what of it number formats explain."""
     if defect is not None and defect.own_error is not None:
         return defect.own_error, defect.noise_floor
-    if own is None:
+    if own is None or row.io == "input":
         return None, row.noise_floor
     return own.error, own.explained
 

@@ -55,8 +55,8 @@ def histogram_svg(elements: Elements, kind: ErrorKind = "absolute") -> str:
         most = math.log10(max([n for _, n, _ in shown], default=1))
         axes.set_ylim(-_STUB, most + 0.3)
         _log_ticks(axes, "y", 0.0, most)
-        ticks = [e for e in edges if float(e).is_integer()] or [edges[0], edges[-1]]
-        ticks = ticks[:: 1 + (len(ticks) - 1) // 8]
+        ticks = [e for e in found.edges if e.is_integer()] or [*found.edges[:1], *found.edges[-1:]]
+        ticks = ticks[:: 1 + max(0, len(ticks) - 1) // 8]
         lanes = [low] * bool(found.zero) + [high] * bool(found.unbounded)
         names = ["0"] * bool(found.zero) + ["NaN, Inf"] * bool(found.unbounded)
         axes.set_xticks([*ticks, *lanes], [*(_power(tick) for tick in ticks), *names])
