@@ -17,6 +17,12 @@ def strict_callbacks(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def no_need_to_settle(monkeypatch):
+    """Without a kernel every message comes in its order."""
+    monkeypatch.setattr("workbench.ui.part.SETTLE", 0)
+
+
+@pytest.fixture(autouse=True)
 def nothing_left_behind():
     """A panel that is closed leaves no widget in the kernel; each test closes what it opens."""
     before = set(widgets._instances)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets as W
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     import traitlets
 
     from workbench.ui.app import Workbench
+
+SETTLE = 0.15
+"""Seconds from a click to what it does.
+
+Whoever types and clicks sends two messages, of the input and of the button. ipykernel 7.4 takes each on the thread
+that last published for its widget, so that the click may come first.
+"""
 
 
 class Part:
@@ -78,8 +86,13 @@ class Part:
         self.follow(widget, trait, call)
 
     def on_click(self, button: W.Button, call: Callable[[], None]) -> None:
-        """Call back after a click; errors are shown in the panel."""
-        button.on_click(self.alert.guard(lambda _button: call()))
+        """Call back after a click, with what was typed just before it; errors are shown in the panel."""
+
+        def clicked(_button: Any) -> None:
+            time.sleep(SETTLE)
+            call()
+
+        button.on_click(self.alert.guard(clicked))
 
     def close(self) -> None:
         """Follow nothing any more, and remove every widget of the panel from the kernel."""
