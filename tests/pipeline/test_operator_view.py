@@ -68,6 +68,12 @@ def test_what_lies_before_it_agrees(real):
     assert real.operator("Default/conv1-Conv2d/Conv2D-op0").blame.kind == "agrees"
 
 
+def test_where_nothing_differs_no_plane_is_drawn(real):
+    view = real.operator("Default/conv1-Conv2d/Conv2D-op0")
+    assert "<svg" not in operator_html(view, sections=("heat",))
+    assert "Every element is the same" in operator_html(view, sections=("worst",))
+
+
 def test_what_is_read_has_no_error_of_the_operators_own(real):
     read = next(n for n in real.operator().tensors if real.rows[n].io == "input")
     assert real.operator(read).blame.own is None

@@ -135,7 +135,8 @@ class Elements:
     @property
     def differing(self) -> int:
         """Number of elements that are not the same."""
-        return int(np.count_nonzero(self.errors()))
+        known = next(iter(self._known.values())) if self._known else self.errors()
+        return int(np.count_nonzero(known))  # of every kind the same ones are zero
 
     def histogram(self, kind: ErrorKind = "absolute", per_decade: int = 2) -> Histogram:
         """Return how many elements have which error."""

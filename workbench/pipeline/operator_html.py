@@ -126,7 +126,8 @@ def _figures(
     if kind not in elements.kinds:
         kind = "absolute"
     both = "elements" in sections
-    plane = (heat or view.heat_map(kind=kind)) if "heat" in sections else None
+    drawn = "heat" in sections and elements.differing
+    plane = (heat or view.heat_map(kind=kind)) if drawn else None
     listed = "worst" in sections
     return _Figures(
         kind_words=KINDS[kind],
