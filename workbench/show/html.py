@@ -114,8 +114,10 @@ def head_html(result: Result, language: Language = "en") -> str:
 
 @cache
 def explorer_module() -> str:
-    """Return the explorer as one ES module, which report and notebook share."""
-    return "\n".join(read_asset(f"explorer/{name}.mjs") for name in EXPLORER)
+    """Return the explorer as one ES module, which report and notebook share; without comments and indentation."""
+    text = "\n".join(read_asset(f"explorer/{name}.mjs") for name in EXPLORER)
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _tensor_files(view: Any) -> list[tuple[str, str, str]]:

@@ -152,7 +152,7 @@ function createHead(store) {
   function render() {
     box.value = store.figure;
     const own = store.figure === "error" && data.named.inherited.values.some((value) => value > 0);
-    const few = store.walk().length <= STEMS;
+    const few = store.visible.length <= STEMS;
     const stems = own ? ` · ${say(few ? "stem: from the inherited error to the measured one" : "zoom in to see inherited errors")}` : "";
     legend.textContent = ["error", "inherited"].includes(store.figure) ? `${say("gray: noise floor")}${stems}` : data.named[store.figure].help;
   }

@@ -141,17 +141,27 @@ function drawPoints(context, scale, inks, store, { px, py }) {
   context.fillStyle = inks.muted;
   for (const i of rows) if (store.place[i] < 0) context.fillRect(px[i] - 0.75, py[i] - 0.75, 1.5, 1.5);
   context.globalAlpha = 0.92;
-  for (const name of [...SEVERITY].reverse()) {
-    const number = SEVERITY.indexOf(name);
-    context.fillStyle = context.strokeStyle = inks[name];
-    context.beginPath();
-    for (const i of shown) if (status.values[i] === number) trace(context, name, px[i], py[i], radius);
-    if (name === "fail" || name === "equal") {
-      context.lineWidth = name === "fail" ? radius * 0.7 : 1;
-      context.stroke();
-    } else context.fill();
+  for (const number of [...SEVERITY.keys()].reverse()) {
+    const { canvas, half } = stamp(SEVERITY[number], inks, radius, context.getTransform().a);
+    const size = 2 * half;
+    for (const i of shown) if (status.values[i] === number) context.drawImage(canvas, Math.round(px[i] - half), Math.round(py[i] - half), size, size);
   }
   context.globalAlpha = 1;
+}
+
+// The sign of a status, drawn once: one path of thousands of signs takes seconds.
+function stamp(name, inks, radius, dpr) {
+  const half = Math.ceil(radius * 1.2 + 2), canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+  canvas.width = canvas.height = Math.round(2 * half * dpr);
+  context.scale(canvas.width / (2 * half), canvas.width / (2 * half));
+  context.fillStyle = context.strokeStyle = inks[name] ?? inks.equal;
+  context.beginPath();
+  trace(context, name, half, half, radius);
+  if (name === "fail" || name === "equal") {
+    context.lineWidth = name === "fail" ? radius * 0.7 : 1;
+    context.stroke();
+  } else context.fill();
+  return { canvas, half };
 }
 
 function trace(context, status, x, y, r) {
