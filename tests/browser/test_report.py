@@ -167,10 +167,15 @@ def test_sort_and_filter_stay_fluid_with_twenty_thousand_rows(visit, reports):
         "document.querySelector('.wbx-chip').click()",
         "(i => { i.value = 'matmul'; i.dispatchEvent(new Event('input')) })"
         "(document.querySelector('.wbx-filter'))",
+        "document.querySelector('.wbx-reset').click()",
+        "document.querySelector('.wbx-head button:nth-of-type(2)').click()",
+        "location.hash = '#op=Default%2Fnetwork-Net%2Flayers.2%2FConv2D-op16'",
     ):
         before = computed()
         page.evaluate(f"() => {{ {action} }}")
-        assert computed() - before <= 300, action
+        assert computed() - before <= 300, (
+            action
+        )  # twice the budget of row 24: a busy machine has cold caches
 
 
 def test_sorting_by_error_puts_nan_and_inf_first_and_says_so(visit, reports):
@@ -421,6 +426,41 @@ def test_print_shows_the_drawing_and_all_failing_rows(visit, reports):
     assert largest_mark(page) < 20
     assert page.evaluate(CONTRAST) == []
     assert len(page.pdf()) > 20_000
+
+
+@pytest.mark.parametrize("media", ["light", "dark", "print"])
+def test_axe_finds_nothing_serious(visit, reports, media):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = visit(reports()[1], color_scheme="dark" if media == "dark" else "light")
+    if media == "print":
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+    found = Axe().run(page).response["violations"]
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"][:120]) for one in grave] == []
+
+
+def test_no_header_is_cut_off_in_print(visit, reports):
+    page = visit(reports()[1])
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 794, "height": 1123})  # A4 at 96 dots an inch
+    heads = page.locator("#print thead th")
+    assert heads.count() >= 5
+    assert all(h.evaluate("e => e.scrollWidth <= e.clientWidth + 1") for h in heads.all())
+    right = max(h.bounding_box()["x"] + h.bounding_box()["width"] for h in heads.all())
+    assert right <= 794
+
+
+def test_invalid_rows_are_listed_with_their_reasons(visit, reports):
+    result, address = reports()
+    page = visit(address)
+    section = page.locator("section", has=page.locator("#unmatched"))
+    text = section.inner_text()
+    for row in result.rows:
+        if row.status == "uncomparable":
+            assert row.reason in text
 
 
 def test_ids_are_unique_and_headings_step_down_one_at_a_time(visit, reports):

@@ -18,8 +18,10 @@ function createTable(store) {
     h("thead", { role: "rowgroup" }, h("tr", { role: "row", "aria-rowindex": "1" }, ...heads)), body);
   table.style.width = `${widths.reduce((a, b) => a + b)}px`;
   const scroller = h("div", { class: "wbx-scroll" }, table);
+  let rendered = { top: -1, rows: -1 };
 
   function render() {
+    rendered = { top: scroller.scrollTop, rows: store.visible.length };
     const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - OVERSCAN);
     const last = Math.min(store.visible.length, first + Math.ceil((scroller.clientHeight || 420) / ROW) + 2 * OVERSCAN);
     const rows = [];
@@ -48,7 +50,7 @@ function createTable(store) {
 
   // The spacers must have their height before the scroll position can be set.
   function show(row) {
-    render();
+    if (rendered.rows !== store.visible.length) render();
     reveal(row);
     render();
   }
@@ -94,7 +96,7 @@ function createTable(store) {
   scroller.addEventListener("scroll", () => {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; render(); });
+    requestAnimationFrame(() => { waiting = false; if (scroller.scrollTop !== rendered.top) render(); });
   });
   return { element: scroller, table, render, renderHead, show, rewind };
 }
