@@ -96,13 +96,15 @@ def test_a_neighbour_is_reached_by_keyboard(user):
 def test_a_slider_draws_another_plane(user):
     page = user.page
     picture = page.locator(".wb-op-heat:visible svg")
-    picture.scroll_into_view_if_needed()
+    caption = page.locator(".wb-op-heat:visible figcaption")
+    expect(caption).to_contain_text("axis 0: 1, axis 3: 2")  # it is that of the operator by now
     before, drawn = picture.evaluate(IMAGES), pixels(picture)
     handle = page.get_by_role("slider", name="axis 3")
     handle.focus()
     page.keyboard.press("ArrowLeft")
     living = "document.querySelector('.jupyter-widgets .wb-op-heat svg')"
     page.wait_for_function(f"(before) => ({IMAGES})({living}) !== before", arg=before)
+    expect(caption).to_contain_text("axis 0: 1, axis 3: 1")
     widths = page.evaluate(WIDTHS, picture.evaluate(IMAGES))
     assert min(widths) > 0
     assert max(widths) > 100
