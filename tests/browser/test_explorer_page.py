@@ -2,6 +2,7 @@
 
 import base64
 import re
+from time import process_time
 
 import pytest
 
@@ -94,6 +95,23 @@ def counts(comparison):
     """Status → count of the rows of a comparison, those without a partner apart."""
     statuses = [row.status if row.match_rule else "unmatched" for row in comparison.rows]
     return {status: statuses.count(status) for status in set(statuses)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "budget"), [(2_000, 1.0), (20_000, 2.0)])
+def test_row_9_it_is_seen_within_its_budget(show, rows, budget):
+    """Kernel and page one after the other, in processor time, whatever else the machine does."""
+    comparison = wb.Comparison(network_result(rows, 4))
+    start = process_time()
+    data = compressed(comparison.result)
+    kernel = process_time() - start
+    page = show(comparison, payload=data)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    computed = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+    assert shown(page)[1] == len(comparison.rows)
+    assert kernel + computed <= budget, (kernel, computed)
 
 
 class TestRow11:

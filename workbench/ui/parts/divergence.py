@@ -34,7 +34,8 @@ class Divergence(Part):
         self.on_click(self.first, self._select_first)
         self.on_click(self.worst, self._select_worst)
         self.follow(self.bench, "comparison", self.refresh)
-        self.tools = W.HBox([self.first, self.worst, self.code])
+        buttons = [self.first, self.worst, self.code]
+        self.tools = W.HBox(buttons, layout={"align_items": "center", "margin": "0 0 6px"})
         parts = [self.alert.widget, self.answer, self.tools, self.place, self.listing]
         return W.VBox(parts, layout={"width": "100%"})
 
