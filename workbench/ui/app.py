@@ -15,7 +15,7 @@ import traitlets as T
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.compare.profiles import PROFILES as VERDICT_PROFILES
 from workbench.config import Config, new
-from workbench.core.errors import WorkbenchError
+from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.faces import make_face
 from workbench.graph.flow import Flow
 from workbench.graph.networks import load_graph
@@ -25,10 +25,11 @@ from workbench.pipeline.rehearse import dump_both, why_not
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
 from workbench.show.labels import LANGUAGES
-from workbench.ui.code import bench_code
+from workbench.ui.code import bench_code, rehearsal_code, trees_code
 from workbench.ui.export import Export
 from workbench.ui.job import Runner
 from workbench.ui.map_file import MapFile
+from workbench.ui.session import PLAIN, read_session, save_session, session_path
 from workbench.ui.trees import Trees
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 
     Report = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
+
+
+_REHEARSED = ("device", "faults", "precision_mode", "seed", "iterations", "ranks")
+
+KEPT = ["config", "graph", "faults", "trees", "export", *PLAIN]
+"""Traits that a session file keeps."""
 
 
 class Workbench(T.HasTraits):
@@ -200,30 +207,42 @@ class Workbench(T.HasTraits):
 
     def to_code(self) -> str:
         """Python that does the same; a graph object of one's own stands there by its name."""
-        return bench_code(self)
+        given = trees_code(self.trees)
+        if self.rehearsing:
+            settings = {name: getattr(self, name) for name in _REHEARSED}
+            given = rehearsal_code(self.config, self.graph, settings)
+        if self.profile != NOISE_FLOOR:
+            given.append(f"profile={self.profile!r}")
+        return bench_code(given, self.map_file)
 
     def save(self, path: str | Path) -> Path:
         """Write settings and state of every panel as a session file."""
-        from workbench.ui.session import save_session
-
         return save_session(self, path)
 
     @classmethod
     def open(cls, path: str | Path) -> Workbench:
         """Return the workbench of a session file; raises FormatError if it is none."""
-        from workbench.ui.session import open_session
-
-        return open_session(path)
+        return cls._of(path, read_session(path))
 
     @classmethod
     def resume(cls, path: str | Path | None = None) -> Workbench:
         """Return the workbench that this notebook had before its kernel restarted, or a new one.
 
-        Its settings are kept in a session file from now on: ``path``, or ``NOTEBOOK.session.json`` beside the notebook.
+        Its settings are kept in a session file from now on: ``path``, or ``NOTEBOOK.session.json`` beside the
+        notebook. Raises FormatError if the file is no session, which then stays as it is.
         """
-        from workbench.ui.session import resume, session_path
+        place = Path(path or session_path())
+        bench = cls.open(place) if place.exists() else cls()
+        for item, names in ((bench, KEPT), (bench.map_file, ["overrides"])):
+            item.observe(lambda _change: save_session(bench, place), names)
+        return bench
 
-        return resume(path or session_path())
+    @classmethod
+    def _of(cls, path: str | Path, arguments: dict[str, Any]) -> Workbench:
+        try:
+            return cls(**arguments)
+        except WorkbenchError as error:
+            raise FormatError(f"{path}: {error}") from error
 
     def _rehearse(self, out: str | Path | None, report: Report | None) -> None:
         root = Path(out or tempfile.mkdtemp(prefix="rehearsal-"))

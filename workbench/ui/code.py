@@ -8,8 +8,9 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from workbench.config import Config
-    from workbench.ui.app import Workbench
     from workbench.ui.export import Export
     from workbench.ui.map_file import MapFile
     from workbench.ui.trees import Trees
@@ -21,24 +22,22 @@ def config_code(config: Config) -> str:
     return f"wb.config.of(\n    {config.surface.name!r},\n{indent(data, '    ')},\n)"
 
 
-def bench_code(bench: Workbench) -> str:
-    """Return lines that make an equal workbench and run it; they end with ``comparison``."""
-    given = _rehearsal(bench) if bench.rehearsing else _trees(bench.trees)
-    if bench.profile != type(bench).profile.default_value:
-        given.append(f"profile={bench.profile!r}")
+def bench_code(arguments: Iterable[str], map_file: MapFile) -> str:
+    """Return lines that make a workbench of arguments and run it; they end with ``comparison``."""
     lines = ["import workbench as wb", "", "bench = wb.Workbench("]
-    lines += [f"{indent(line, '    ')}," for line in given]
-    lines += [")", *map_code(bench.map_file), "comparison = bench.run()", "comparison"]
+    lines += [f"{indent(line, '    ')}," for line in arguments]
+    lines += [")", *map_code(map_file), "comparison = bench.run()", "comparison"]
     return "\n".join(lines) + "\n"
 
 
-def _rehearsal(bench: Workbench) -> list[str]:
-    graph = repr(bench.graph) if isinstance(bench.graph, str) else "graph"
-    names = ("device", "faults", "precision_mode", "seed", "iterations", "ranks")
-    return [config_code(bench.config), graph, *(f"{n}={getattr(bench, n)!r}" for n in names)]
+def rehearsal_code(config: Config, graph: object, settings: Mapping[str, object]) -> list[str]:
+    """Return arguments of a rehearsal; a graph object of the user's own stands there by its name."""
+    name = repr(graph) if isinstance(graph, str) else "graph"
+    return [config_code(config), name, *(f"{key}={value!r}" for key, value in settings.items())]
 
 
-def _trees(trees: Trees) -> list[str]:
+def trees_code(trees: Trees) -> list[str]:
+    """Return arguments that compare trees."""
     plain = [f"{side}={getattr(trees, side)!r}" for side in ("target", "golden")]
     if not trees.options:
         return plain

@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,9 +23,6 @@ from workbench.pipeline.compare import write_text
 from workbench.ui.export import Export
 from workbench.ui.map_file import MapFile
 from workbench.ui.trees import Trees
-
-if TYPE_CHECKING:
-    from workbench.ui.app import Workbench
 
 SCHEMA: Literal["workbench.session/1"] = "workbench.session/1"
 
@@ -80,10 +77,25 @@ class _Session(BaseModel):
     map_file: dict[str, Any] = {}
 
 
-_PLAIN = ("rehearsing", "device", "precision_mode", "seed", "iterations", "ranks", "profile", "language")  # fmt: skip
+PLAIN = (
+    *("rehearsing", "device", "precision_mode", "seed"),
+    *("iterations", "ranks", "profile", "language"),
+)
+"""Settings that are kept as they are."""
 
 
-def session_data(bench: Workbench) -> dict[str, Any]:
+class Stateful(Protocol):
+    """What has settings to keep: a workbench."""
+
+    config: Any
+    graph: Any
+    faults: Any
+    trees: Any
+    export: Any
+    map_file: MapFile
+
+
+def session_data(bench: Stateful) -> dict[str, Any]:
     """Return the state as JSON values; a graph object of the user's own is left out."""
     return {
         "schema": SCHEMA,
@@ -94,7 +106,7 @@ def session_data(bench: Workbench) -> dict[str, Any]:
         "trees": _listed(asdict(bench.trees)),
         "export": _listed(asdict(bench.export)),
         "map_file": to_data(bench.map_file.overrides),
-        **{name: getattr(bench, name) for name in _PLAIN},
+        **{name: getattr(bench, name) for name in PLAIN},
     }
 
 
@@ -106,17 +118,17 @@ def _paired(values: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(item) if isinstance(item, list) else item for key, item in values.items()}
 
 
-def save_session(bench: Workbench, path: str | Path) -> Path:
+def save_session(bench: Stateful, path: str | Path) -> Path:
     """Write the session file, whole or not at all."""
     text = json.dumps(session_data(bench), ensure_ascii=True, indent=1)
     return write_text(path, text + "\n")
 
 
-def open_session(path: str | Path) -> Workbench:
-    """Return the workbench of a session file; raises FormatError with file and key if it is none."""
+def read_session(path: str | Path) -> dict[str, Any]:
+    """Return the arguments of the workbench of a session file; raises FormatError with file and key if it is none."""
     text = file_content(Path(path), MAX_BYTES, "session file")
     try:
-        return _workbench(_Session.model_validate_json(text))
+        return _arguments(_Session.model_validate_json(text))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "session file"
@@ -126,32 +138,13 @@ def open_session(path: str | Path) -> Workbench:
         raise FormatError(f"{path}: {error}") from error
 
 
-def resume(path: str | Path) -> Workbench:
-    """Return the workbench of a session file, or a new one, and keep the file up to date from now on.
-
-    Raises FormatError if the file is no session: it stays as it is.
-    """
-    from workbench.ui.app import Workbench
-
-    bench = open_session(path) if Path(path).exists() else Workbench()
-
-    def save(_change: object) -> None:
-        save_session(bench, path)
-
-    bench.observe(save, [*_PLAIN, "config", "graph", "faults", "trees", "export"])
-    bench.map_file.observe(save, "overrides")
-    return bench
-
-
-def _workbench(read: _Session) -> Workbench:
-    from workbench.ui.app import Workbench
-
-    return Workbench(
-        configs.of(read.surface, read.config),
-        read.graph or "lenet",
-        faults=tuple(read.faults),
-        trees=Trees(**_paired(read.trees.model_dump())),
-        export=Export(**_paired(read.export.model_dump())),
-        map_file=MapFile(parse_overrides(read.map_file)),
-        **{name: getattr(read, name) for name in _PLAIN},
-    )
+def _arguments(read: _Session) -> dict[str, Any]:
+    return {
+        "config": configs.of(read.surface, read.config),
+        "graph": read.graph or "lenet",
+        "faults": tuple(read.faults),
+        "trees": Trees(**_paired(read.trees.model_dump())),
+        "export": Export(**_paired(read.export.model_dump())),
+        "map_file": MapFile(parse_overrides(read.map_file)),
+        **{name: getattr(read, name) for name in PLAIN},
+    }
