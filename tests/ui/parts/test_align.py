@@ -135,3 +135,14 @@ def test_without_a_comparison_it_says_what_to_do():
     assert panel.state == ("to do", "")
     assert panel.hand.buttons["again"].disabled
     panel.close()
+
+
+def test_long_lists_are_narrowed_and_say_how_long_they_are(panel, monkeypatch):
+    monkeypatch.setattr("workbench.ui.parts.by_hand.MOST", 2)
+    hand = panel.hand
+    hand.which.value = "every operator"
+    assert len(hand.names["target"].options) == 2
+    assert "2 of " in hand.counted.value
+    hand.search.value = "head matmul"
+    assert [name for _, name in hand.names["target"].options] == [KERNEL]
+    assert "of" not in hand.counted.value.replace("role", "")

@@ -114,3 +114,13 @@ def test_the_source_is_in_the_report(panel, tmp_path):
     text = (tmp_path / "r.html").read_text()
     assert 'id="source"' in text
     assert "graph/models.py" in text[text.index('id="source"') :]
+
+
+def test_of_many_operators_the_worst_can_be_pinned_and_every_pin_stays(bench, monkeypatch):
+    monkeypatch.setattr("workbench.ui.parts.report.MOST", 1)
+    panel = bench.form("report")
+    assert list(panel.inputs["pins"].options) == [KERNEL.replace("MatMul", "BiasAdd")]
+    bench.export = Export(pins=("Default/body-SequentialCell/0-Dense/MatMul-op0",))
+    assert panel.inputs["pins"].value == bench.export.pins
+    assert len(panel.inputs["pins"].options) == 2
+    panel.close()

@@ -16,13 +16,16 @@ from workbench.ui.copy import CopyButton
 from workbench.ui.part import Part
 
 if TYPE_CHECKING:
-    from workbench.compare.result import Side
+    from workbench.compare.result import Result, Side
     from workbench.ui.job import Job
 
 _STYLE = {"description_width": "150px"}
 _WIDE = {"width": "48%", "min_width": "320px"}
 _SIDES: tuple[Side, Side] = ("target", "golden")
 _EVERY = "every operator"
+
+MOST = 500
+"""Operators of a side that are listed at once."""
 
 
 class ByHand(Part):
@@ -40,6 +43,9 @@ class ByHand(Part):
         self.which = W.Dropdown(
             description=say("list"), options=[(say("left over"), "orphans"), (say(_EVERY), _EVERY)]
         )
+        self.search = W.Text(description=say("filter"), continuous_update=False)
+        self.search.placeholder = say("part of a name or type")
+        self.counted = W.HTML()
         self.names = {
             side: W.SelectMultiple(description=say(side.title()), rows=8, layout=_WIDE)
             for side in _SIDES
@@ -59,7 +65,7 @@ class ByHand(Part):
     def _rows(self) -> list[W.Widget]:
         button = self.buttons
         return [
-            self.which,
+            row([self.which, self.search, self.counted]),
             row(list(self.names.values())),
             row([button["pair"], button["ignore"], button["tolerate"]]),
             row([self.reason, self.error]),
@@ -69,7 +75,8 @@ class ByHand(Part):
         ]
 
     def _connect(self) -> None:
-        self.on(self.which, self._list_names)
+        for widget in (self.which, self.search):
+            self.on(widget, self._list_names)
         mapped = self.bench.map_file
         actions = {
             "pair": self._pair, "ignore": self._ignore, "tolerate": self._tolerate, "take": self._take_back,
@@ -87,15 +94,21 @@ class ByHand(Part):
         self._show_map()
 
     def _list_names(self) -> None:
-        comparison = self.bench.comparison
+        """List operators to choose from, as many as a browser bears; how many there are is said."""
+        comparison, words = self.bench.comparison, self.search.value.lower().split()
+        told = []
         for side, box in self.names.items():
-            options: list[tuple[str, str]] = []
-            if comparison and self.which.value == _EVERY:
-                options = [(name, name) for name in operator_names(comparison.result, side)]
-            elif comparison:
-                found = orphans(comparison.result, side)
-                options = [(f"{one.op_name} · {one.op_type}", one.op_name) for one in found]
-            box.options = options
+            options = self._options(comparison.result, side) if comparison else []
+            found = [one for one in options if all(word in one[0].lower() for word in words)]
+            box.options = found[:MOST]
+            if len(found) > MOST:
+                told.append(f"{MOST:,} {self.say('of')} {len(found):,} {self.say(side.title())}")
+        self.counted.value = f'<span role="status">{escape(", ".join(told))}</span>'
+
+    def _options(self, result: Result, side: Side) -> list[tuple[str, str]]:
+        if self.which.value == _EVERY:
+            return [(name, name) for name in operator_names(result, side)]
+        return [(f"{one.op_name} · {one.op_type}", one.op_name) for one in orphans(result, side)]
 
     def _show_map(self) -> None:
         mapped, busy = self.bench.map_file, self.bench.runner.busy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
-from workbench.show.match_view import operator_names
+from workbench.show.columns import worst_first
 from workbench.show.report import SECTIONS
 from workbench.ui.boxes import row
 from workbench.ui.code import report_code
@@ -23,11 +23,15 @@ from workbench.ui.session import session_path
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workbench.compare.result import Result
     from workbench.pipeline.compare import Comparison
 
 _STYLE = {"description_width": "150px"}
 _WIDE = {"width": "640px", "max_width": "98%"}
 _FILES = {"html": "report.html", "csv": "report.csv", "json": "report.json"}
+
+MOST = 200
+"""Operators that can be pinned from the list, the worst; any other one from its own panel."""
 
 
 class Report(Part):
@@ -36,7 +40,7 @@ class Report(Part):
     name, title = "report", "Report"
 
     def build(self) -> W.Widget:
-        say = self.say
+        say, self._filling = self.say, False
         late = {"continuous_update": False, "layout": _WIDE, "style": _STYLE}
         sections = [(say(heading), key) for key, heading in SECTIONS.items()]
         self.inputs: dict[str, W.Widget] = {
@@ -84,15 +88,18 @@ class Report(Part):
     def refresh(self) -> None:
         """Bring inputs, buttons and code up to date with the bench."""
         comparison, export = self.bench.comparison, self.bench.export
-        names = operator_names(comparison.result, "target") if comparison else []
-        known = {*names}
-        options = [*names, *(pin for pin in export.pins if pin not in known)]
-        if list(self.inputs["pins"].options) != options:
-            self.inputs["pins"].options = options
-        for field in fields(Export):
-            value = getattr(export, field.name)
-            if self.inputs[field.name].value != value:
-                self.inputs[field.name].value = value
+        names = _worst_operators(comparison.result) if comparison else []
+        options = [*dict.fromkeys((*names[:MOST], *export.pins))]
+        self._filling = True  # a list whose options change drops what is selected
+        try:
+            if list(self.inputs["pins"].options) != options:
+                self.inputs["pins"].options = options
+            for field in fields(Export):
+                value = getattr(export, field.name)
+                if self.inputs[field.name].value != value:
+                    self.inputs[field.name].value = value
+        finally:
+            self._filling = False
         for button in self.writers.values():
             button.disabled = comparison is None
         self._show_code()
@@ -102,6 +109,8 @@ class Report(Part):
         return ("to do", "") if self.bench.comparison is None else ("ready", "")
 
     def _take(self, name: str) -> None:
+        if self._filling:
+            return
         value = self.inputs[name].value
         value = tuple(value) if name in ("sections", "pins") else value
         if value != getattr(self.bench.export, name):
@@ -143,3 +152,7 @@ class Report(Part):
         if not text.strip():
             raise WorkbenchError(f"{what} must have a path, got none")
         return text.strip()
+
+
+def _worst_operators(result: Result) -> list[str]:
+    return [*dict.fromkeys(row.op_name for row in worst_first(result.rows) if row.op_name)]
