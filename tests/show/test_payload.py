@@ -87,3 +87,25 @@ def test_very_many_rows_leave_descriptions_to_the_files_and_say_so(monkeypatch):
     keys = {column["key"] for column in explorer_data(small)["columns"]}
     assert "MaxAbsoluteError" in keys
     assert not {"TargetMean", "GoldenStd"} & keys
+
+
+def test_errors_are_exact_for_a_widget_and_rounded_in_a_page():
+    error, floor = 0.012345678901234, 9.876543210987e-4
+    result = make_result(
+        rows=(make_row(error=error, inherited_error=error / 3, noise_floor=floor),)
+    )
+    widget, page = explorer_data(result, exact=True), explorer_data(result)
+    for key, value in (("error", error), ("inherited", error / 3), ("floor", floor)):
+        assert cells(widget, key) == [value]
+        assert cells(page, key) != [value]
+    assert json.loads(gzip.decompress(payload.compressed(result))) == json.loads(json.dumps(widget))
+
+
+def test_what_all_rows_agree_in_is_told_once():
+    rows = tuple(make_row(iteration=n, rank=3) for n in range(2))
+    data = explorer_data(make_result(rows=rows))
+    keys = {column["key"] for column in data["columns"]}
+    assert "iteration" in keys
+    assert "rank" not in keys
+    assert data["constants"]["rank"] == 3
+    assert explorer_data(make_result(rows=()))["constants"] == {}
