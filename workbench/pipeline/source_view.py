@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.pipeline.places import SEVERITY
+from workbench.pipeline.source_html import DECADES, source_html
 from workbench.pipeline.source_lines import find_source, says_so
 from workbench.show.columns import shown_status
 
@@ -20,16 +21,13 @@ if TYPE_CHECKING:
 
     from workbench.compare.result import Row
     from workbench.graph.nodes import SourceFrame
-    from workbench.pipeline.compare import Comparison
+    from workbench.pipeline.compared import Compared
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_lines import Origin
 
 AROUND = 2
 WHOLE = 80
 """Files of at most so many lines are shown whole; of longer ones so many lines around each that made operators."""
-
-DECADES = 6.0
-"""Own errors this many powers of ten above what is explained, and larger ones, have the longest bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class SourceFile:
 class SourceMap:
     """All files that operators of a comparison come from, the user's own first, in the order of execution."""
 
-    comparison: Comparison
+    comparison: Compared
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:
@@ -172,8 +170,6 @@ class SourceMap:
         return pd.DataFrame(table, columns=list(columns))
 
     def _repr_html_(self) -> str:
-        from workbench.pipeline.source_html import source_html
-
         return source_html(self, standalone=True)
 
     def __repr__(self) -> str:
@@ -189,7 +185,7 @@ def _line_badness(line: SourceLine) -> tuple[object, ...]:
     return _badness(line.worst) if line.worst is not None else (True,)
 
 
-def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Made]]:
+def _operators_by_line(comparison: Compared) -> Iterable[tuple[SourceFrame, Made]]:
     """Every operator once, with its line, in the order of execution."""
     rows = comparison.rows
     groups: dict[tuple[str, str, int], list[int]] = {}
@@ -204,7 +200,7 @@ def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Ma
             yield frame, _made(name, indices, rows, comparison.places, born)
 
 
-def _born(comparison: Comparison) -> Mapping[str, float]:
+def _born(comparison: Compared) -> Mapping[str, float]:
     """Names of operators that a defect was found at, with their own error (0: not known)."""
     found: dict[str, float] = {}
     for one in comparison.findings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import ipywidgets as W
 
@@ -11,18 +11,42 @@ from workbench.ui.pieces import Pieces
 from workbench.ui.slider import Slider
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.compare.elements import Elements, HeatMap
+    from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
-    from workbench.ui.parts.operator import Operator
+    from workbench.ui.alerts import Alert
+    from workbench.ui.app import Workbench
 
 _NONE = -1
 _STYLE = {"description_width": "initial"}
 
 
+class Owner(Protocol):
+    """The panel that the inputs belong to."""
+
+    bench: Workbench
+    alert: Alert
+
+    @property
+    def view_of(self) -> OperatorView | None:
+        """The operator that is looked at."""
+
+    def say(self, text: str) -> str:
+        """Words in the language of the bench."""
+
+    def on(self, widget: W.Widget, call: Callable[[], None]) -> None:
+        """Call back after a change."""
+
+    def draw_heat(self, plane: HeatMap) -> str:
+        """Draw a plane."""
+
+
 class Planes:
     """Inputs that write to the `Look` of the comparison; the panel draws when that changes."""
 
-    def __init__(self, panel: Operator) -> None:
+    def __init__(self, panel: Owner) -> None:
         self.panel = panel
         say = panel.say
         short: dict[str, Any] = {"layout": {"width": "190px"}, "style": _STYLE}
