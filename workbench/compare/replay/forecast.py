@@ -191,6 +191,7 @@ class Execution:
         """Let every run compute an operator, once for all that read and do the same; return those in play."""
         given: dict[int, Array | None] = {}
         done: dict[tuple[object, ...], tuple[_Outcome, dict[int, float]]] = {}
+        once = _Once(self.distance)
         for run in runs:
             inputs = {
                 slot: self._input(run, number, slot, operand, given)
@@ -200,8 +201,10 @@ class Execution:
                 self.kept[number] = inputs
             key = (run.model.arithmetics[number], *map(id, inputs.values()))
             if key not in done:
-                outcome = self._computed(number, op, inputs, run.model.arithmetics[number])
-                done[key] = outcome, self._errors(number, outcome)
+                known = {slot: once.stated(array, op, slot) for slot, array in inputs.items()}
+                outcome = self._computed(number, op, known, run.model.arithmetics[number])
+                once.share(outcome)
+                done[key] = outcome, self._errors(number, outcome, once.error)
             self._take(run, number, *done[key])
             for value in self.last.get(number, ()):
                 run.values.pop(value, None)
@@ -217,10 +220,14 @@ class Execution:
     def otherwise(self, run: Run, number: int, change: Mapping[int, Array]) -> dict[int, float]:
         """Return how far the forecast of a kept operator is from its statistics, with other inputs than it read."""
         op, arithmetic = self.graph.ops[number], run.model.arithmetics[number]
-        outcome = self._computed(number, op, {**self.kept[number], **change}, arithmetic)
-        return self._errors(number, outcome, given=True)
+        changed = {**self.kept[number], **change}
+        known = {s: as_stated(a, op, s) for s, a in changed.items() if a is not None}
+        outcome = self._computed(number, op, known, arithmetic)
+        return self._errors(number, outcome, self.distance, given=True)
 
-    def _errors(self, number: int, outcome: _Outcome, *, given: bool = False) -> dict[int, float]:
+    def _errors(
+        self, number: int, outcome: _Outcome, distance: Distance, *, given: bool = False
+    ) -> dict[int, float]:
         """Errors of an operator's tensors; of those that it ``given`` has alone."""
         rewritten = rewritten_slots(self.graph.ops[number])
         found = {}
@@ -228,7 +235,7 @@ class Execution:
             if given and pair.io == "input" and pair.slot not in rewritten:
                 continue
             array = outcome.tensors.get((pair.io, pair.slot))
-            error = self.distance(pair, array) if array is not None else None
+            error = distance(pair, array) if array is not None else None
             if error is not None:
                 found[id(pair)] = error
         return found
@@ -236,13 +243,12 @@ class Execution:
     def _computed(
         self, number: int, op: Op, known: Mapping[int, Array | None], arithmetic: Arithmetic
     ) -> _Outcome:
-        """Compute an operator; what it read is told even if it cannot be."""
-        read = {s: as_stated(a, op, s) for s, a in known.items() if a is not None}
+        """Compute an operator on what is known of its inputs, as stated; what it read is told even if it cannot be."""
+        read = {s: array for s, array in known.items() if array is not None}
         rewritten = rewritten_slots(op)
         found = _Outcome({("input", s): a for s, a in read.items() if s not in rewritten})
-        read |= {
-            s: array for s in known.keys() - read.keys() if (array := _unknown(op, s)) is not None
-        }
+        others = set(range(len([*op.flat_inputs()]))) - read.keys()
+        read |= {s: array for s in others if (array := _unknown(op, s)) is not None}
         work = self._work(number, op)
         if work.kernel is None or not work.kernel.needed <= read.keys():
             return found
@@ -333,6 +339,44 @@ class _Outcome:
     tensors: dict[Place, Array]
     outputs: dict[int, Array] = field(default_factory=dict)
     state: dict[str, Array] = field(default_factory=dict)
+
+
+class _Once:
+    """What several models find out about one operator, found out once: inputs as stated, equal outputs, errors."""
+
+    def __init__(self, distance: Distance) -> None:
+        self._distance = distance
+        self._stated: dict[tuple[int, int], tuple[Array, Array]] = {}
+        self._outputs: dict[tuple[int, str, tuple[int, ...], bytes], Array] = {}
+        self._errors: dict[tuple[int, int], float | None] = {}
+
+    def stated(self, array: Array | None, op: Op, slot: int) -> Array | None:
+        """Return an input as its operator states it."""
+        if array is None:
+            return None
+        key = id(array), slot
+        if key not in self._stated:
+            self._stated[key] = (
+                array,
+                as_stated(array, op, slot),
+            )  # kept, so that its id stays its own
+        return self._stated[key][1]
+
+    def share(self, outcome: _Outcome) -> None:
+        """Let equal outputs be one array, so that whoever reads them is computed once, too."""
+        for slot, array in outcome.outputs.items():
+            key = slot, array.dtype.str, array.shape, array.tobytes()
+            same = self._outputs.setdefault(key, array)
+            outcome.outputs[slot] = same
+            if outcome.tensors.get(("output", slot)) is array:
+                outcome.tensors["output", slot] = same
+
+    def error(self, pair: Pair, array: Array) -> float | None:
+        """Return how far an array is from the statistics of a pair."""
+        key = id(pair), id(array)
+        if key not in self._errors:
+            self._errors[key] = self._distance(pair, array)
+        return self._errors[key]
 
 
 def _is_unknown(array: Array) -> bool:
