@@ -70,9 +70,12 @@ def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target"
     """
     defects = _first(finding for finding in findings if finding.defect)
     asked: dict[Asked, None] = {}
+    covered: set[tuple[Block, int]] = set()
     for finding in defects:
         for block, number in _places(flow, finding):
-            wanted = _around(flow, block, number)
+            # a neighbour of an earlier suspect is dumped with what it reads as it is
+            wanted = [number] if (block, number) in covered else _around(flow, block, number)
+            covered |= {(block, one) for one in wanted}
             if side == "golden":
                 found = list(_golden(flow, block, number, wanted))
             else:

@@ -249,3 +249,10 @@ def test_units_that_flush_take_subnormal_numbers_for_zero(dtype, least):
     flushing = Arithmetic(flushes=frozenset(("Neg",)))
     assert plain_kernel(neg).run(read, flushing)[0].tolist() == [0.0, -least, 0.0]
     assert plain_kernel(neg).run(read)[0].tolist() == [-least / 2, -least, least / 2]
+
+
+def test_complex_numbers_are_refused_and_never_halved():
+    kernel = plain_kernel(op("MatMul", Param(7), Value(3)))
+    slots = dict(zip(sorted(kernel.needed), (X, W.astype(np.complex64)), strict=True))
+    with pytest.raises(GraphError, match="must hold real numbers, got complex64"):
+        kernel.run(slots)

@@ -309,6 +309,8 @@ def as_stated(array: Array, op: Op, slot: int) -> Array:
     held = DTYPES.get(array.dtype.name)
     if stated is None or held is None or not (stated.is_float and held.is_float):
         return array
+    if array.dtype.kind == "c":  # a real format would lose half of every number
+        return array
     if stated.roundoff <= held.roundoff or stated.limit:
         return array
     return _through(array, stated)

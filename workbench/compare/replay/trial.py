@@ -227,6 +227,8 @@ def _loaded(
     array = _read(operand, inputs, done)
     if array.dtype.kind in "biu":
         return array
+    if array.dtype.kind == "c":
+        raise GraphError(f"operand of a kernel must hold real numbers, got {array.dtype.name}")
     wide = np.float64 if arithmetic.precision == "float64" else np.float32
     array = array.astype(wide, copy=False)
     return array if isinstance(operand, Value) else _rounded(array, arithmetic.inputs, arithmetic)
