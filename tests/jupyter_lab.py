@@ -60,6 +60,18 @@ def missing(reason: str):
     pytest.skip(f"not tested: {reason}")
 
 
+# Runs source in a new last cell; gives its outputs.
+RUN_CODE = """async (source) => {
+  const app = window.jupyterapp;
+  const book = app.shell.currentWidget.content;
+  book.activeCellIndex = book.widgets.length - 1;
+  await app.commands.execute('notebook:insert-cell-below');
+  book.activeCell.model.sharedModel.setSource(source);
+  await app.commands.execute('notebook:run-cell');
+  return book.activeCell.model.sharedModel.getOutputs();
+}"""
+
+
 class Lab:
     """Address of a running JupyterLab and what it takes to open and run its notebooks."""
 

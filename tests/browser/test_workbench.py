@@ -4,7 +4,7 @@ import re
 
 import nbformat
 import pytest
-from jupyter_lab import Reader
+from jupyter_lab import RUN_CODE, Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -16,16 +16,6 @@ CELLS = (
     "import workbench as wb",
     "bench = wb.Workbench(graph='alexnet')\npanel = bench.form()\npanel",
 )
-
-RUN_CODE = """async (source) => {
-  const app = window.jupyterapp;
-  const book = app.shell.currentWidget.content;
-  book.activeCellIndex = book.widgets.length - 1;
-  await app.commands.execute('notebook:insert-cell-below');
-  book.activeCell.model.sharedModel.setSource(source);
-  await app.commands.execute('notebook:run-cell');
-  return book.activeCell.model.sharedModel.getOutputs();
-}"""
 
 
 @pytest.fixture(scope="module")
