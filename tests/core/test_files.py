@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from workbench.core.errors import FormatError
-from workbench.core.files import file_content, open_file, open_text
+from workbench.core.files import encoded, file_content, open_file, open_text
 
 
 def test_the_content_is_read_up_to_a_limit(tmp_path):
@@ -40,3 +40,9 @@ def test_text_keeps_its_line_ends(tmp_path):
     (tmp_path / "a").write_bytes(b"a\r\nb\xff\n")
     with open_text(tmp_path / "a") as file:
         assert list(file) == ["a\r\n", "b�\n"]
+
+
+def test_bytes_of_file_names_are_written_as_they_were():
+    for data in (b"plain", "größe 权重 \U0001f600".encode(), bytes(range(256))):
+        assert encoded(data.decode("utf-8", "surrogateescape")) == data
+    assert encoded("a\ud800b\udcffc").decode("utf-8", "surrogateescape") == "a\ufffdb\udcffc"

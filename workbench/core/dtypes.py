@@ -7,16 +7,13 @@ some formats natively; their storage type then comes from ml_dtypes, and hifloat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from workbench.core.errors import FormatError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -122,6 +119,12 @@ def dtype(name: str) -> DType:
     except KeyError:
         message = f"dtype must be one of {sorted(DTYPES)}, got {name!r}"
         raise FormatError(message) from None
+
+
+@lru_cache(1024)
+def name_of(storage: np.dtype[Any]) -> str:
+    """``storage.name``, which NumPy puts together anew each time."""
+    return storage.name
 
 
 def roundoff(name: str) -> float:

@@ -15,12 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.text import readable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 class WorkbenchError(Exception):
-    """Anything the workbench refuses; its text is meant for the user."""
+    """Anything the workbench refuses; its text is meant for the user, so that no name in it is obeyed or hidden."""
+
+    def __str__(self) -> str:
+        return readable(super().__str__())
 
 
 class ConfigError(WorkbenchError):

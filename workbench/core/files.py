@@ -1,19 +1,28 @@
-"""Files that nobody vouches for: only regular ones are opened, and no more is read than is there."""
+"""Files: of those that nobody vouches for no more is read than is there, and what is written is written whole."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import stat
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from pathlib import Path
+from typing import BinaryIO, TextIO
 
 from workbench.core.errors import FormatError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """A pipe in the place of a file must not block."""
+
+
+def encoded(text: str) -> bytes:
+    """Return UTF-8 in which bytes of file names are themselves; other lone surrogates have none and are replaced."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text).encode(
+            "utf-8", "surrogateescape"
+        )
 
 
 def _open(path: str, flags: int) -> int:
@@ -49,3 +58,40 @@ def file_content(path: str | Path, limit: int, what: str = "file") -> bytes:
         except OSError as error:
             message = f"{path}: {what} must be a readable file, got {error.strerror}"
             raise FormatError(message) from error
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is a regular file; there is none of a name that no file can have."""
+    try:
+        return Path(path).is_file()
+    except OSError:  # longer than the system allows
+        return False
+
+
+def write_text(path: str | Path, text: str, what: str = "output") -> Path:
+    """Write a file whole: under a temporary name first, so that no half file is left behind.
+
+    Folders that lack are made. A link is written through, and what is no regular file (a device, a pipe) is written
+    to: a rename would put a file in its place. Raises FormatError if that cannot be done.
+    """
+    try:
+        _write(Path(path).resolve(), text)
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
+        reason = getattr(error, "strerror", None) or error
+        message = f"{path}: {what} must be a file that can be written, got {reason}"
+        raise FormatError(message) from error
+    return Path(path)
+
+
+def _write(target: Path, text: str) -> None:
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            stream.write(text)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.core.arrangement import Arrangement, arrange, checked_shape, is_plain, permutation
+from workbench.core.dtypes import name_of
 from workbench.core.errors import FormatError
 from workbench.core.formats import row_of
 
@@ -58,7 +59,9 @@ def to_device(
     array = _numbers(array)
     if is_plain(host_format, device_format):
         return _permuted(array, permutation(host_format, device_format, array.ndim))
-    plan = arrange(array.shape, host_format, device_format, array.dtype.name, groups=groups, c0=c0)
+    plan = arrange(
+        array.shape, host_format, device_format, name_of(array.dtype), groups=groups, c0=c0
+    )
     if not plan.dims:
         return array
     shape = checked_shape(plan.shape, array.itemsize)
@@ -290,7 +293,9 @@ def _planned(
         c0 = array.shape[-1]
 
     def arranged(shape: Sequence[int]) -> Arrangement:
-        return arrange(shape, host_format, device_format, array.dtype.name, groups=groups, c0=c0)
+        return arrange(
+            shape, host_format, device_format, name_of(array.dtype), groups=groups, c0=c0
+        )
 
     plan = arranged(shape)
     if matrix and len(shape) == 1 and array.shape != plan.shape:

@@ -6,8 +6,11 @@ records, writers filter them by plan, readers produce them again, and comparison
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from workbench.core.dtypes import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,12 +36,9 @@ class TensorSpec(NamedTuple):
     @property
     def size(self) -> int | None:
         """Number of elements; ``None`` if the shape is unknown or has an open dimension."""
-        if self.shape is None or any(dim < 0 for dim in self.shape):
+        if self.shape is None or min(self.shape, default=0) < 0:
             return None
-        count = 1
-        for dim in self.shape:
-            count *= dim
-        return count
+        return math.prod(self.shape)
 
 
 class TensorKey(NamedTuple):
@@ -83,7 +83,7 @@ class ArraySource:
     there: NDArray[np.generic] | None = field(default=None, repr=False)
 
     def spec(self) -> TensorSpec:
-        return TensorSpec(self.dtype or self.data.dtype.name, self.data.shape)
+        return TensorSpec(self.dtype or name_of(self.data.dtype), self.data.shape)
 
     def array(self) -> NDArray[np.generic]:
         return self.data
