@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from workbench.core.text import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -93,7 +95,7 @@ class Dump:
 
     def __repr__(self) -> str:
         graphs = f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}"
-        return f"<Dump {self.path}: {self.layout}, {self.tensors} tensors, {graphs}>"
+        return one_line(f"<Dump {self.path}: {self.layout}, {self.tensors} tensors, {graphs}>")
 
     @property
     def tensors(self) -> int:

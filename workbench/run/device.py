@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.dtypes import name_of
 from workbench.core.errors import GraphError
 from workbench.core.events import DeviceEvent
 from workbench.graph.nodes import Param, Value
@@ -205,7 +206,7 @@ class Device:
         return site.implementation or self._model.implementation(site.op, site.formats)
 
     def _check(self, op: Op, tensor: Array) -> None:
-        name, profile = tensor.dtype.name, self._model.profile
+        name, profile = name_of(tensor.dtype), self._model.profile
         if name in ROUND and name not in profile.formats and name != "float32":
             message = f"dtypes of {op.name} must be known to {profile.title}, got {name!r}"
             raise GraphError(message)

@@ -91,6 +91,17 @@ def test_data_inside_the_header_are_found(tmp_path):
     assert source.array().tolist() == [7]
 
 
+def test_an_output_tells_whose_tensor_it_is(tmp_path):
+    """Written field by field: an original operator with a slot, one without a name, none."""
+    field = dump_wire.field
+    rest = field(1, 7) + field(5, b"\x07\0\0\0")
+    named = field(4, field(1, b"scope/bias") + field(2, 3))
+    header = b"".join(field(3, rest + more) for more in (named, field(4, field(2, 1)), b""))
+    path = tmp_path / "a"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert [source.origin() for source in sources(path)] == [("scope/bias", 3), None, None]
+
+
 def test_an_open_dimension_makes_the_data_flat(tmp_path):
     path = save(tmp_path / "a", [], [(FLOATS, {"shape": (-1, 3)})])
     assert specs(path) == [("output", 0, ("float32", (6,), "ND"))]

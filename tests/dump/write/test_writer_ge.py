@@ -17,7 +17,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.target import GeTarget
 from workbench.dump.write.writer import write_ge
-from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.graph.nodes import Const, Graph, Op, Original, Param, Parameter, Value
 
 ACL = GeTarget("acl")
 PLAN = DumpPlan("/dump", files="bin", host_format=False)
@@ -84,6 +84,24 @@ def test_an_operator_is_one_container_of_the_device_writer(tmp_path):
         assert data == (X + (part == "output")).tobytes()
     assert blocks[2][1]["original_op"]["name"] == "scope/add.x"
     assert blocks[2][1]["original_op"]["data_type"] == 1
+
+
+@pytest.mark.parametrize(
+    ("origins", "said"),
+    [
+        ((), "scope/relu"),
+        ((Original("scope/bias", 0, F),), "scope/bias"),
+        ((None,), None),
+    ],
+)
+def test_an_output_says_which_tensor_of_the_network_it_is(tmp_path, origins, said):
+    kernels = (GRAPH.ops[0], replace(GRAPH.ops[1], origins=origins))
+    root = write_ge(run(), PLAN, tmp_path, graph=replace(GRAPH, ops=kernels), target=ACL)
+    _, blocks = decoded(root / files(root)[1])
+    assert [part for part, *_ in blocks] == ["input", "output"]
+    assert "original_op" not in blocks[0][1]
+    found = blocks[1][1].get("original_op")
+    assert (found["name"] if found else None) == said
 
 
 def test_tensors_that_are_the_same_memory_have_one_address(tmp_path):

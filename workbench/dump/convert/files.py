@@ -20,6 +20,7 @@ import numpy as np
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
+from workbench.core.text import one_line
 from workbench.dump.container.file import read_container
 from workbench.dump.convert.names import (
     OVERFLOW,
@@ -60,9 +61,7 @@ class Remark(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.path}: {self.what}: {self.text}" if self.what else f"{self.path}: {self.text}"
-        )
+        return one_line(": ".join(filter(None, (self.path, self.what, self.text))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Conversion:
 
     def __repr__(self) -> str:
         text = f"{self.files} files, {len(self.written)} written, {len(self.remarks)} remarks"
-        return f"<Conversion {self.out}: {text}>"
+        return one_line(f"<Conversion {self.out}: {text}>")
 
 
 def convert(

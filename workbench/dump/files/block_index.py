@@ -95,6 +95,11 @@ class BlockSource(FileSource):
         route = Route(source, origin, tuple(range(len(origin.shape))))
         return known_pieces(rearranged(elements, route, TemporaryFile), row, origin.shape)
 
+    def origin(self) -> tuple[str, int] | None:
+        """Operator and slot of the network's tensor that an output is, as far as the file says."""
+        origin = self._block().origin
+        return (origin.name, origin.output_index) if origin is not None and origin.name else None
+
     def settle(self, host: TensorSpec, groups: int | None = None) -> None:
         if self.is_cut and host != self.host:
             self.host = host

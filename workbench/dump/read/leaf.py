@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
 from workbench.core.formats import FORMATS, read_format
+from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
 from workbench.dump.container.file import read_container
 from workbench.dump.container.source import open_dump
@@ -79,6 +80,7 @@ def read_leaf(leaf: Leaf, found: Found) -> list[TensorRecord]:
     """Read all files of a folder into ``found``; return the records among them."""
     reader = _LeafReader(leaf, found)
     for name in leaf.names:
+        checkpoint()
         if name not in _EXTRAS:
             reader.file(name)
     if TABLE in leaf.names:

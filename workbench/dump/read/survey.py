@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
+from workbench.core.stopping import checkpoint
 from workbench.dump.names.ge import parse_ge_name
 from workbench.dump.names.mapping import is_renamed
 from workbench.dump.names.mindspore import parse_name
@@ -152,6 +153,7 @@ class _Walk:
                 ]
 
     def _list(self, path: str) -> tuple[list[str], list[str]]:
+        checkpoint()
         self._count += 1
         if self._count > MAX_FOLDERS:
             limit = f"at most {MAX_FOLDERS} folders"

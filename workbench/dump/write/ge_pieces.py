@@ -36,7 +36,10 @@ _STORED = {row.storage.name: row for row in DATA_TYPES.values() if row.how in (P
 
 
 class Piece(NamedTuple):
-    """A tensor that is dumped; ``size`` is its bytes, ``None`` if they or its type are unknown."""
+    """A tensor that is dumped; ``size`` is its bytes, ``None`` if they or its type are unknown.
+
+    ``origin`` is the operator and slot of the network's tensor that an output is.
+    """
 
     record: TensorRecord
     content: Content
@@ -44,6 +47,7 @@ class Piece(NamedTuple):
     row: DataType | None
     size: int | None
     address: int = 0
+    origin: tuple[str, int] | None = None
 
     def laid(self) -> Content:
         """The tensor as it lies on the device."""
@@ -121,13 +125,13 @@ def container_of(
 
 
 def _block(piece: Piece, slot: int, data_type: int, size: int) -> Block:
-    key, lie, spec = piece.record.key, piece.lie, piece.content.spec
+    lie, spec = piece.lie, piece.content.spec
     code = _code(lie.format)
     origin = None
-    if key.io == "output":
-        origin = Origin(key.op_name, key.slot, data_type, _code(lie.host_format))
+    if piece.origin is not None:
+        origin = Origin(*piece.origin, data_type, _code(lie.host_format))
     return Block(
-        key.io,
+        piece.record.key.io,
         slot,
         size,
         data_type,

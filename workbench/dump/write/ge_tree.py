@@ -29,6 +29,7 @@ from workbench.dump.write.sink import Content, time_folder
 from workbench.dump.write.tree_leaf import TreeLeaf
 from workbench.graph.nodes import Value
 from workbench.ir.ge_ops import never_dumps
+from workbench.run.originals import origin_of
 from workbench.run.program import COMPILED
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Io, TensorKey
     from workbench.dump.write.sink import Clock, GeSink
     from workbench.dump.write.target import GeTarget
-    from workbench.graph.nodes import Graph
+    from workbench.graph.nodes import Graph, Op
     from workbench.run.layout import Lie
 
 
@@ -217,7 +218,8 @@ class GeTree:
         lie = lie_of(record.key, record.label, content.spec, op, host_format=host_format)
         if not on_device and self._converts(record.label.dtype or content.spec.dtype, lie):
             lie = converted(lie, content.spec.shape)
-        return piece_of(record, content, lie, self._addresses)
+        piece = piece_of(record, content, lie, self._addresses)
+        return piece._replace(origin=_origin(record.key, op))
 
     def _converts(self, dtype: str, lie: Lie) -> bool:
         """Whether the host brings a tensor into the graph's format where it can."""
@@ -330,6 +332,16 @@ def parts_of(name: GeName, io: Io, slot: int, form: str, dtype: str) -> NamePart
     return NameParts(
         name.op_type, name.op_name, task, stream, name.timestamp, io, slot, form, dtype
     )
+
+
+def _origin(key: TensorKey, op: Op | None) -> tuple[str, int] | None:
+    """Operator and slot of the network's tensor that an output is; ``None`` if it is no one's."""
+    if key.io != "output":
+        return None
+    if op is None or key.slot >= len(op.outputs):  # a graph that does not know the tensor
+        return key.op_name, key.slot
+    found = origin_of(op, key.slot)
+    return None if found is None else (found.op_name, found.slot)
 
 
 def _is_torchair(target: GeTarget) -> bool:

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.dtypes import DTYPES
+from workbench.core.files import encoded
 from workbench.core.tensors import TensorSpec
 from workbench.dump.choice import kernel_type
 from workbench.dump.container.writer import header_bytes
@@ -291,7 +292,7 @@ class Counter:
         self._iterations[path] = iteration
 
     def text(self, path: str, text: str) -> None:
-        self.data(path, text.encode("utf-8", "surrogateescape"))
+        self.data(path, encoded(text))
 
     def data(self, path: str, data: bytes) -> None:
         self._add(path, len(data))

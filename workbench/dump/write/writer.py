@@ -17,7 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
+from workbench.core.dtypes import name_of
 from workbench.core.errors import FormatError
+from workbench.core.files import encoded
 from workbench.core.tensors import ArraySource, TensorSpec
 from workbench.dump.container.writer import write_container
 from workbench.dump.files.npy import write_npy
@@ -223,7 +225,7 @@ class _Disk:
             return None
         array = record.source.array()
         there = record.source.there if isinstance(record.source, ArraySource) else None
-        return Content(TensorSpec(array.dtype.name, array.shape), array.nbytes, array, there)
+        return Content(TensorSpec(name_of(array.dtype), array.shape), array.nbytes, array, there)
 
     def figures(
         self, content: Content, categories: Sequence[str], precision: str = ""
@@ -238,7 +240,7 @@ class _Disk:
         self._folder(self.root / path)
 
     def text(self, path: str, text: str) -> None:
-        place, data = self.root / path, text.encode("utf-8", "surrogateescape")
+        place, data = self.root / path, encoded(text)
         if self._grows and place.exists():
             data = place.read_bytes() + data
         self.data(path, data)
