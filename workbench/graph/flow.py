@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
+from workbench.core.text import one_line
 from workbench.graph.nodes import Const, Graph
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Flow:
 
     def __repr__(self) -> str:
         count = sum(len(graph.ops) for graph in self.graphs)
-        return f"<Flow {self.name}: {count} operators in {len(self.graphs)} graphs>"
+        return one_line(f"<Flow {self.name}: {count} operators in {len(self.graphs)} graphs>")
 
     @cached_property
     def by_id(self) -> dict[int, Graph]:

@@ -58,7 +58,7 @@ class LeNet(Cell):
         x = self.relu(x)
         x = self.fc2(x)
         x = self.relu(x)
-        return self.fc3(x)  # type: ignore[no-any-return]
+        return self.fc3(x)
 
 
 class AlexNet(Cell):
@@ -95,7 +95,7 @@ class AlexNet(Cell):
         x = self.relu(x)
         x = self.fc2(x)
         x = self.relu(x)
-        return self.fc3(x)  # type: ignore[no-any-return]
+        return self.fc3(x)
 
 
 class MLP(Cell):
@@ -108,7 +108,7 @@ class MLP(Cell):
 
     def construct(self, x: Operators) -> Tensor:
         x = self.relu(self.body(x))
-        return self.head(x)  # type: ignore[no-any-return]
+        return self.head(x)
 
 
 class BatchNorm(BatchNorm2d):
@@ -147,7 +147,7 @@ class BasicBlock(Cell):
         out = self.bn2(out)
         if self.down is not None:
             x = self.down(x)
-        return self.relu(out + x)  # type: ignore[no-any-return]
+        return self.relu(out + x)
 
 
 class ResNet(Cell):
@@ -172,7 +172,7 @@ class ResNet(Cell):
         x = self.layer2(x)
         x = self.layer3(x)
         x = ops.mean(x, (2, 3))
-        return self.fc(x)  # type: ignore[no-any-return]
+        return self.fc(x)
 
 
 class Norm(LayerNorm):
@@ -209,7 +209,7 @@ class Attention(Cell):
         weights = ops.softmax(scores * self.scale)
         mixed = ops.matmul(weights, value)
         mixed = ops.transpose(mixed, (0, 2, 1, 3))
-        return self.output(ops.reshape(mixed, x.shape))  # type: ignore[no-any-return]
+        return self.output(ops.reshape(mixed, x.shape))
 
 
 class EncoderLayer(Cell):
@@ -226,7 +226,7 @@ class EncoderLayer(Cell):
     def construct(self, x: Operators) -> Tensor:
         x = self.norm1(x + self.attention(x))
         inner = self.gelu(self.dense1(x))
-        return self.norm2(x + self.dense2(inner))  # type: ignore[no-any-return]
+        return self.norm2(x + self.dense2(inner))
 
 
 class Transformer(Cell):
@@ -244,7 +244,7 @@ class Transformer(Cell):
         x = self.layer1(x)
         x = self.layer2(x)
         x = ops.mean(x, 1)
-        return self.head(x)  # type: ignore[no-any-return]
+        return self.head(x)
 
 
 class SequenceClassifier(Cell):
@@ -257,7 +257,7 @@ class SequenceClassifier(Cell):
     def construct(self, x: Operators) -> Tensor:
         outputs, _ = self.lstm(x)
         last = outputs[:, -1]
-        return self.fc(last)  # type: ignore[no-any-return]
+        return self.fc(last)
 
 
 def _image(seed: int, *shape: int) -> NDArray[Any]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from workbench.core.errors import GraphError
+from workbench.core.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,6 +40,16 @@ _LAYERS = tuple(
 _NETWORKS = "/workbench/graph/models.py"
 
 
+@lru_cache(4096)
+def _is_library(file: str) -> bool:
+    path = "/" + file.replace("\\", "/")
+    if path.endswith(_LAYERS):
+        return True
+    if path.endswith(_NETWORKS):
+        return False
+    return any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFrame:
     """One line of a source-line traceback, 1-based lines, 0-based columns (0: unknown).
@@ -61,15 +72,10 @@ class SourceFrame:
 
         The workbench's example networks count as the user's code wherever they are installed.
         """
-        path = "/" + self.file.replace("\\", "/")
-        if path.endswith(_LAYERS):
-            return True
-        if path.endswith(_NETWORKS):
-            return False
-        return any(part in path for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
+        return _is_library(self.file)
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}  {self.code.strip()}".rstrip()
+        return one_line(f"{self.file}:{self.line}  {self.code.strip()}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +279,9 @@ class Graph:
         return {}
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name}: {len(self.ops)} operators, {len(self.parameters)} parameters>"
+        return one_line(
+            f"<Graph {self.name}: {len(self.ops)} operators, {len(self.parameters)} parameters>"
+        )
 
     @cached_property
     def by_name(self) -> dict[str, int]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.errors import GraphError
+from workbench.core.errors import GraphError, WorkbenchError
+from workbench.core.files import is_file
 from workbench.graph.cell import Cell
 from workbench.graph.tracer import trace, trace_batches
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from workbench.graph.flow import Network
@@ -23,7 +26,7 @@ def trace_script(file: str, name: str, seed: int = 0) -> Network:
     The file says what goes in: ``INPUTS``, ``inputs()``, ``inputs(seed)`` or ``inputs(seed, iteration)``.
     """
     path = Path(file)
-    if not path.is_file():
+    if not is_file(path):
         message = f"graph file must exist, got {str(path)!r}"
         raise GraphError(message)
     module = _execute(path)
@@ -32,12 +35,25 @@ def trace_script(file: str, name: str, seed: int = 0) -> Network:
         known = sorted(key for key, value in vars(module).items() if _is_network(value, module))
         message = f"network in {path} must be one of {known}, got {name!r}"
         raise GraphError(message)
-    if isinstance(network, type):
-        network = network()
-    make: Any = getattr(module, "inputs", None)
-    if "INPUTS" not in vars(module) and _arguments(make) == 2:
-        return trace_batches(network, lambda number: _tuple(make(seed, number)), name, seed)
-    return trace(network, *_inputs(module, path, seed), name=name, seed=seed)
+    with _mended_by_its_author(f"network {name} of {path} must be traced"):
+        if isinstance(network, type):
+            network = network()
+        make: Any = getattr(module, "inputs", None)
+        if "INPUTS" not in vars(module) and _arguments(make) == 2:
+            return trace_batches(network, lambda number: _tuple(make(seed, number)), name, seed)
+        return trace(network, *_inputs(module, path, seed), name=name, seed=seed)
+
+
+@contextmanager
+def _mended_by_its_author(what: str) -> Iterator[None]:
+    """Say of whatever the user's own code raises that it does."""
+    try:
+        yield
+    except WorkbenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        got = f"{type(error).__name__}: {error}"
+        raise GraphError(f"{what} without error, got {got}") from error
 
 
 def _arguments(make: Any) -> int:
@@ -61,10 +77,8 @@ def _execute(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
-    except Exception as error:
-        message = f"graph file {path} must run without error, got {type(error).__name__}: {error}"
-        raise GraphError(message) from error
+        with _mended_by_its_author(f"graph file {path} must run"):
+            exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     finally:
         sys.path.remove(str(path.resolve().parent))
     return module

@@ -32,7 +32,7 @@ class WithLossCell(Cell):
 
     def construct(self, data: Operators, label: Operators) -> Tensor:
         out = self._backbone(data)
-        return self._loss_fn(out, label)  # type: ignore[no-any-return]
+        return self._loss_fn(out, label)
 
 
 class TrainOneStepCell(Cell):
@@ -112,7 +112,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     def process_loss_scale(self, overflow: Tensor) -> Tensor:
         """Let the scale follow, and return whether to skip the step."""
         if self.loss_scaling_manager is not None:
-            return self.loss_scaling_manager(self.scale_sense, overflow)  # type: ignore[no-any-return]
+            return self.loss_scaling_manager(self.scale_sense, overflow)
         return overflow
 
 

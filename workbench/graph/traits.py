@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.graph.nodes import Bundle, Const
+from workbench.graph.nodes import Bundle, Const, once
 from workbench.graph.table import OPS
 
 if TYPE_CHECKING:
@@ -170,13 +170,18 @@ def argument_names(op: Op) -> tuple[str, ...]:
 
 def argument_name(op: Op, flat_slot: int) -> str:
     """Name of the argument that arrives as input ``flat_slot``; ``""`` if it is not known."""
+    names = _slot_names(op)
+    return names[flat_slot] if 0 <= flat_slot < len(names) else ""
+
+
+@once
+def _slot_names(op: Op) -> tuple[str, ...]:
+    """Names of an operator's arguments by flat slot; some operators read thousands."""
     names = argument_names(op)
-    position = -1
+    found: list[str] = []
     for argument, width in enumerate(_widths(op)):
-        position += width
-        if flat_slot <= position:
-            return names[argument] if argument < len(names) else ""
-    return ""
+        found += [names[argument] if argument < len(names) else ""] * width
+    return tuple(found)
 
 
 def _widths(op: Op) -> Iterator[int]:

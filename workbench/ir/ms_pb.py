@@ -24,6 +24,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
+from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, GraphRef, Param, Parameter
 from workbench.ir.literals import HostType, parse_location
@@ -160,6 +161,7 @@ class _Parser:
         for message, _ in self._messages("const_vals"):
             self._constant(message)
         for message, place in self._messages("node"):
+            checkpoint()
             self.nodes.append(self._node(message, place))
         _complete_tuples(self.nodes)
         returned = [

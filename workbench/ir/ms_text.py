@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
 from workbench.core.files import file_content
+from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Parameter
 from workbench.ir.literals import (
@@ -124,6 +125,7 @@ class _Parser:
         block: Block | None = None
         index, count = 0, len(self.lines)
         while index < count:
+            checkpoint()
             line = self.lines[index]
             index += 1
             if node is not None and line.startswith(_DETAIL):

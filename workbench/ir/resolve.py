@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError
+from workbench.core.stopping import checkpoint
 from workbench.graph.nodes import Bundle, Const, FreeRef, GraphRef, Op, Param, Value
 from workbench.ir.literals import MAX_DEPTH, closing, parse_const, split_top
 
@@ -68,6 +69,7 @@ def resolve_nodes(
     ops: list[Op] = []
     outputs: tuple[Operand, ...] = ()
     for node in nodes:
+        checkpoint()
         operands = tuple(_operand(text, values, params) for text in node.operands)
         kind = node.head.removeprefix("PrimFunc_")
         tuples.count(operands)

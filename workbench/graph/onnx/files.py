@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
+from workbench.core.files import is_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ def library() -> ModuleType:
 def read_model(path: Path) -> ModelProto:
     """Return the model of a file, without the data that lie in other files."""
     onnx = library()
-    if not path.is_file():
+    if not is_file(path):
         message = f"graph file must exist, got {str(path)!r}"
         raise GraphError(message)
     if path.stat().st_size >= _MOST_BYTES:
@@ -145,11 +146,11 @@ class Weights:
         if self._folder is None:
             self._refuse(f"values of {what} must be in the model, got external data {location!r}")
         folder = self._folder.resolve()
-        path = (folder / location).resolve()
-        parts = Path(location).parts
-        if not location or not path.is_relative_to(folder) or path == folder or ".." in parts:
+        inside = "\0" not in location and ".." not in Path(location).parts
+        path = (folder / location).resolve() if inside else folder
+        if not path.is_relative_to(folder) or path == folder:
             self._refuse(f"external data of {what} must lie in {folder}, got {location!r}")
-        if not path.is_file():
+        if not is_file(path):
             self._refuse(f"external data of {what} must exist, got {str(path)!r}")
         return path
 
