@@ -13,6 +13,7 @@ from workbench.config.registry import get
 from workbench.config.words import explain, run_only
 from workbench.core.errors import FormatError
 from workbench.core.faces import make_face
+from workbench.core.files import write_text
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
@@ -46,10 +47,8 @@ class Config(BareConfig):
         return make_face("config", self, context=context, graph=graph)
 
     def save(self, path: str | Path) -> Path:
-        """Write the form to a file."""
-        path = Path(path)
-        path.write_text(self.to_text(), encoding="utf-8")
-        return path
+        """Write the form to a file; raises FormatError if it cannot be written."""
+        return write_text(path, self.to_text())
 
     def __str__(self) -> str:
         return self.to_text()

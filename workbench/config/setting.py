@@ -235,7 +235,7 @@ class Reader:
         try:
             value = tuple(item) if isinstance(item, list) else item
             good[key] = adapter(model, key).validate_python(value, strict=True)
-        except ValidationError as error:
+        except (ValidationError, UnicodeEncodeError) as error:  # the latter: half a character
             if not setting.read(self.form):
                 fix = "it is not read with these settings"
                 message = f"{path} must be {setting.expected}, got {shorten(item)}"
@@ -246,11 +246,11 @@ class Reader:
                 return
             self._misfit(setting, key, item, path, error)
 
-    def _misfit(
-        self, setting: Setting, key: str, item: Any, path: str, error: ValidationError
-    ) -> None:
+    def _misfit(self, setting: Setting, key: str, item: Any, path: str, error: ValueError) -> None:
         """Name the element that is wrong where a list does not fit."""
-        first = error.errors(include_url=False)[0]
+        first: Any = {"loc": (), "type": ""}
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
         place, expected, got = first["loc"], setting.expected, item
         if isinstance(item, list | tuple) and place and isinstance(place[0], int):
             got, path = item[place[0]], f"{path}[{place[0]}]"

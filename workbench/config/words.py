@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -56,7 +58,7 @@ def explain(config: BareConfig, context: Context, operators: int | None = None) 
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
         lines = [f"{judged}: refused, nothing is dumped.", *(f"- {problem}" for problem in errors)]
-        return "\n".join(map(printable, lines))
+        return "\n".join(map(visible, lines))
     plan, unknown = surface.plan(config.settings, context), run_only(problems)
     if surface.path_key in unknown:
         plan = replace(plan, path="a folder that only the run knows")
@@ -66,12 +68,7 @@ def explain(config: BareConfig, context: Context, operators: int | None = None) 
     lines = [f"{judged}: {words}."]
     lines += [f"- {note}" for note in surface.notes(config.settings, context)]
     lines += [f"- {problem.severity}: {problem}" for problem in problems]
-    return "\n".join(map(printable, lines))
-
-
-def printable(line: str) -> str:
-    """Return a line with what a terminal would obey, or what would break it, escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return "\n".join(map(visible, lines))
 
 
 def run_only(problems: Iterable[Problem]) -> list[str]:
