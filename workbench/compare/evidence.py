@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.graph_view import shapes
 from workbench.compare.groups import edges_of
+from workbench.core.stopping import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,8 +37,10 @@ class Evidence:
         queue: list[tuple[float, int, int]] = []
         known: dict[tuple[int, int], float] = {}
         for t in self.work.target.kernels:
+            checkpoint()
             self._queue(t, queue, known)
         while queue:
+            checkpoint()
             weight, t, g = heapq.heappop(queue)
             if t in self.work.partner or g in self.work.taken:
                 continue
@@ -99,10 +102,11 @@ class Evidence:
                 yield g
 
     def _neighbours(self, t: int) -> Iterator[int]:
+        op_type = self.work.target.graph.ops[t].op_type
         for origin in self.work.target.origins(t):
             mapped = self.work.mapped(origin)
             if mapped is not None:
-                yield from (number for number, _ in self.work.golden.readers(mapped))
+                yield from self.work.golden.alike_readers(mapped, op_type)
         for slot_reader, slot in self.work.target.readers_of(t):
             partner = self.work.partner.get(slot_reader)
             if partner is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.graph.nodes import Param, Value
@@ -35,7 +35,7 @@ _DRAWS = re.compile(
 """Types that give something else every time, or do something besides."""
 
 COMMON = 64
-"""Operators of one type from which on a common line or scope is no hint."""
+"""Operators of one type from which on a common line, scope or input is no hint."""
 
 
 class GraphView:
@@ -53,6 +53,7 @@ class GraphView:
         self._sources: dict[int, Origin] = {}
         self._origins: list[list[Origin]] = []
         seen: dict[object, list[int]] = {}
+        work = cache(lambda number: (shapes(graph.ops[number]), settings(graph.ops[number])))
         changing = changed_parameters(graph)
         for number, op in enumerate(graph.ops):
             inputs = [self.origin(operand) for operand in op.flat_inputs()]
@@ -61,12 +62,13 @@ class GraphView:
                 self.identities.append(number)
                 self._sources[number] = inputs[0] if inputs else Origin("none", -1)
                 continue
-            alike = seen.setdefault((op.op_type, *inputs), [])
-            first = next((one for one in alike if _same(graph.ops[one], op)), None)
-            if first is not None and is_repeatable(op, inputs, changing):
-                self.again[number] = first
-                continue
-            alike.append(number)
+            if is_repeatable(op, inputs, changing):
+                alike = seen.setdefault((op.op_type, *inputs), [])
+                first = next((one for one in alike if work(one) == work(number)), None)
+                if first is not None:
+                    self.again[number] = first
+                    continue
+                alike.append(number)
             self.kernels.append(number)
 
     def origin(self, operand: Operand | None) -> Origin:
@@ -130,6 +132,19 @@ class GraphView:
     def readers(self, origin: Origin) -> list[tuple[int, int]]:
         """Kernels that read a value, with their input slot, casts looked through."""
         return self._readers.get(origin, [])
+
+    def alike_readers(self, origin: Origin, op_type: str) -> list[int]:
+        """Kernels of a type that read a value; none if too many do, for then it tells nothing."""
+        found = self._typed_readers.get((origin, op_type), [])
+        return found if len(found) <= COMMON else []
+
+    @cached_property
+    def _typed_readers(self) -> dict[tuple[Origin, str], list[int]]:
+        table: dict[tuple[Origin, str], list[int]] = {}
+        for origin, readers in self._readers.items():
+            for number, _ in readers:
+                table.setdefault((origin, self.graph.ops[number].op_type), []).append(number)
+        return table
 
     @cached_property
     def _readers_of(self) -> dict[int, list[tuple[int, int]]]:
@@ -235,11 +250,6 @@ def is_repeatable(op: Op, inputs: list[Origin], changing: set[int]) -> bool:
     if any(one.kind == "param" and one.number in changing for one in inputs):
         return False
     return any(one.kind in ("op", "param") for one in inputs)
-
-
-def _same(op: Op, other: Op) -> bool:
-    """Whether two operators that read the same values are alike in everything else."""
-    return shapes(op) == shapes(other) and settings(op) == settings(other)
 
 
 def _alike_keys(op: Op) -> Iterator[object]:
