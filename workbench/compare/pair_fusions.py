@@ -202,8 +202,8 @@ def pair_places(
         return False
     if id(record) in claimed["target"] or id(partner) in claimed["golden"]:
         return False
-    pair = Pair(record, partner, run, other, *place, rule, 1.0, run.op_name, base + run.op)
-    pairing.add(pair)
+    order = base + abs(run.op)  # operators of no graph are counted downwards
+    pairing.add(Pair(record, partner, run, other, *place, rule, 1.0, run.op_name, order))
     return True
 
 

@@ -13,10 +13,12 @@ from workbench.compare.by_hand import leave_out, tell_unknown
 from workbench.compare.hand_groups import MAP
 from workbench.compare.handing import AGAIN
 from workbench.compare.pair_fusions import pair_fusions, pair_places, skip_left, skip_unequalled
+from workbench.compare.pair_origins import pair_origins
 from workbench.compare.pair_quantised import pair_quantised, skip_floats
 from workbench.compare.pair_updates import pair_updates
 from workbench.compare.pairs import EVERYTHING, Lone, Pair, Pairing, Selection
 from workbench.compare.parameters import pair_parameters
+from workbench.core.stopping import checkpoint
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Skipped
 
@@ -44,6 +46,7 @@ def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYT
         _pair_runs(pairing, block, number)
     pair_parameters(pairing, graphs, selection)
     _leftovers(pairing, selection)
+    checkpoint()
     return pairing
 
 
@@ -55,10 +58,12 @@ def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
     base = number << 24  # an execution has far fewer operators than this
     if found is not None and found.quantised:
         pair_quantised(pairing, found, ours, theirs, base)
+    forced = pairing.overrides.pairs
     if found is None:
         _pair_named_groups(pairing, ours, theirs, base)
-    forced = pairing.overrides.pairs
+        pair_origins(pairing, ours, theirs, base, forced)
     for op, run, other, rule, score in _matched_runs(ours, theirs, found, forced):
+        checkpoint()
         order = found.input_order(op) if found is not None and op in found.partner else {}
         for (io, slot), record in run.tensors.items():
             partner = other.tensors.get((io, order.get(slot, slot) if io == "input" else slot))
