@@ -39,7 +39,9 @@ def test_the_first_operator_that_is_missing_is_where_the_run_ended(number):
     assert result.verdict == "fail"
     assert result.sentence.startswith(f"The run ended at {TYPES[number]} {NAMES[number]} ")
     assert NAMES[number - 1] in result.findings[0].evidence[0]
-    assert result.findings[0].evidence[1].startswith(f"{len(NAMES) - number} operators ")
+    left = len(NAMES) - number
+    things = "operator" if left == 1 else "operators"
+    assert result.findings[0].evidence[1] == f"in the golden alone from here on: {left} {things}"
     assert result.findings[0].source == LONG.ops[number].frame
 
 

@@ -14,6 +14,7 @@ from workbench.compare.binding import Binding, Block, OpRun
 from workbench.compare.inlining import inlined
 from workbench.compare.oddities import find_oddities
 from workbench.core.errors import FormatError
+from workbench.core.stopping import checkpoint
 from workbench.dump.files.payload import fingerprint
 from workbench.dump.files.slices import manual_slice
 from workbench.dump.names.mindspore import sanitize, short_name
@@ -159,6 +160,7 @@ def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
     """Operators by what files call them, with and without their type."""
     table: Names = {}
     for (graph_id, kind, name), number in pairs:
+        checkpoint()
         for known in dict.fromkeys((kind, "")):
             table.setdefault((graph_id, known, name), []).append(number)
     return table
@@ -264,6 +266,7 @@ def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> 
     """Put every record of one rank into its operator's run."""
     strange: dict[tuple[str, str], int] = {}
     for record in sorted(records, key=lambda record: record.timestamp_us):
+        checkpoint()
         key = record.key
         block = Block(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
         if key.op_type == "Parameter":

@@ -138,6 +138,16 @@ class Elements:
         known = next(iter(self._known.values())) if self._known else self.errors()
         return int(np.count_nonzero(known))  # of every kind the same ones are zero
 
+    def beyond(self, limits: tuple[float, float]) -> tuple[int, int]:
+        """Count finite elements of target and golden whose magnitude reaches a limit; none at a limit of 0."""
+        found = [0, 0]
+        for *sides, _ in self._pieces():
+            for n, (side, limit) in enumerate(zip(sides, limits, strict=True)):
+                if limit:
+                    size = np.abs(side)
+                    found[n] += int(np.count_nonzero(np.isfinite(size) & (size >= limit)))
+        return found[0], found[1]
+
     def histogram(self, kind: ErrorKind = "absolute", per_decade: int = 2) -> Histogram:
         """Return how many elements have which error."""
         errors = self.errors(kind)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.finding_kinds import ADVICE, CERTAINTY
 from workbench.compare.result import Finding
+from workbench.core.text import plural
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.traits import MOVEMENT
 from workbench.ir.ge_ops import never_dumps
@@ -103,7 +104,7 @@ def _finding(pairing: Pairing, block: Block, end: _End, alone: set[int]) -> Find
     before = graph.ops[end.dumped[-1]].name
     start = "the run ended here" if sure else "the dump ends here"
     text = f"{start}: {before} is the last operator that was dumped"
-    behind = f"{len(end.missing)} operators from here on are in the golden alone"
+    behind = f"in the golden alone from here on: {plural(len(end.missing), 'operator')}"
     doubt = "" if sure else "whether the run ended or no more was asked for, the tree does not tell"
     return Finding(
         kind, op.name, op.op_type, block.graph_id, block.iteration, "output", 0, CERTAINTY[kind],

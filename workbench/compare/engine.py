@@ -20,6 +20,7 @@ from workbench.compare.network import network_of
 from workbench.compare.oddities import MISLABELLED
 from workbench.compare.overruns import blame_writers, infer_writers
 from workbench.compare.own_batches import OWN_BATCH
+from workbench.compare.own_errors import with_own_errors
 from workbench.compare.pair_fusions import EXPECTED
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.pairs import EVERYTHING, Pairing, Selection
@@ -117,7 +118,7 @@ def compare_dumps(
         coverage=coverage,
         anomalies=tuple(anomalies(pairing)),
         findings=tuple(findings),
-        rows=tuple(rows),
+        rows=with_own_errors(rows, findings),
         iterations=steps,
         profile=str(chosen),
         partial=partial,

@@ -9,6 +9,7 @@ from workbench.compare.cause import format_differences, setting_differences
 from workbench.compare.finding_kinds import ADVICE, CERTAINTY
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.result import Finding
+from workbench.core.text import plural
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     rank, graph_id, t, text = first
     op = flow.pairing.alignments[rank, graph_id].target.graph.ops[t]
     errors = [r.error for r in rows if r.error is not None and math.isfinite(r.error)]
-    evidence = (text, f"{count} operators compute in another number format",
+    evidence = (text, f"computing in another number format: {plural(count, 'operator')}",
                 f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}",
                 *_steps(flow))  # fmt: skip
     yield Finding(
@@ -132,7 +133,9 @@ def unmatched(pairing: Pairing) -> Iterator[Finding]:
     key = lone.record.key
     mine = any(one is lone for one in pairing.only_target)
     op = (pairing.target if mine else pairing.golden).operator(lone.run) if lone.run else None
-    evidence = [f"{ours} tensors only in the target, {theirs} only in the golden"]
+    sides = (("target", ours), ("golden", theirs))
+    counted = [f"{plural(count, 'tensor')} only in the {side}" for side, count in sides if count]
+    evidence = [", ".join(counted)]
     advice = ADVICE["unmatched"]
     if all(one.record.key.op_type == "Parameter" for one in everyone):
         constants = [one.record.key.iteration == CONSTANT_ITERATION for one in everyone]

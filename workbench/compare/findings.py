@@ -28,6 +28,7 @@ from workbench.compare.originals import original_names
 from workbench.compare.replay.words import own_words
 from workbench.compare.result import Finding
 from workbench.compare.telling import BY_NAME, has_few_wrong
+from workbench.core.text import plural
 from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
         where = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
         if worst.divergence.mismatch:
             count, shown = worst.divergence.mismatch, _extremes(worst.divergence.metrics)
-            yield f"{where}: {count} positions differ in NaN or infinity; {shown}"
+            yield f"{where}: {plural(count, 'element')} of another kind (number, NaN or infinity); {shown}"
         else:
             factor = worst.error / event.own_floor if event.own_floor else math.inf
             base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
@@ -230,8 +231,7 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     if event.replayed is not None:
         yield from own_words(event.replayed)
     if event.explained_by is not None:
-        kind, chance = event.explained_by.kind, event.explained_by.probability
-        yield f"it looks like {kind} ({chance:.0%}): {event.explained_by.text}"
+        yield event.explained_by.words
     if event.steps is not None:
         yield str(event.steps)
     yield from _ranks(flow, group)
@@ -240,7 +240,7 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
     if event.op < 0:
         yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
     if event.unseen:
-        yield f"{event.unseen} operators before it were not dumped on both sides"
+        yield f"operators before it that were not dumped on both sides: {event.unseen}"
     others = {(blamed_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}
     others.discard((blamed_name(flow, event), event.block.graph_id))
     yield from further([name for name, _ in others])

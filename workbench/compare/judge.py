@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.compare.noise import PASS_FACTOR, floor
 from workbench.compare.overflowing import OVERFLOWED
 from workbench.compare.own_batches import OWN_BATCH
+from workbench.compare.own_errors import replayed_error
 from workbench.compare.result import Row
 from workbench.core.errors import FormatError
 
@@ -99,6 +100,7 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         golden_spec=_spec(pair.golden),
         target_path=pair.target.path,
         golden_path=pair.golden.path,
+        own_error=replayed_error(flow, item),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from workbench.compare.fusions import LEAVES
 from workbench.compare.oddities import rewritten_slots
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Value
 from workbench.graph.table import OPS
@@ -149,7 +149,7 @@ def _same(one: TensorRecord, other: TensorRecord, size: int | None) -> bool | No
 
 def _is_saturated(ours: Array, theirs: Array) -> bool:
     """Whether the second are the first as a device without NaN and infinities shows them."""
-    row = DTYPES.get(ours.dtype.name)
+    row = DTYPES.get(name_of(ours.dtype))
     if row is None or not row.is_float or np.isfinite(ours).all():
         return False
     with np.errstate(all="ignore"):

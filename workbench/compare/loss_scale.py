@@ -19,6 +19,7 @@ from workbench.compare.flags import FLAGS, flag_of
 from workbench.compare.phases import is_backward, phases
 from workbench.compare.result import Finding
 from workbench.core.errors import FormatError
+from workbench.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -180,7 +181,7 @@ def _skipped(flow: Flow, block: Block) -> Iterator[str]:
     missing = list(_left_out(flow, block))
     if not missing:
         return
-    text = f"the step is skipped: {len(missing)} operators that update parameters did not run"
+    text = f"the step is skipped: {plural(len(missing), 'operator')} that should update parameters did not run"
     unchanged, known = _unchanged(flow, block, graph, set().union(*missing))
     if known:
         text += f", and {unchanged} of {known} parameters are the same in the next iteration"

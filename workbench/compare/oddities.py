@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
+from workbench.core.stopping import checkpoint
 from workbench.dump.files.npy import NpySource
 from workbench.dump.files.payload import fingerprint
 from workbench.dump.tree import Note
@@ -36,6 +37,7 @@ def find_oddities(binding: Binding) -> None:
     """Mark every distrusted tensor of the binding and note it."""
     for runs in binding.runs.values():
         for run in runs.values():
+            checkpoint()
             op = binding.operator(run)
             graph = binding.graph(run.block)
             if op is None or graph is None:

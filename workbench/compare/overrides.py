@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from workbench.core.errors import AlignError, FormatError
-from workbench.core.files import file_content
+from workbench.core.files import file_content, write_text
+from workbench.core.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -60,7 +61,7 @@ class Match:
         return len(self.target) == len(self.golden) == 1
 
     def __str__(self) -> str:
-        return f"{', '.join(self.target)} ↔ {', '.join(self.golden)}"
+        return one_line(f"{', '.join(self.target)} ↔ {', '.join(self.golden)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Ignore:
         return here and _same_name(self.name, op_name)
 
     def __str__(self) -> str:
-        return self.name if self.side == "both" else f"{self.name} in the {self.side}"
+        return one_line(self.name if self.side == "both" else f"{self.name} in the {self.side}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Tolerance:
 
     def __str__(self) -> str:
         which = " ".join(filter(None, (self.op_type, self.name)))
-        return f"{which} may be off by {self.relative_error:g}"
+        return one_line(f"{which} may be off by {self.relative_error:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class Overrides:
             one for one in self.matches
             if not set(one.target) & set(ours) and not set(one.golden) & set(theirs)
         ]  # fmt: skip
-        return Overrides((*kept, Match(ours, theirs)), self.ignore, self.tolerances, self.path)
+        return Overrides((*kept, Match(ours, theirs)), self.ignore, self.tolerances)
 
     def tolerated(self, op_name: str, op_type: str, error: float) -> Tolerance | None:
         """Return the first tolerance that an error of an operator keeps."""
@@ -236,12 +237,14 @@ def _told(**values: Any) -> dict[str, Any]:
 
 def save_overrides(overrides: Overrides, path: str | Path) -> Path:
     """Write a map file; raises FormatError or AlignError for what `read_overrides` would refuse."""
-    target, data = Path(path), to_data(overrides)
-    parse_overrides(data)
-    text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    parse_overrides(to_data(overrides))
     # lone surrogates of file names become what JSON spells them
-    target.write_bytes(text.encode("utf-8", "backslashreplace"))
-    return target
+    return write_text(path, overrides_text(overrides), "map file")
+
+
+def overrides_text(overrides: Overrides) -> str:
+    """Return the text of a map file."""
+    return json.dumps(to_data(overrides), ensure_ascii=False, indent=1) + "\n"
 
 
 def _at(where: str) -> str:

@@ -29,16 +29,25 @@ def regraded(
     return tuple(replace(row, status=_status(row, factor, limit)) for row in rows)
 
 
+def in_floors(error: float | None, floor: float | None) -> float | None:
+    """How many noise floors an error is; without a floor infinitely many, and none if there is no error either."""
+    if error is None or floor is None:
+        return None
+    if floor == 0:
+        return math.inf if error else 0.0
+    return error / floor
+
+
 def _status(row: Row, factor: float | None, limit: float | None) -> Status:
-    error, floor = row.error, row.noise_floor
-    bounds = [] if limit is None else [limit]
-    if factor is not None and floor is not None:
-        bounds.append(factor * floor)
-    if error is None or not bounds or row.status in ("equal", "uncomparable"):
+    error, times = row.error, in_floors(row.error, row.noise_floor)
+    judged = limit is not None or (factor is not None and times is not None)
+    if error is None or not judged or row.status in ("equal", "uncomparable"):
         return row.status
-    if not math.isfinite(error) or error > min(bounds):
+    above = limit is not None and error > limit
+    many = factor is not None and times is not None and times > factor
+    if not math.isfinite(error) or above or many:
         return "fail"
-    return "warn" if floor is not None and error > floor else "pass"
+    return "warn" if times is not None and times > 1 else "pass"
 
 
 def grade_words(factor: float | None, limit: float | None) -> str:

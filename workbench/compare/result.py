@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from workbench.core.text import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -99,7 +101,8 @@ class Row:
     under the field's own titles; errors are relative and dimensionless: ``error`` the measured one
     (RelativeEuclideanDistance, against the golden scale; of statistics the one against the forecast if
     that is smaller), ``inherited_error`` what came in through
-    the inputs, ``noise_floor`` what the number formats explain.
+    the inputs, ``noise_floor`` what the number formats explain, ``own_error`` what the operator adds to this
+    result by itself (``None``: nobody knows, or it is read here and made elsewhere).
     """
 
     op_name: str
@@ -125,11 +128,12 @@ class Row:
     golden_spec: TensorSpec | None = None
     target_path: str = ""
     golden_path: str = ""
+    own_error: float | None = None
 
     def __repr__(self) -> str:
         name = self.op_name or self.golden_op_name
         error = "" if self.error is None else f", error {self.error:.3g}"
-        return f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>"
+        return one_line(f"<Row {name} {self.io}.{self.slot}: {self.status}{error}>")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -161,7 +165,7 @@ class Finding:
     def __repr__(self) -> str:
         place = f" at {self.source}" if self.source is not None else ""
         first = f": {self.evidence[0]}" if self.evidence else ""
-        return f"<Finding {self.kind} {self.op_name}{place}{first}>"
+        return one_line(f"<Finding {self.kind} {self.op_name}{place}{first}>")
 
     @property
     def defect(self) -> bool:

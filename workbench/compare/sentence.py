@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.compare.flags import FLAGS
+from workbench.compare.measuring import CANCELLED
 from workbench.compare.overrides import TOLERATED
 from workbench.compare.own_batches import OWN_BATCH
 
@@ -35,7 +36,9 @@ def sentence(
     if verdict in ("warn", "inconclusive"):
         text += _lone(coverage)
     if partial:
+        left = sum(row.reason == CANCELLED for row in rows)
         text += "; the comparison was stopped before its end"
+        text += f", {left} of {len(rows)} tensors were not reached" if left else ""
     return text + "."
 
 
@@ -109,16 +112,19 @@ def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding
     counts = Counter(row.status for row in rows)
     compared = len(rows) - counts["uncomparable"]
     own = sum(row.reason == OWN_BATCH for row in rows)
+    left = sum(row.reason == CANCELLED for row in rows)
     if verdict == "inconclusive":
         if not rows:
             return "Nothing could be compared: the two dumps have no tensor in common"
+        if left:
+            return "Nothing could be compared so far"
         if own == len(rows):
             return f"Nothing could be compared: all {own} common tensors come of the ranks' own batches"
         return f"Nothing could be compared: all {len(rows)} common tensors are unreadable or distrusted"
     tolerated = sum(row.reason.startswith(TOLERATED) for row in rows)
     what = "more error than the map file tolerates" if tolerated else "error of its own"
     text = f"No operator adds {what}: {compared} tensors compared, {counts['equal']} equal"
-    counts["uncomparable"] -= own
+    counts["uncomparable"] -= own + left
     counts["warn"] -= tolerated
     rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
     if tolerated:

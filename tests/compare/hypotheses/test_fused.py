@@ -67,7 +67,7 @@ def cut():
         (lambda: -layer(), "wrong-sign", "sign"),
         (wrong_bias, "wrong-weight-element", "was 9"),
         (half, "half-accumulation", "MatMul"),
-        (cut, "dropped-k-tail", "last 1 of 4"),
+        (cut, "dropped-k-tail", "the last of 4"),
     ],
 )
 def test_a_fault_in_any_part_is_told(given, kind, word):

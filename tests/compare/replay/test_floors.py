@@ -46,7 +46,7 @@ def careful(one, arithmetic=EXACT, **more):
 def test_a_floor_names_the_largest_of_three():
     assert Floor(1e-7, 1e-6).largest == 1e-6
     assert Floor(1e-3, 1e-6, 1e-4).reason == "one rounding of the result"
-    assert Floor(1e-7, 1e-6, 1e-4).reason == "the formats of the device's units"
+    assert Floor(1e-7, 1e-6, 1e-4).reason == "the precision of the device's units"
     assert Floor(1e-7, 1e-6).reason == "rounding inside the kernel"
 
 
@@ -162,5 +162,5 @@ def test_the_model_says_what_formats_cost():
     expected = np.linalg.norm(lowered - exact) / np.linalg.norm(exact)
     floor = careful(product(x, w), Arithmetic("cube", inputs="float16"))
     assert floor.model == pytest.approx(expected, rel=0.01)
-    assert floor.reason == "the formats of the device's units"
+    assert floor.reason == "the precision of the device's units"
     assert careful(product(x, w)).model == 0.0

@@ -24,6 +24,7 @@ UNEXPLAINED = "unexplained"
 """Kind of an error that no guess comes near; its text says where it sits and what it is made of."""
 
 _FREE, _CLEAR = 2.0, 100.0  # free numbers and floors
+_LIKELY = 0.5
 _HALF = 0.5  # of the error: less is explained by chance
 _MOST = 0.8  # of the error: a guess that leaves more explains nothing
 _JUDGING = 20.0  # operations an element
@@ -49,6 +50,15 @@ class Explained:
     exact: float
     text: str
     probability: float
+
+    @property
+    def words(self) -> str:
+        """What it looks like, how surely, and why; or how the error looks if no kind explains it."""
+        if self.kind == UNEXPLAINED:
+            return f"its cause is not identified: {self.text}"
+        chance = f"{self.probability:.0%}" if self.probability >= 0.01 else "less than 1%"
+        start = "it looks like" if self.probability >= _LIKELY else "it may be"
+        return f"{start} {self.kind} ({chance}): {self.text}"
 
 
 def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:

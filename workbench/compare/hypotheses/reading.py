@@ -83,8 +83,14 @@ def dropped_k_tail(case: Case) -> Iterator[Guess]:
             if guess is None:
                 break
             tried[count] = case.remains(guess)
-            words = f"the last {count} of {blocks} blocks of {BLOCK} were left out of the sums"
+            words = f"{_last(count, blocks)} left out of the sums"
             yield Guess("dropped-k-tail", guess, words, 0.1 * min(count, 5))
+
+
+def _last(count: int, blocks: int) -> str:
+    some = f"of {blocks} blocks" if blocks > 1 else "and only block"
+    which = "the last" if count == 1 else f"the last {count}"
+    return f"{which} {some} of {BLOCK} {'was' if count == 1 else 'were'}"
 
 
 def _counts(blocks: int, tried: dict[int, float]) -> Iterator[int]:

@@ -13,7 +13,7 @@ from workbench.compare.oddities import rewritten_slots
 from workbench.compare.replay.trial import EXACT, Trial, stored
 from workbench.compare.replay.values import Values
 from workbench.compare.replay.works import Work, golden_work, work_of
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS, left_in, written
@@ -112,7 +112,7 @@ class Attempt:
         row = DTYPES.get(specs[slot].dtype) if 0 <= slot < len(specs) else None
         if row is None or not row.is_float or row.storage == self.given[slot].dtype:
             return None
-        wide = DTYPES.get(self.given[slot].dtype.name)
+        wide = DTYPES.get(name_of(self.given[slot].dtype))
         return None if wide is None or wide.roundoff >= row.roundoff else row
 
     def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
@@ -306,7 +306,7 @@ def as_stated(array: Array, op: Op, slot: int) -> Array:
     specs = op.device_inputs or op.input_specs
     spec = specs[slot] if slot < len(specs) else None
     stated = DTYPES.get(spec.dtype) if spec is not None else None
-    held = DTYPES.get(array.dtype.name)
+    held = DTYPES.get(name_of(array.dtype))
     if stated is None or held is None or not (stated.is_float and held.is_float):
         return array
     if array.dtype.kind == "c":  # a real format would lose half of every number

@@ -21,7 +21,7 @@ import numpy as np
 
 from workbench.compare.noise import APPROXIMATION, sum_length
 from workbench.compare.replay.trial import EXACT, distance
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, name_of
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class Floor:
     def reason(self) -> str:
         """Which of the three is the largest, in words."""
         names = {"ulp": "one rounding of the result", "bound": "rounding inside the kernel",
-                 "model": "the formats of the device's units"}  # fmt: skip
+                 "model": "the precision of the device's units"}  # fmt: skip
         return names[max(names, key=lambda name: float(getattr(self, name)))]
 
 
 def unit_of(array: Array) -> float:
     """Unit roundoff of an array's dtype; 0 for integers and bools."""
-    row = DTYPES.get(array.dtype.name)
+    row = DTYPES.get(name_of(array.dtype))
     return row.roundoff if row is not None else 0.0
 
 

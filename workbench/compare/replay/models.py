@@ -9,7 +9,7 @@ for all of them: an operator that only another model explains is not explained.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -60,8 +60,15 @@ def _models() -> tuple[tuple[str, NumericModel], ...]:
     return tuple(found.values())
 
 
-def candidates(graph: Graph) -> Iterator[Candidate]:
-    """Yield what every model says of a graph; those that say the same only once."""
+def candidates(graph: Graph) -> tuple[Candidate, ...]:
+    """Return what every model says of a graph, found out once; models that say the same only once."""
+    found: tuple[Candidate, ...] | None = graph.kept.get("candidates")
+    if found is None:
+        found = graph.kept["candidates"] = tuple(_candidates(graph))
+    return found
+
+
+def _candidates(graph: Graph) -> Iterator[Candidate]:
     seen: set[tuple[Arithmetic, ...]] = set()
     for title, model in _models():
         try:
@@ -76,12 +83,18 @@ def candidates(graph: Graph) -> Iterator[Candidate]:
 
 def _arithmetic(model: NumericModel, graph: Graph, number: int, formats: Formats) -> Arithmetic:
     op = graph.ops[number]
-    chosen = model.implementation(op, formats)
+    flushes = op.op_type if op.op_type in model.profile.flushes else ""
+    return _shared(formats, model.implementation(op, formats), model.saturates, flushes)
+
+
+@lru_cache(4096)
+def _shared(formats: Formats, implementation: str, saturates: bool, flushes: str) -> Arithmetic:
+    """One arithmetic for all operators that are computed alike."""
     return Arithmetic(
         "cube",
         formats.inputs,
         formats.output,
-        implementation=chosen,
-        saturates=model.saturates,
-        flushes=model.profile.flushes & {op.op_type},
+        implementation=implementation,
+        saturates=saturates,
+        flushes=frozenset((flushes,) if flushes else ()),
     )

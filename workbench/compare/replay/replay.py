@@ -65,7 +65,8 @@ class Own:
     ``error`` is relative, of output ``slot`` (of overwritten input ``s`` it is ``-1 - s``); ``floor`` what
     explains it; ``unequal`` the share of elements that are another number than the believed arithmetic
     gives. ``assumed`` says what of its inputs is not from the target's files. ``suspect`` is the multiple
-    of what is explained, 0 if it is explained.
+    of what is explained, 0 if it is explained. ``errors`` are those of all results, by slot: ``slot`` is the one that
+    is farthest beyond its floor.
     """
 
     slot: int
@@ -76,6 +77,7 @@ class Own:
     rule: str = "table"
     assumed: tuple[str, ...] = ()
     suspect: float = 0.0
+    errors: tuple[tuple[int, float], ...] = ()
 
     @property
     def is_outlier(self) -> bool:
@@ -251,6 +253,7 @@ class _Graph:
             EXACT,
             attempt.rule,
             attempt.assumed,
+            errors=tuple(errors.items()),
         )
         self.found.own[block, number] = own
         self.tried[(block, number), EXACT] = _order(errors.values())
@@ -429,7 +432,8 @@ def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> O
     allowed = max(floor.ulp, floor.bound)
     times = _times(error, allowed)
     suspect = times if times > SUSPECT else 0.0
-    return Own(slot, error, floor, share, arithmetic, attempt.rule, attempt.assumed, suspect)
+    known = tuple(errors.items())
+    return Own(slot, error, floor, share, arithmetic, attempt.rule, attempt.assumed, suspect, known)
 
 
 def _order(errors: Iterable[float]) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.core.dtypes import DTYPES
+from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Const, Param, Value, once
 from workbench.graph.ops import bind, left_in, written
@@ -113,7 +113,7 @@ class Kernel:
     def _inside(self, op: Op, arithmetic: Arithmetic) -> Arithmetic:
         """How one of several operators is computed: what stays in the unit is float32, only products read less."""
         if len(self.ops) == 1:
-            return replace(arithmetic, output="")
+            return replace(arithmetic, output="") if arithmetic.output else arithmetic
         inputs = arithmetic.inputs if op.op_type in CONTRACTIONS else ""
         return replace(arithmetic, inputs=inputs, output="")
 
@@ -303,7 +303,7 @@ def stored(array: Array, like: Array, *, saturates: bool = False) -> Array:
 
     ``saturates``: floats that are too large become the largest.
     """
-    row = DTYPES.get(like.dtype.name)
+    row = DTYPES.get(name_of(like.dtype))
     with np.errstate(all="ignore"):
         if saturates and row is not None and row.is_float and array.dtype.kind == "f":
             array = saturated(array, row.largest)

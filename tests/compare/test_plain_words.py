@@ -1,0 +1,88 @@
+"""Sentences and evidence over faults of every kind: plain words, numbers that agree with their nouns."""
+
+import re
+
+import numpy as np
+import pytest
+
+import small_dumps as small
+from small_dumps import Net, chain, on_disk, shoot
+from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained
+from workbench.pipeline.compare import compare
+
+GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
+VALUES = small.given(GRAPH)
+BOTH = ["Default/MatMul-op0", "Default/MatMul-op1"]
+NOISE = np.random.default_rng(5)
+MACHINE = (
+    r"\b1 (?!of\b)[a-z]+s\b(?! not\b)|\b0 (tensors|operators)\b|\binf (off|times)\b|\bnan (off|times)\b|unexplained"
+    r"|\bNone\b|\(s\)"
+)
+"""What no person would write: '1 tensors', '0 tensors', 'inf times'."""
+
+
+def holes(array):
+    array = array.copy()
+    array.flat[3] = np.nan
+    return array
+
+
+ALTERED = {
+    "scaled": lambda a: a * 1.5,
+    "noise": lambda a: a + NOISE.standard_normal(a.shape).astype(a.dtype),
+    "one hole": holes,
+    "nothing but NaN": lambda a: a * np.nan,
+    "zero": lambda a: a * 0,
+    "half": lambda a: a.astype(np.float16).astype(a.dtype),
+}
+
+
+def told(found):
+    """All that a comparison says in words."""
+    yield found.sentence
+    for finding in found.findings:
+        yield from (*finding.evidence, finding.advice)
+    yield from (row.reason for row in found.rows)
+    yield from (anomaly.detail for anomaly in found.anomalies)
+    yield from found.result.facts.values()
+
+
+@pytest.mark.parametrize("name", ALTERED)
+@pytest.mark.parametrize("culprits", [["Default/MatMul-op0"], BOTH])
+@pytest.mark.parametrize("cut", [0, 1])
+def test_nothing_reads_like_a_machine(tmp_path, name, culprits, cut):
+    target = shoot(GRAPH, VALUES, alter=dict.fromkeys(culprits, ALTERED[name]))
+    on_disk(tmp_path / "golden", shoot(GRAPH, VALUES), GRAPH)
+    on_disk(tmp_path / "target", target[: len(target) - cut], GRAPH)
+    found = compare(tmp_path / "target", tmp_path / "golden")
+    assert [text for text in told(found) if re.search(MACHINE, text)] == []
+
+
+def test_what_no_kind_of_fault_explains_is_called_so():
+    assert Explained(UNEXPLAINED, 0.0, 0.0, "every element is off", 1.0).words == (
+        "its cause is not identified: every element is off"
+    )
+
+
+@pytest.mark.parametrize(
+    ("chance", "start"),
+    [
+        (0.93, "it looks like wrong-sign (93%): "),
+        (0.38, "it may be wrong-sign (38%): "),
+        (0.0001, "it may be wrong-sign (less than 1%): "),
+    ],
+)
+def test_how_sure_it_is_is_said_in_words(chance, start):
+    text = Explained("wrong-sign", 1.0, 1.0, "every element has the wrong sign", chance).words
+    assert text == start + "every element has the wrong sign"
+
+
+def test_one_tensor_alone_is_one(tmp_path):
+    net = Net()
+    net.op("ReLU", net.op("Tanh", net.feed("x")))
+    graph = net.graph()
+    values = small.given(graph)
+    on_disk(tmp_path / "golden", shoot(graph, values), graph)
+    on_disk(tmp_path / "target", shoot(graph, values)[:-1], graph)
+    evidence = [e for f in compare(tmp_path / "target", tmp_path / "golden").findings for e in f.evidence]  # fmt: skip
+    assert "1 tensor only in the golden" in evidence
