@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
+from tests.cells import two_by_two
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
@@ -44,13 +45,7 @@ writes there under such a name agrees with what it writes under its own, which h
 parameters and constants.
 """
 
-CELLS = [
-    (network, surface, device)
-    for n, network in enumerate(NETWORKS)
-    for s, surface in enumerate(SURFACES)
-    for d, device in enumerate(DEVICES)
-    if os.environ.get("GRID") == "all" or (n + s) % len(DEVICES) == d
-]
+CELLS = two_by_two(NETWORKS, SURFACES, DEVICES)
 
 
 def test_the_table_has_all_models_surfaces_and_devices():
@@ -125,14 +120,11 @@ MODES = {
 }
 """Format → a mode that computes in it, and the devices that have it; the others refuse the mode."""
 
+NPUS = [name for name, (_, _, _, claims) in SURFACES.items() if claims == "NPU"]
 CLEAN = [
-    (network, surface, device, mode)
-    for n, network in enumerate(NETWORKS)
-    for s, (surface, (_, _, _, claims)) in enumerate(SURFACES.items())
-    if claims == "NPU"
+    (*cell, mode)
     for mode, devices in MODES.values()
-    for d, device in enumerate(devices)
-    if os.environ.get("GRID") == "all" or (n + s) % len(devices) == d
+    for cell in two_by_two(NETWORKS, NPUS, devices)
 ]
 
 

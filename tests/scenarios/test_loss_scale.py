@@ -179,7 +179,7 @@ def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
         f"a gradient overflows: {flag} Default/{flag}-op0 raises its flag in iterations" in raised
     )
     assert (
-        "operators that update parameters did not run, and 6 of 6 parameters are the same"
+        "operators that should update parameters did not run, and 6 of 6 parameters are the same"
         in skipped
     )
     assert "the runs part in iteration 0, in the backward part" in defect.evidence[-2]

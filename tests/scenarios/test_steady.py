@@ -1,0 +1,38 @@
+"""Trainings of seven steps on devices without a defect: nobody is blamed, on any surface.
+
+Each network is trained on each surface, on one device after the other; on every device with ``GRID=all``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import workbench as wb
+from tests.cells import asked, two_by_two
+from workbench.graph.networks import load_graph
+from workbench.graph.trainings import TRAININGS
+from workbench.pipeline.simulate import REFERENCE, SIMULATED
+
+pytestmark = pytest.mark.slow
+
+STEPS = 7
+SURFACES = [one for one in SIMULATED if one not in ("acl", "mindspore-cpu", "mindspore-gpu")]
+
+
+CASES = two_by_two(TRAININGS, SURFACES, ("910a", "a2", "950"))
+
+
+def trained(name, surface, device, folder):
+    """Dump every step of a training; give its tree."""
+    form = asked(surface, f"0-{STEPS - 1}")
+    options = {"device": device, "surface": surface, "iterations": STEPS}
+    return wb.simulate(load_graph(name), None, form, folder / device, **options)
+
+
+@pytest.mark.parametrize(("name", "surface", "device"), CASES, ids=map(" ".join, CASES))
+def test_a_device_without_a_defect_is_not_blamed(tmp_path, name, surface, device):
+    trees = [trained(name, surface, one, tmp_path) for one in (REFERENCE, device)]
+    comparison = wb.compare(trees[1], trees[0])
+    assert comparison.verdict in ("pass", "warn"), comparison.sentence
+    assert [one for one in comparison.findings if one.defect] == []
+    assert {row.iteration for row in comparison.rows if row.match_rule} - {-1} == {*range(STEPS)}
