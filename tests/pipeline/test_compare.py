@@ -14,8 +14,8 @@ import small_dumps as small
 import workbench as wb
 from small_dumps import START, chain, on_disk, shoot, write_ir
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.files import write_text
 from workbench.dump.read.reader import load
-from workbench.pipeline.compare import write_text
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)
@@ -69,6 +69,27 @@ def test_a_dump_has_no_divergence_from_itself(pair):
     assert (same.verdict, same.first_divergence, same.selected) == ("pass", None, None)
 
 
+def test_before_pairs_can_be_counted_progress_says_what_is_done(pair):
+    told = []
+    found = wb.compare(*pair, progress=lambda *step: told.append(step))
+    stages = ["reading the target", "reading the golden", "matching operators"]
+    assert told[:3] == [(0, 0, stage) for stage in stages]
+    total = found.coverage.matched
+    assert [step[:2] for step in told[3:]] == [(n + 1, total) for n in range(total)]
+
+
+@pytest.mark.parametrize(
+    "stage", ["reading the target", "reading the golden", "matching operators"]
+)
+def test_what_progress_raises_ends_it_at_once(pair, stage):
+    def stop(done, total, text):
+        if text == stage:
+            raise InterruptedError(text)
+
+    with pytest.raises(InterruptedError, match=stage):
+        wb.compare(*pair, progress=stop)
+
+
 # --- filter ----------------------------------------------------------------------------------
 
 
@@ -119,6 +140,7 @@ def test_csv_has_a_line_a_row(comparison, tmp_path):
     assert "CosineSimilarity" in titles
 
 
+@pytest.mark.criterion(26)
 def test_the_report_is_one_file_with_the_same_bytes_every_time(comparison, tmp_path):
     first = comparison.to_html(tmp_path / "a.html", title="A <b> title").read_bytes()
     again = comparison.to_html(tmp_path / "b.html", title="A <b> title").read_bytes()
@@ -141,7 +163,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_half_one(tmp_path):
 
 
 def test_text_with_lone_surrogates_is_still_written(tmp_path):
-    assert write_text(tmp_path / "r.txt", "a\udc80b").read_text(encoding="utf-8") == "a?b"
+    assert write_text(tmp_path / "r.txt", "a\udc80b").read_text(encoding="utf-8") == "a\\udc80b"
 
 
 # --- options ---------------------------------------------------------------------------------

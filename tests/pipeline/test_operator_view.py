@@ -392,3 +392,11 @@ def test_a_filtered_and_a_regraded_comparison_still_look_into_the_dumps(real):
         view = found.operator(GUILTY)
         assert view.elements is not None
         assert view.row in found.rows
+
+
+@pytest.mark.parametrize("thresholds", [{"factor": 1e9}, {"limit": 1e9}])
+def test_what_is_blamed_does_not_rest_on_thresholds_of_ones_own(real, thresholds):
+    graded = real.regrade(**thresholds)
+    indices = [n for n, row in enumerate(real.rows) if row.match_rule and row.io == "output"][:12]
+    assert any(graded.rows[n].status != real.rows[n].status for n in indices)
+    assert [graded.operator(n).blame for n in indices] == [real.operator(n).blame for n in indices]

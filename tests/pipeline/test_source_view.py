@@ -249,7 +249,7 @@ def test_an_infinite_own_error_has_the_longest_bar():
 
 
 def test_it_shows_itself_and_always_the_same(real):
-    assert repr(real) == "<SourceMap of 1 files, 11 lines>"
+    assert repr(real) == "<SourceMap of 1 file, 11 lines>"
     text = real._repr_html_()
     assert "<style>" in text
     assert text == real.comparison.source_map()._repr_html_()

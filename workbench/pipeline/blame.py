@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from workbench.compare.own_errors import result_slot
 from workbench.compare.states import GAIN
 from workbench.show import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.compare.binding import Block
     from workbench.compare.flow import Flow
     from workbench.compare.replay.replay import Own
     from workbench.compare.result import Finding, Row
@@ -28,7 +30,8 @@ class Blame:
     """Where the error of a tensor comes from.
 
     ``text`` says why. Errors are relative; ``own`` is what the operator adds itself, ``explained`` what its number
-    formats explain of that, ``factor`` how much it makes an inherited error grow (0: nobody can say).
+    formats explain of that, ``factor`` how much it makes an inherited error grow (0: nobody can say). ``lacking`` says
+    why the own error is not known.
     """
 
     kind: Kind
@@ -38,6 +41,7 @@ class Blame:
     inherited: float | None = None
     explained: float | None = None
     factor: float = 0.0
+    lacking: str = ""
 
 
 def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]) -> Blame:
@@ -53,7 +57,18 @@ def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]
     defect = _defect(findings, row)
     kind, text, factor = _judged(row, own, event, defect, flow)
     added, explained = _own_of(own, defect, row)
-    return Blame(kind, text, row.error, added, row.inherited_error, explained, factor)
+    lacking = "" if added is not None else _lacking(row, flow, place)
+    return Blame(kind, text, row.error, added, row.inherited_error, explained, factor, lacking)
+
+
+def _lacking(row: Row, flow: Flow | None, place: tuple[Block, int] | None) -> str:
+    """Say why nobody knows what an operator adds to a tensor by itself."""
+    if row.io == "input":
+        return "it is read here, and made elsewhere"
+    if flow is None or flow.replayed is None:
+        return "nothing was computed again"
+    reason = flow.replayed.reasons.get(place) if place is not None else None
+    return reason or "it was not computed again"
 
 
 def _defect(findings: Sequence[Finding], row: Row) -> Finding | None:
@@ -65,9 +80,8 @@ def _own_of(own: Own | None, defect: Finding | None, row: Row) -> tuple[float | 
     """Own error, and what of it number formats explain."""
     if defect is not None and defect.own_error is not None:
         return defect.own_error, defect.noise_floor
-    if own is None or row.io == "input":
-        return None, row.noise_floor
-    return own.error, own.explained
+    worst = own is not None and own.slot == result_slot(row.io, row.slot)
+    return row.own_error, own.explained if own is not None and worst else row.noise_floor
 
 
 def _judged(
@@ -117,7 +131,11 @@ def _of_walk(row: Row, event: Event) -> str:
         f"what it reads is off by {words.number(event.inherited)} at most, which explains no more than "
         f"{words.number(event.explained)}; its result is off by {words.number(row.error)}"
     )
-    return f"{text}; {event.unseen} operators before it were not dumped" if event.unseen else text
+    return (
+        f"{text}; operators before it that were not dumped: {event.unseen}"
+        if event.unseen
+        else text
+    )
 
 
 def _growth(row: Row) -> float:

@@ -14,10 +14,13 @@ from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.core.faces import make_face
+from workbench.core.files import write_text
+from workbench.core.text import one_line
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
-from workbench.pipeline.recipe import recipe
+from workbench.pipeline.recipe import PYTHON, and_then, recipe
 from workbench.show import json_result
+from workbench.show.landmarks import first_divergence, largest_jump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.flow import Flow
     from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.pipeline.context import MatchContext
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
     from workbench.pipeline.operator_view import OperatorView
@@ -38,9 +42,6 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
-
-TOLD = 3
-"""Blamed operators that a report tells in full, unless more are pinned."""
 
 
 class Comparison:
@@ -60,14 +61,17 @@ class Comparison:
         self.result = result
         self.recipe = recipe
         self._flow = flow
+        self._measured: tuple[Row, ...] | None = None
 
     @cached_property
     def look(self) -> Look:
         """What is looked at: the selected row, filters, order."""
+        from workbench.show.columns import columns
         from workbench.show.look import Look
 
         first = self.first_divergence
-        return Look(selected=-1 if first is None else self._index(first))
+        keys = [column.key for column in columns(self.result)]
+        return Look(len(self.rows), keys, selected=-1 if first is None else self.index_of(first))
 
     @property
     def selected(self) -> Row | None:
@@ -77,9 +81,9 @@ class Comparison:
 
     @selected.setter
     def selected(self, wanted: Row | int | str | None) -> None:
-        self.look.selected = -1 if wanted is None else self._index(wanted)
+        self.look.selected = -1 if wanted is None else self.index_of(wanted)
 
-    def _index(self, wanted: Row | int | str) -> int:
+    def index_of(self, wanted: Row | int | str) -> int:
         """Index of a row: itself, or the worst of the operator of a name."""
         if isinstance(wanted, int) and 0 <= wanted < len(self.rows):
             return wanted
@@ -88,7 +92,7 @@ class Comparison:
             from workbench.show.columns import worst_first
 
             named = [row for row in self.rows if wanted in (row.op_name, row.golden_op_name)]
-            found = [self._index(row) for row in worst_first(named)[:1]]
+            found = [self.index_of(row) for row in worst_first(named)[:1]]
         if not found:
             raise WorkbenchError(
                 f"selected must be a row of this comparison, its index from 0 to {len(self.rows) - 1} "
@@ -128,21 +132,26 @@ class Comparison:
 
     @property
     def first_divergence(self) -> Row | None:
-        """Row of the first defect found, else the first failing row; ``None`` if nothing fails."""
-        defect = next((f for f in self.findings if f.defect), None)
-        failing = [row for row in self.rows if row.status == "fail"]
-        if defect is not None:
-            place = (defect.op_name, defect.graph_id, defect.iteration, defect.rank)
-            here = [r for r in failing if (r.op_name, r.graph_id, r.iteration, r.rank) == place]
-            exact = [r for r in here if (r.io, r.slot) == (defect.io, defect.slot)]
-            failing = exact or here or failing
-        return failing[0] if failing else None
+        """Row of the operator that the sentence names, else the first failing row; ``None`` if nothing fails.
+
+        Its error may lie within the noise floor, if computing the operator again showed that it is its own.
+        """
+        return first_divergence(self.rows, self.findings)
+
+    @property
+    def largest_jump(self) -> Row | None:
+        """Row of the result that is farthest beyond what its operator read and what number formats explain.
+
+        What is not finite comes before any number; ``None`` if no result is beyond that.
+        """
+        return largest_jump(self.rows)
 
     def filter(
         self,
         *,
         status: str | tuple[str, ...] | None = None,
         op_type: str | None = None,
+        dtype: str | None = None,
         name: str | None = None,
         source: str | None = None,
         iteration: int | None = None,
@@ -165,6 +174,8 @@ class Comparison:
             Part of the operator's name on either side, of ``file:line``.
         scope : str
             Beginning of the operator's name.
+        dtype : str
+            What the target's tensor holds; empty for tensors that it does not have.
         file : str
             Source file, whole.
         rule : str
@@ -177,8 +188,8 @@ class Comparison:
         """
         from workbench.show.narrow import narrowed
 
-        given = {"op_type": op_type, "iteration": iteration, "rank": rank, "io": io, "rule": rule}
-        given |= {"scope": scope, "file": file}
+        given: dict[str, Any] = {"op_type": op_type, "iteration": iteration, "rank": rank}
+        given |= {"io": io, "rule": rule, "scope": scope, "file": file, "dtype": dtype}
         left = narrowed(
             self.rows,
             query=query,
@@ -186,6 +197,8 @@ class Comparison:
             choices={key: value for key, value in given.items() if value is not None},
             positions=positions,
         )
+        given |= {"status": status, "name": name, "source": source, "positions": positions}
+        given |= {"query": query or None, "keep": keep}
 
         def fits(row: Row) -> bool:
             place = f"{row.source.file}:{row.source.line}" if row.source is not None else ""
@@ -195,8 +208,7 @@ class Comparison:
                 and (keep is None or keep(row))
             )
 
-        rows = tuple(filter(fits, (self.rows[n] for n in left)))
-        return Comparison(replace(self.result, rows=rows), self._flow)
+        return self._with(filter(fits, (self.rows[n] for n in left)), "filter", given)
 
     def regrade(self, factor: float | None = None, limit: float | None = None) -> Comparison:
         """Return the comparison with statuses by thresholds of one's own; nothing is computed again.
@@ -207,8 +219,16 @@ class Comparison:
         from workbench.compare.regrade import grade_words, regraded
 
         rows = regraded(self.rows, factor, limit)
+        made = self._with(rows, "regrade", {"factor": factor, "limit": limit})
         facts = {**self.result.facts, "re-graded": grade_words(factor, limit)}
-        return Comparison(replace(self.result, rows=rows, facts=facts), self._flow)
+        made.result = replace(made.result, facts=facts)
+        made._measured = self.measured
+        return made
+
+    @property
+    def measured(self) -> tuple[Row, ...]:
+        """The rows with the statuses that sentence, findings and blame rest on, whatever they are re-graded to."""
+        return self.rows if self._measured is None else self._measured
 
     def sort(self, key: str, *, falling: bool = False) -> Comparison:
         """Return the comparison with its rows in the order of a column, given by its key (``error``, …).
@@ -218,7 +238,12 @@ class Comparison:
         from workbench.show.narrow import ordered
 
         rows = ordered(self.result, key, falling=falling)
-        return Comparison(replace(self.result, rows=rows), self._flow)
+        return self._with(rows, "sort", {"key": key, "falling": falling or None})
+
+    def _with(self, rows: Iterable[Row], method: str, given: Mapping[str, object]) -> Comparison:
+        """Return the comparison with other rows, and how a method made it."""
+        result = replace(self.result, rows=tuple(rows))
+        return Comparison(result, self._flow, and_then(self.recipe, method, given))
 
     def explore(self, *, fallback: bool = False, language: Language = "en") -> Any:
         """Return the widget that shows plot, table and details, and follows ``look``.
@@ -296,6 +321,16 @@ class Comparison:
 
         return look_at(self, wanted)
 
+    def context(self, wanted: Row | int | str | None = None) -> MatchContext:
+        """Return what stands around a match in both graphs, up to three operators before and behind it.
+
+        ``wanted`` is a row, its index, or an operator's name or the end of one; the selected row if left out. Also of
+        operators without a partner: then the other side shows what the neighbours are matched with.
+        """
+        from workbench.pipeline.context import MatchContext
+
+        return MatchContext(self, self.operator(wanted).index)
+
     def source_map(self) -> SourceMap:
         """Return the network's source lines with the operators that each of them made, and their own errors."""
         from workbench.pipeline.source_view import SourceMap
@@ -310,9 +345,10 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> dict[str, Any]:
         """Return schema ``workbench.comparison/1``; write it too if ``path`` is given."""
+        values = json_result.to_json(self.result)
         if path is not None:
-            write_text(path, json_result.dumps(self.result))
-        return json_result.to_json(self.result)
+            write_text(path, json_result.spelled(values))
+        return values
 
     def to_csv(self, path: str | Path) -> Path:
         """Write every row as CSV."""
@@ -334,27 +370,17 @@ class Comparison:
         ``sections`` are keys of `workbench.show.report.SECTIONS`, all if left out; ``notes`` plain text; ``pins``
         names of operators that are told in full, beside the first to blame.
         """
-        from workbench.pipeline.source_html import source_html
-        from workbench.show.report import SECTIONS, Extras, report_html
+        from workbench.pipeline.report_file import report_text
 
-        chosen = tuple(SECTIONS if sections is None else sections)
-        told = self._told_in_full(pins) if "operators" in chosen else {}
-        source = source_html(self.source_map()) if "source" in chosen else ""
-        extras = Extras(notes=notes, recipe=self.recipe, operators=told, source=source)
-        return write_text(
-            path, report_html(self.result, title=title, sections=chosen, extras=extras)
-        )
+        text = report_text(self, title=title, notes=notes, sections=sections, pins=pins)
+        return write_text(path, text)
 
-    def _told_in_full(self, pins: Iterable[str]) -> dict[str, str]:
-        """Return the first operators to blame, and those that were pinned, as HTML by their names."""
-        from workbench.pipeline.operator_html import operator_html
-        from workbench.pipeline.operator_view import OperatorView
+    def to_code(self) -> str:
+        """Python that makes this comparison again and looks at it alike; empty for a result that was read."""
+        from workbench.show.look import look_lines
 
-        blamed = [f.op_name for f in self.findings if f.defect and f.op_name][:TOLD]
-        names = dict.fromkeys((*blamed, *pins))
-        known = {name for row in self.rows for name in (row.op_name, row.golden_op_name)}
-        views = (OperatorView(self, self._index(name)) for name in names if name in known)
-        return {view.name: operator_html(view) for view in views}
+        made = self.recipe.get(PYTHON)
+        return "" if made is None else "\n".join((made.rstrip(), *look_lines(self.look), ""))
 
     def _repr_html_(self) -> str:
         from workbench.show.html import repr_html
@@ -362,28 +388,7 @@ class Comparison:
         return repr_html(self.result)
 
     def __repr__(self) -> str:
-        return f"<Comparison {self.verdict}: {self.sentence}>"
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    """Write a file whole: under a temporary name first, so that no half file is left behind.
-
-    A link is written through, and what is no regular file (a device, a pipe) is written to: a
-    rename would put a file in its place.
-    """
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-            stream.write(text)
-        return Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return Path(path)
+        return one_line(f"<Comparison {self.verdict}: {self.sentence}>")
 
 
 def compare(
@@ -418,6 +423,7 @@ def compare(
     profile : str
         Rule of the verdicts, a key of `workbench.compare.profiles.PROFILES`.
     progress : callable (done, total, operator name), optional
+        Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional
         Asked before every pair; once it is true the result is returned as partial.
 
@@ -431,26 +437,35 @@ def compare(
     chosen = _two("rank", rank), _two("iteration", iteration)
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
+    told = progress or _quiet
+    told(0, 0, "reading the target")
+    if not isinstance(target, Dump):
+        target = load(target, graph=target_graph, model=target_model)
+    told(0, 0, "reading the golden")
+    if not isinstance(golden, Dump):
+        golden = load(golden, graph=golden_graph, model=golden_model)
+    told(0, 0, "matching operators")
     compared = compare_dumps(
-        target
-        if isinstance(target, Dump)
-        else load(target, graph=target_graph, model=target_model),
-        golden
-        if isinstance(golden, Dump)
-        else load(golden, graph=golden_graph, model=golden_model),
+        target,
+        golden,
         selection=Selection(*chosen, map_file or NO_OVERRIDES),
         profile=profile,
         progress=progress,
         cancelled=cancelled,
     )
     given = {
-        "map_file": map_file.path if isinstance(map_file, Overrides) else "",
         "target_graph": target_graph, "golden_graph": golden_graph, "target_model": target_model,
         "golden_model": golden_model, "rank": chosen[0], "iteration": chosen[1],
         "profile": profile if profile != NOISE_FLOOR else "",
     }  # fmt: skip
     sides = compared.result.target.path, compared.result.golden.path
-    return Comparison(compared.result, compared.flow, recipe(sides, given))
+    return Comparison(
+        compared.result, compared.flow, recipe(sides, given, map_file or NO_OVERRIDES)
+    )
+
+
+def _quiet(done: int, total: int, text: str) -> None:
+    """Tell nobody."""
 
 
 def _two(name: str, value: object) -> tuple[int, int] | None:

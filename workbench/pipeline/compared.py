@@ -20,6 +20,10 @@ class Compared(Protocol):
         """Every pair, then every tensor without a partner."""
 
     @property
+    def measured(self) -> tuple[Row, ...]:
+        """The same rows before anybody re-graded them."""
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """Causes, best first."""
 

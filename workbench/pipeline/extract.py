@@ -19,6 +19,7 @@ from workbench.compare.replay.case import (
 )
 from workbench.compare.suspects import lacking, place_of
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
+from workbench.core.text import one_line
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.nodes import Param
 from workbench.graph.ops import OPS, bind
@@ -95,7 +96,9 @@ class Extracted:
     script: Path
 
     def __str__(self) -> str:
-        return f"{self.op_name} alone, {len(self.files)} files: {self.folder}; run {self.script}"
+        return one_line(
+            f"{self.op_name} alone, {len(self.files)} files: {self.folder}; run {self.script}"
+        )
 
 
 def extract(flow: Flow, finding: Finding, folder: str | Path) -> Extracted:

@@ -1,4 +1,4 @@
-"""What an operator reads and what reads it, a few levels far, with the state of each."""
+"""What operators read and what reads them, a few levels far, with the state of each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from workbench.show.columns import shown_status
 from workbench.show.graph_picture import Edge, Neighbourhood, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.compare.binding import OpRun
+    from workbench.compare.binding import Block, OpRun
     from workbench.compare.result import Side
-    from workbench.graph.nodes import Graph
+    from workbench.core.tensors import TensorSpec
+    from workbench.graph.nodes import Graph, Operand
     from workbench.pipeline.places import Places
 
 LEVELS = 3
@@ -24,105 +25,204 @@ LEVELS = 3
 BREADTH = 4
 """Operators of one level that are shown; the worst of them."""
 
+TOGETHER = 12
+"""Operators of one match that are shown."""
+
 
 def neighbours(places: Places, side: Side, run: OpRun | None, index: int) -> Neighbourhood:
     """Return the surroundings of an operator in its graph; empty if no graph knows it.
 
     ``index`` is the row that is looked at, which stands for the operator itself.
     """
-    graph = places.graph(side, run)
-    if graph is None or run is None:
+    if run is None or run.op < 0:
         return Neighbourhood()
-    found = _Walk(places, side, run, graph)
-    found.take(run.op, 0, index)
+    key = f"op {run.op}"
+    return surroundings(places, side, run.block, [key], {key: index})
+
+
+def surroundings(
+    places: Places,
+    side: Side,
+    block: Block,
+    centre: Sequence[str],
+    rows: Mapping[str, int] | None = None,
+    breadth: int = BREADTH,
+) -> Neighbourhood:
+    """Return the surroundings of operators and parameters of one execution of a graph; empty if there is no graph.
+
+    ``centre`` are keys of their nodes, ``rows`` those that stand for them instead of their worst; ``breadth``
+    operators of one level are shown.
+    """
+    found = walk_through(places, side, block, breadth)
+    if found is None:
+        return Neighbourhood()
+    found.begin(centre, rows or {})
     for step in (-1, 1):
-        found.spread(run.op, step)
-    found.parameters(run.op)
-    return Neighbourhood(tuple(found.nodes.values()), tuple(found.edges()), found.hidden)
+        found.spread(step)
+    found.parameters()
+    return found.neighbourhood()
+
+
+def placed(
+    places: Places, side: Side, block: Block, levels: Mapping[str, int], breadth: int = BREADTH
+) -> Neighbourhood:
+    """Return operators and parameters of one execution of a graph on given levels; empty if there is no graph.
+
+    ``levels`` are by keys of nodes.
+    """
+    found = walk_through(places, side, block, breadth)
+    if found is None:
+        return Neighbourhood()
+    for key, level in sorted(levels.items(), key=lambda item: item[1]):
+        found.take(key, level)
+    return found.neighbourhood()
+
+
+def walk_through(places: Places, side: Side, block: Block, breadth: int) -> Walk | None:
+    """Return a walk through the graph of an execution; ``None`` if there is none."""
+    graph = places.graph_of(side, block)
+    return Walk(places, side, block, graph, breadth) if graph is not None else None
 
 
 @dataclass
-class _Walk:
-    """What was found so far."""
+class Walk:
+    """What was found so far; nodes have keys as ``op 3`` and ``param 0``, by numbers in the graph."""
 
     places: Places
     side: Side
-    run: OpRun
+    block: Block
     graph: Graph
+    breadth: int = BREADTH
     nodes: dict[str, Node] = field(default_factory=dict)
     hidden: dict[int, int] = field(default_factory=dict)
+    centre: list[str] = field(default_factory=list)
+    depth: int = 0
 
-    def take(self, number: int, level: int, index: int | None = None) -> None:
-        """Add an operator, with its worst row unless one is given."""
-        op = self.graph.ops[number]
+    def neighbourhood(self) -> Neighbourhood:
+        """All that was found."""
+        nodes, edges = tuple(self.nodes.values()), tuple(self.edges())
+        return Neighbourhood(nodes, edges, self.hidden, frozenset(self.centre), self.depth)
+
+    def begin(self, centre: Sequence[str], rows: Mapping[str, int]) -> None:
+        """Add the operators themselves, each below those of them that it reads."""
+        self.centre = sorted(centre, key=split)[:TOGETHER]
+        if len(centre) > TOGETHER:
+            self.hidden[0] = len(centre) - TOGETHER
+        level: dict[str, int] = {}
+        for key in self.centre:
+            before = [level[other] for other in producers(self.graph, key) if other in level]
+            level[key] = max(before, default=-1) + 1
+            self.take(key, level[key], rows.get(key))
+        self.depth = max(level.values(), default=0)
+
+    def take(self, key: str, level: int, index: int | None = None) -> None:
+        """Add an operator or a parameter, an operator with its worst row unless one is given."""
+        kind, number = split(key)
         if index is None:
-            index = self._worst(number)
+            index = self._worst(key)
         row = self.places.rows[index] if index >= 0 else None
-        spec = op.outputs[0] if op.outputs else None
-        value = f"{spec.dtype} {words.shape(spec)}".strip() if spec is not None else ""
-        if len(op.outputs) > 1:
-            value += f" + {len(op.outputs) - 1} more"
-        self.nodes[f"op {number}"] = Node(
-            f"op {number}", level, "operator", op.name, op.op_type, value,
-            shown_status(row) if row is not None else "",
-            row.error if row is not None else None, index,
-        )  # fmt: skip
+        status = shown_status(row) if row is not None else ""
+        error = row.error if row is not None else None
+        if kind == "param":
+            one = self.graph.parameters[number]
+            what, told = "weight" if one.is_weight else "feed", _value([one.spec])
+            made = Node(key, level, "parameter", one.name, what, told, status, error, index)
+        else:
+            op = self.graph.ops[number]
+            told = _value(op.outputs)
+            made = Node(key, level, "operator", op.name, op.op_type, told, status, error, index)
+        self.nodes.setdefault(key, made)
 
-    def spread(self, start: int, step: int) -> None:
+    def spread(self, step: int) -> None:
         """Follow producers (``step`` -1) or consumers (1) level by level."""
-        edge = [start]
+        edge, start = self.centre, self.depth if step > 0 else 0
+        near = producers if step < 0 else consumers
         for level in range(1, LEVELS + 1):
-            near = self._producers if step < 0 else self._consumers
-            new = dict.fromkeys(other for number in edge for other in near(number))
-            ready = [n for n in new if f"op {n}" not in self.nodes]
-            order = {n: place for place, n in enumerate(ready)}
-            kept = sorted(ready, key=lambda n: (self._badness(n), order[n]))[:BREADTH]
+            new = dict.fromkeys(other for key in edge for other in near(self.graph, key))
+            ready = [key for key in new if key not in self.nodes]
+            order = {key: place for place, key in enumerate(ready)}
+            kept = sorted(ready, key=lambda key: (self._badness(key), order[key]))[: self.breadth]
             if len(ready) > len(kept):
-                self.hidden[step * level] = len(ready) - len(kept)
+                self.hidden[start + step * level] = len(ready) - len(kept)
             edge = sorted(kept, key=order.__getitem__)
-            for number in edge:
-                self.take(number, step * level)
+            for key in edge:
+                self.take(key, start + step * level)
 
-    def parameters(self, number: int) -> None:
-        """Add the parameters that the operator itself reads."""
-        for operand in self.graph.ops[number].flat_inputs():
-            if isinstance(operand, Param):
-                one = self.graph.parameters[operand.index]
-                key, kind = f"param {operand.index}", "weight" if one.is_weight else "feed"
-                value = f"{one.spec.dtype} {words.shape(one.spec)}"
-                self.nodes.setdefault(key, Node(key, -1, "parameter", one.name, kind, value))
+    def parameters(self) -> None:
+        """Add the parameters that the operators themselves read, above the first of these."""
+        for key in self.centre:
+            level = self.nodes[key].level - 1
+            for operand in _read(self.graph, key):
+                if isinstance(operand, Param):
+                    self.take(_key(operand), level)
 
     def edges(self) -> Iterable[Edge]:
-        """Edges between what is shown."""
+        """Edges between what is shown; those of parameters only to and from the operators themselves."""
         for key in self.nodes:
-            kind, _, number = key.partition(" ")
-            if kind != "op":
-                continue
-            for slot, operand in enumerate(self.graph.ops[int(number)].flat_inputs()):
+            for slot, operand in enumerate(_read(self.graph, key)):
                 start = _key(operand)
-                near = kind == "op" and (
-                    not start.startswith("param") or int(number) == self.run.op
-                )
+                near = not start.startswith("param") or key in self.centre or start in self.centre
                 if start in self.nodes and start != key and near:
                     yield Edge(start, key, slot)
 
-    def _worst(self, number: int) -> int:
-        rows = self.places.of_operator(self.side, self.run.block, number)
-        return self.places.worst(rows)
+    def _worst(self, key: str) -> int:
+        kind, number = split(key)
+        if kind == "param":
+            return -1
+        return self.places.worst(self.places.of_operator(self.side, self.block, number))
 
-    def _badness(self, number: int) -> tuple[object, ...]:
-        index = self._worst(number)
+    def _badness(self, key: str) -> tuple[object, ...]:
+        index = self._worst(key)
         return (1,) if index < 0 else (0, *self.places.badness(index)[1:3])
 
-    def _producers(self, number: int) -> Iterable[int]:
-        for operand in self.graph.ops[number].flat_inputs():
-            if isinstance(operand, Value):
-                yield operand.op
 
-    def _consumers(self, number: int) -> Iterable[int]:
-        for slot in range(max(1, len(self.graph.ops[number].outputs))):
-            for other, _ in self.graph.consumers.get(Value(number, slot), ()):
-                yield other
+def split(key: str) -> tuple[str, int]:
+    """Return what a node is (``op``, ``param``), and its number in the graph."""
+    kind, _, number = key.partition(" ")
+    return kind, int(number)
+
+
+def producers(graph: Graph, key: str) -> Iterable[str]:
+    """Operators that one reads."""
+    return (_key(operand) for operand in _read(graph, key) if isinstance(operand, Value))
+
+
+def consumers(graph: Graph, key: str) -> Iterable[str]:
+    """Operators that read one, or a parameter."""
+    kind, number = split(key)
+    values: list[Value | Param] = [Param(number)]
+    if kind == "op":
+        values = [Value(number, slot) for slot in range(max(1, len(graph.ops[number].outputs)))]
+    return (f"op {other}" for value in values for other, _ in graph.consumers.get(value, ()))
+
+
+def between(graph: Graph, levels: Mapping[str, int]) -> list[str]:
+    """Operators that lie between those on levels before 0 and those behind it, at most LEVELS steps from either."""
+    below = _reached({key for key, level in levels.items() if level < 0}, graph, consumers)
+    above = _reached({key for key, level in levels.items() if level > 0}, graph, producers)
+    return sorted((below & above) - levels.keys(), key=split)
+
+
+def _reached(
+    start: set[str], graph: Graph, near: Callable[[Graph, str], Iterable[str]]
+) -> set[str]:
+    found, edge = set[str](), start
+    for _ in range(LEVELS):
+        edge = {other for key in edge for other in near(graph, key)} - found
+        found |= edge
+    return found
+
+
+def _read(graph: Graph, key: str) -> Iterable[Operand]:
+    """Inputs of a node; a parameter has none."""
+    kind, number = split(key)
+    return graph.ops[number].flat_inputs() if kind == "op" else ()
+
+
+def _value(specs: Sequence[TensorSpec]) -> str:
+    """What a node gives, in words."""
+    text = f"{specs[0].dtype} {words.shape(specs[0])}".strip() if specs else ""
+    return f"{text} + {len(specs) - 1} more" if len(specs) > 1 else text
 
 
 def _key(operand: object) -> str:

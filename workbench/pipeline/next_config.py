@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from workbench.config.registry import HOMES, get
 from workbench.config.surfaces import load, new
 from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
+from workbench.core.text import escape, escape_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,7 @@ class NextConfig:
 
     def _repr_html_(self) -> str:
         words = "".join(f"<li>{escape(text)}</li>" for text in (*self.why, *self.losses))
-        return f"<ul>{words}</ul><pre>{escape(str(self))}</pre>"
+        return f"<ul>{words}</ul><pre>{escape_whole(str(self))}</pre>"
 
 
 def next_configuration(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from workbench.graph.traits import settings
 from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Op, Operand
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _LARGEST = 256 << 20
 _LONGEST = 2000
 _MOST = 60
+_PIECE = 1 << 20
 _STARTS = re.compile(r"\s*(%\S+ ?=|%\d+\(|(op|node|attribute) ?\{|subgraph )")
 _TEXT_FILES = frozenset((".ir", ".txt", ".pbtxt", ".dat"))
 
@@ -90,32 +93,52 @@ def _from_file(path: Path, op: Op, around: int) -> IrText | None:
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return _searched(str(path), _numbered(file), needles, around)
+        number = _line_with(path, [needle.encode() for needle in needles])
+        if not number:
+            return None
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            near = islice(enumerate(file, 1), max(0, number - 1 - _MOST - around), None)
+            return _searched(str(path), map(_cut, near), needles, around)
     except OSError:
         return None
 
 
-def _numbered(file: Iterator[str]) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(file, 1):
-        text = line.rstrip("\r\n")
-        yield number, text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+def _line_with(path: Path, needles: Sequence[bytes]) -> int:
+    """Return the number of the first line that holds one of the needles; 0 if none does.
+
+    Large graphs have a million lines: whole pieces of the file are searched, not one line after the other.
+    """
+    longest = max(map(len, needles))
+    done, left = 1, b""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            text = left + piece
+            places = [place for needle in needles if (place := text.find(needle)) >= 0]
+            if places:
+                return done + text.count(b"\n", 0, min(places))
+            left = text[-longest:]
+            done += text.count(b"\n", 0, len(text) - len(left))
+    return 0
+
+
+def _cut(numbered: tuple[int, str]) -> tuple[int, str]:
+    number, text = numbered[0], numbered[1].rstrip("\r\n")
+    return number, text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
 def _searched(
     path: str, lines: Iterator[tuple[int, str]], needles: tuple[str, ...], around: int
 ) -> IrText | None:
     """Return the statement that holds one of the needles, and some lines around it."""
-    before: list[tuple[int, str]] = []
-    start = 0
-    for number, line in lines:
-        if _STARTS.match(line):
-            start = number
-        before = [*before[-(_MOST + around) :], (number, line)]
-        if any(needle in line for needle in needles):
+    before: deque[tuple[int, str]] = deque(maxlen=_MOST + around + 1)
+    for one in lines:
+        before.append(one)
+        if any(needle in one[1] for needle in needles):
             break
     else:
         return None
+    number = before[-1][0]
+    start = max((at for at, line in before if _STARTS.match(line)), default=0)
     own = [one for one in before if one[0] >= max(start, number - _MOST)]
     first = own[0][0]
     shown = [one for one in before if first - around <= one[0] < first] + own

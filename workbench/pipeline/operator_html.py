@@ -12,7 +12,7 @@ from workbench.compare.elements import KINDS
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import WorkbenchError
 from workbench.show.graph_picture import HIGH, WIDE, drawn
-from workbench.show.html import environment, read_asset
+from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.show.graph_picture import Neighbourhood
 
 SECTIONS = (
-    "head", "source", "tensors", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
+    "head", "source", "tensors", "values", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
 )  # fmt: skip
 """Pieces, in the order of reading."""
 
@@ -108,37 +108,32 @@ def operator_html(
     unknown = sorted(set(wanted) - set(SECTIONS))
     if unknown:
         raise WorkbenchError(f"sections must be some of {list(SECTIONS)}, got {unknown}")
-    css = "".join(map(read_asset, ("parts.css", "operator.css"))) if standalone else ""
-    text = (
-        environment()
-        .get_template("operator.html.j2")
-        .render(
-            view=view,
-            sections=wanted,
-            figures=_figures(view, wanted, kind, count, heat, say),
-            picture=drawn(view.neighbours) if "neighbours" in wanted else None,
-            wide=WIDE,
-            high=HIGH,
-            trend_figure=_trend(view) if "trend" in wanted else "",
-            css=Markup(css),
-            within=_within(view),
-            say=say,
-            clickable=clickable,
-        )
+    return render(
+        "operator.html.j2",
+        view=view,
+        sections=wanted,
+        figures=_figures(view, wanted, kind, count, heat, say),
+        picture=drawn(view.neighbours) if "neighbours" in wanted else None,
+        wide=WIDE,
+        high=HIGH,
+        trend_figure=_trend(view) if "trend" in wanted else "",
+        styles=OPERATOR_STYLES if standalone else (),
+        within=within(view.comparison),
+        say=say,
+        clickable=clickable,
     )
-    return text.encode("utf-8", errors="replace").decode()
 
 
-def _within(view: Viewed) -> Callable[[str], str]:
+def within(comparison: Compared) -> Callable[[str], str]:
     """Return what writes a path as it stands in its tree, whose own place the head of every report tells."""
-    flow = view.comparison.places.flow
+    flow = comparison.places.flow
     sides = (flow.pairing.target, flow.pairing.golden) if flow is not None else ()
     roots = [f"{side.dump.path.rstrip('/')}/" for side in sides]
 
-    def within(path: str) -> str:
+    def inside(path: str) -> str:
         return next((path.removeprefix(root) for root in roots if path.startswith(root)), path)
 
-    return within
+    return inside
 
 
 def _figures(

@@ -12,10 +12,12 @@ from workbench.compare.oddities import REWRITTEN
 from workbench.compare.result import Finding
 from workbench.core.arrangement import arrange, is_plain
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.text import one_line
 from workbench.pipeline.blame import blame
 from workbench.pipeline.neighbours import neighbours
 from workbench.pipeline.operator_facts import ir_text, settings_of_both
 from workbench.pipeline.places import SIDES
+from workbench.pipeline.side_values import side_values
 from workbench.pipeline.source_lines import in_context
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.operator_facts import IrText, Setting
     from workbench.pipeline.places import Found, Places
+    from workbench.pipeline.side_values import SideValue
     from workbench.pipeline.source_lines import Context
     from workbench.show.graph_picture import Neighbourhood
 
@@ -85,7 +88,8 @@ class OperatorView:
     @cached_property
     def blame(self) -> Blame:
         """Whether the error is born here, inherited or amplified, and why."""
-        return blame(self.row, self._found, self._places.flow, self.findings)
+        row = self.comparison.measured[self.index]
+        return blame(row, self._found, self._places.flow, self.findings)
 
     @cached_property
     def tensors(self) -> tuple[int, ...]:
@@ -197,6 +201,11 @@ class OperatorView:
             told.append(f"the first {elements.size:,} of {elements.total:,} elements were read")
         return tuple(told)
 
+    @cached_property
+    def values(self) -> tuple[SideValue, ...]:
+        """What both sides hold: NaN, infinities, what reaches the largest number, zeros, range, mean, deviation."""
+        return side_values(self.row, self.elements)
+
     @property
     def device_format(self) -> str:
         """Format that the tensor has on the target's device, as its graph says; empty if it does not."""
@@ -254,6 +263,13 @@ class OperatorView:
         """Return the errors in a plane, by default over the two axes that tell most, through the worst element."""
         return self._some().heat_map(axes, at, kind)
 
+    def graded_in(self, comparison: Compared) -> OperatorView:
+        """Return the same tensor in a comparison that grades its rows otherwise; what was read of it is kept."""
+        made = OperatorView(comparison, self.index)
+        if "_read" in self.__dict__:
+            made.__dict__["_read"] = self._read
+        return made
+
     def failing(self, step: int = 1) -> int:
         """Index of the next failing operator's row (``step`` 1) or the one before it (-1); -1 if there is none."""
         return self._places.failing(self.index, step)
@@ -269,7 +285,9 @@ class OperatorView:
         return operator_html(self, standalone=True)
 
     def __repr__(self) -> str:
-        return f"<OperatorView {self.name} {self.row.io}.{self.row.slot}: {self.blame.kind}>"
+        return one_line(
+            f"<OperatorView {self.name} {self.row.io}.{self.row.slot}: {self.blame.kind}>"
+        )
 
 
 def _lacking(record: TensorRecord | None, side: Side) -> str:

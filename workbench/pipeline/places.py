@@ -6,19 +6,22 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.dump.names.mindspore import sanitize
+from workbench.pipeline.partners import Together, find_partners, joined
 from workbench.show.columns import shown_status
 from workbench.show.words import STATUSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workbench.compare.align import Alignment
-    from workbench.compare.binding import Block, OpRun
+    from workbench.compare.binding import Binding, Block, OpRun
     from workbench.compare.flow import Flow
     from workbench.compare.pairs import Lone, Pair
     from workbench.compare.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
+    from workbench.pipeline.partners import Partners
 
     Key = tuple[object, ...]
 
@@ -64,6 +67,7 @@ class Places:
                 self._found.setdefault(*_of_lone(one, ours=True))
             for one in flow.pairing.only_golden:
                 self._found.setdefault(*_of_lone(one, ours=False))
+        self._partners: tuple[Block, Partners] | None = None
         self._by_op: dict[tuple[Side, Block, int], list[int]] | None = None
 
     def find(self, row: Row) -> Found:
@@ -116,12 +120,74 @@ class Places:
             return None
         return self.flow.pairing.alignments.get((block.rank, block.graph_id))
 
+    def partners(self, block: Block) -> Partners:
+        """Return which operators of both graphs of an execution of the target stand for each other."""
+        if self._partners is None or self._partners[0] != block:
+            found = self.alignment(block)
+            said = joined(self._paired(block)) if found is None else find_partners(found)
+            self._partners = (block, said)
+        return self._partners[1]
+
+    def _paired(self, block: Block) -> Iterable[Together]:
+        """Operators of an execution that rows pair."""
+        for row in self.rows:
+            found = self.find(row)
+            ours, theirs = found.run, found.golden_run
+            if ours is None or theirs is None or ours.block != block:
+                continue
+            if min(ours.op, theirs.op) >= 0:
+                yield Together((ours.op,), (theirs.op,), row.match_rule, row.match_score)
+
+    def blocks(self, found: Found) -> dict[Side, Block]:
+        """Return the executions of both graphs that a row belongs to, as far as they are known."""
+        if self.flow is None:
+            return {}
+        ours, theirs = self._block("target", found), self._block("golden", found)
+        pairs = self.flow.pairing.blocks
+        if ours is None and theirs is not None:
+            ours = next((block for block, other in pairs.items() if other == theirs), None)
+        if theirs is None and ours is not None:
+            theirs = pairs.get(ours)
+        known: dict[Side, Block | None] = {"target": ours, "golden": theirs}
+        return {side: block for side, block in known.items() if block is not None}
+
+    def _block(self, side: Side, found: Found) -> Block | None:
+        """The execution that a record of one side belongs to; Parameter files are of one, too."""
+        run, record = found.run_of(side), found.record(side)
+        if run is not None or record is None:
+            return run.block if run is not None else None
+        files = self._binding(side).parameters.items()
+        return next(
+            (block for block, named in files if any(one is record for one in named.values())), None
+        )
+
+    def _binding(self, side: Side) -> Binding:
+        assert self.flow is not None
+        return self.flow.pairing.target if side == "target" else self.flow.pairing.golden
+
+    def node(self, side: Side, found: Found, blocks: Mapping[Side, Block]) -> str:
+        """Return the key of the operator or parameter of a row in one side's graph; empty if no graph knows it."""
+        run, record = found.run_of(side), found.record(side)
+        if run is not None:
+            return f"op {run.op}" if run.op >= 0 else ""
+        graph = self.graph_of(side, blocks[side]) if side in blocks else None
+        if record is None or graph is None:
+            return ""
+        name = record.key.op_name
+        numbers = (
+            n for n, one in enumerate(graph.parameters) if name in (one.name, sanitize(one.name))
+        )
+        return next((f"param {number}" for number in numbers), "")
+
     def graph(self, side: Side, run: OpRun | None) -> Graph | None:
-        """Return the graph of an execution, if it knows its operator."""
-        if self.flow is None or run is None or run.op < 0:
+        """Return the graph of an execution of an operator, if it knows it."""
+        return self.graph_of(side, run.block) if run is not None and run.op >= 0 else None
+
+    def graph_of(self, side: Side, block: Block) -> Graph | None:
+        """Return the graph of an execution."""
+        if self.flow is None:
             return None
-        pairing = self.flow.pairing
-        return (pairing.target if side == "target" else pairing.golden).graph(run.block)
+        return self._binding(side).graph(block)
 
     def operator(self, side: Side, run: OpRun | None) -> Op | None:
         """Return the operator of an execution, if a graph knows it."""

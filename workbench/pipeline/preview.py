@@ -16,6 +16,7 @@ from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.core.problems import require
 from workbench.core.seeds import check_seed
+from workbench.core.text import plural
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.names.numbering import numbered
 from workbench.dump.versions import by_msprobe
@@ -39,7 +40,6 @@ from workbench.pipeline.preview_views import to_dict, to_html, to_text
 from workbench.pipeline.ranks import ranks_of
 from workbench.pipeline.release import PLATFORMS, too_old, tree_version
 from workbench.pipeline.simulate import SIMULATED
-from workbench.show.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from workbench.core.text import plural, shorten
 from workbench.dump.write.cost import readable
-from workbench.show.words import plural, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,18 +140,13 @@ def _lines(preview: Foretold) -> Iterator[str]:
 
 def to_html(preview: Foretold) -> str:
     """Return a static fragment; everything from a graph or a form is escaped."""
-    from markupsafe import Markup
+    from workbench.show.templates import render
 
-    from workbench.show.html import environment, read_asset
-
-    return (
-        environment()
-        .get_template("preview.html.j2")
-        .render(
-            css=Markup(read_asset("parts.css")),
-            preview=preview,
-            headline=headline(preview),
-            facts=facts(preview),
-            lists=lists(preview),
-        )
+    return render(
+        "preview.html.j2",
+        styles=("parts",),
+        preview=preview,
+        headline=headline(preview),
+        facts=facts(preview),
+        lists=lists(preview),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.show.words import plural
+from workbench.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from markupsafe import Markup
-
-from workbench.show.html import environment, read_asset
+from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -54,20 +52,15 @@ def source_html(
     standalone : bool
         Carry the style sheets.
     """
-    css = "".join(map(read_asset, ("parts.css", "operator.css"))) if standalone else ""
-    text = (
-        environment()
-        .get_template("source.html.j2")
-        .render(
-            files=found.files,
-            without_line=found.without_line,
-            selected=frozenset(selected),
-            decades=DECADES,
-            most=MOST_LINES,
-            listed=MOST_OPERATORS,
-            css=Markup(css),
-            say=say,
-            clickable=clickable,
-        )
+    return render(
+        "source.html.j2",
+        files=found.files,
+        without_line=found.without_line,
+        selected=frozenset(selected),
+        decades=DECADES,
+        most=MOST_LINES,
+        listed=MOST_OPERATORS,
+        styles=OPERATOR_STYLES if standalone else (),
+        say=say,
+        clickable=clickable,
     )
-    return text.encode("utf-8", errors="replace").decode()

@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import workbench
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -109,7 +107,7 @@ def find_source(name: str) -> tuple[tuple[str, ...], Origin, str]:
 def _located(name: str) -> Path:
     """Path of a file; those of this package are named from the folder that it lies in."""
     if name.startswith("workbench/"):
-        return Path(workbench.__file__).parents[1] / name
+        return Path(__file__).parents[2] / name
     return Path(name)
 
 

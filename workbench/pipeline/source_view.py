@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from workbench.core.text import plural
 from workbench.pipeline.places import SEVERITY
 from workbench.pipeline.source_html import DECADES, source_html
 from workbench.pipeline.source_lines import find_source, says_so
@@ -174,7 +175,7 @@ class SourceMap:
 
     def __repr__(self) -> str:
         lines = sum(len(file.made) for file in self.files)
-        return f"<SourceMap of {len(self.files)} files, {lines} lines>"
+        return f"<SourceMap of {plural(len(self.files), 'file')}, {plural(lines, 'line')}>"
 
 
 def _badness(one: Made) -> tuple[object, ...]:

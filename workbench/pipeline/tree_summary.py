@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.core.text import one_line
 from workbench.dump.read.survey import survey
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class TreeSummary:
         if len(self.models) > 1:
             parts.append(f"{len(self.models)} models: {', '.join(self.models[:SHOWN])}")
         parts.append(f"{self.graphs} graph files of GE" if self.graphs else "")
-        return ", ".join(filter(None, parts))
+        return one_line(", ".join(filter(None, parts)))
 
 
 def summarize_tree(path: str | Path) -> TreeSummary:

@@ -1,0 +1,226 @@
+"""What stands around a match in both graphs, or around an operator without a partner, and who corresponds there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from workbench.compare.match_rules import rule_meaning
+from workbench.pipeline.links import find_links, name_of, together_of
+from workbench.pipeline.neighbours import between, placed, split, surroundings
+from workbench.pipeline.operator_facts import ir_text
+from workbench.pipeline.partners import Partners
+from workbench.pipeline.places import SIDES
+from workbench.show.graph_picture import Neighbourhood
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from workbench.compare.binding import Block
+    from workbench.compare.result import Row, Side
+    from workbench.graph.nodes import Graph
+    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.links import Link
+    from workbench.pipeline.operator_facts import IrText
+    from workbench.pipeline.partners import Together
+    from workbench.pipeline.places import Found, Places
+    from workbench.show.graph_picture import Node
+
+BREADTH = 2
+"""Operators of one level that a picture has room for, beside that of the other side."""
+
+QUOTED = 6
+"""Operators of one side whose lines of the graph file are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """One side: the operators of the match by name, what surrounds them, and their lines in the graph file.
+
+    ``note`` says why there is no picture.
+    """
+
+    side: Side
+    operators: tuple[str, ...]
+    found: Neighbourhood
+    ir: tuple[IrText, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class MatchContext:
+    """The surroundings of the operator of row ``index`` and of what it is matched with, three levels far."""
+
+    comparison: Compared
+    index: int
+
+    @property
+    def row(self) -> Row:
+        """The tensor that is looked at."""
+        return self.comparison.rows[self.index]
+
+    @property
+    def _places(self) -> Places:
+        return self.comparison.places
+
+    @cached_property
+    def _found(self) -> Found:
+        return self._places.find(self.row)
+
+    @cached_property
+    def _blocks(self) -> Mapping[Side, Block]:
+        return self._places.blocks(self._found)
+
+    @cached_property
+    def _partners(self) -> Partners | None:
+        block = self._blocks.get("target")
+        return self._places.partners(block) if block is not None else None
+
+    @cached_property
+    def match(self) -> Together | None:
+        """The match by numbers of operators; ``None`` if there is no partner, or no graph that tells."""
+        keys = (self._places.node(side, self._found, self._blocks) for side in SIDES)
+        found = (
+            self._partners.of(side, split(key)[1])
+            for side, key in zip(SIDES, keys, strict=True)
+            if key.startswith("op") and self._partners is not None
+        )
+        return next((one for one in found if one is not None), None)
+
+    @property
+    def rule(self) -> str:
+        """What matched it; empty without a partner."""
+        return self.row.match_rule or (self.match.rule if self.match is not None else "")
+
+    @property
+    def score(self) -> float:
+        """How sure that is, from 0 to 1."""
+        alone = not self.row.match_rule and self.match is not None
+        return self.match.score if alone and self.match is not None else self.row.match_score
+
+    @property
+    def why(self) -> str:
+        """What the rule goes by, or why there is no partner."""
+        if self.row.match_rule:
+            return rule_meaning(self.rule)
+        if self.match is not None:
+            return f"{rule_meaning(self.rule)}; this tensor alone has no partner: {self.row.reason}"
+        if all(self._centre(side) for side in SIDES):
+            return f"both graphs have it, but its tensor is {self.row.reason}"
+        return self.row.reason or "it has no partner"
+
+    @cached_property
+    def sides(self) -> dict[Side, Around]:
+        """Both sides."""
+        centres = {side: self._centre(side) for side in SIDES}
+        own: Side = "target" if centres["target"] or not centres["golden"] else "golden"
+        other: Side = "golden" if own == "target" else "target"
+        first = self._around(own, centres[own])
+        alone = not centres[other] and centres[own]
+        second = self._opposite(other, first) if alone else self._around(other, centres[other])
+        return {side: first if side == own else second for side in SIDES}
+
+    def _centre(self, side: Side) -> list[str]:
+        """Keys of the nodes of the match on one side."""
+        if self.match is not None:
+            return [f"op {number}" for number in self.match.of(side)]
+        keys: dict[Side, str] = {
+            one: self._places.node(one, self._found, self._blocks) for one in SIDES
+        }
+        if self._partners is not None and not keys[side]:
+            other: Side = "golden" if side == "target" else "target"
+            leaf = self._partners.leaf(other, keys[other]) if keys[other] else None
+            return [leaf[side == "golden"]] if leaf is not None else []
+        return [keys[side]] if keys[side] else []
+
+    def _around(self, side: Side, centre: list[str]) -> Around:
+        graph, block = self._graph(side), self._blocks.get(side)
+        if graph is None or block is None or not centre:
+            name = self.row.op_name if side == "target" else self.row.golden_op_name
+            note = f"no graph of the {side} knows it" if name else f"the {side} has nothing for it"
+            return Around(side, (name,) if name else (), Neighbourhood(), (), note)
+        own = self._places.node(side, self._found, self._blocks)
+        quoted = (ir_text(graph, split(key)[1]) for key in centre[:QUOTED] if key.startswith("op"))
+        return Around(
+            side,
+            tuple(name_of(graph, key) for key in centre),
+            surroundings(self._places, side, block, centre, {own: self.index}, BREADTH),
+            tuple(text for text in quoted if text is not None),
+        )
+
+    def _opposite(self, side: Side, first: Around) -> Around:
+        """What the neighbours of an operator without a partner are matched with, and what lies between that."""
+        graph, block = self._graph(side), self._blocks.get(side)
+        note = f"the {side} has nothing for it"
+        if graph is None or block is None or self._partners is None:
+            return Around(side, (), Neighbourhood(), (), note)
+        levels: dict[str, int] = {}
+        for node in first.found.nodes:
+            together = together_of(self._partners, first.side, node)
+            leaf = self._partners.leaf(first.side, node.key)
+            keys = [f"op {number}" for number in together.of(side)] if together is not None else []
+            for key in keys or ([leaf[side == "golden"]] if leaf is not None else []):
+                levels.setdefault(key, node.level)
+        levels.update(dict.fromkeys(between(graph, levels)[: 2 * BREADTH], 0))
+        return Around(side, (), placed(self._places, side, block, levels, BREADTH), (), note)
+
+    def _graph(self, side: Side) -> Graph | None:
+        block = self._blocks.get(side)
+        return self._places.graph_of(side, block) if block is not None else None
+
+    @cached_property
+    def _links(self) -> dict[tuple[Side, str], Link]:
+        """Link of every node of both pictures, by side and key."""
+        graphs = {side: graph for side in SIDES if (graph := self._graph(side)) is not None}
+        found = {side: self.sides[side].found for side in SIDES}
+        return find_links(found, graphs, self._partners or Partners())
+
+    def link(self, side: Side, node: Node) -> Link:
+        """Return what a node of one side's picture corresponds to."""
+        return self._links[side, node.key]
+
+    @cached_property
+    def lines(self) -> tuple[Link, ...]:
+        """Everything in the pictures in words, once, from what stands before the match to what stands behind it."""
+        known: dict[object, Link] = {}
+        for place, link in self._links.items():
+            known.setdefault(link.number or place, link)
+        return tuple(sorted(known.values(), key=lambda link: link.level))
+
+    @property
+    def words(self) -> str:
+        """The match in one sentence."""
+        ours, theirs = (", ".join(self.sides[side].operators) for side in SIDES)
+        if not ours or not theirs:
+            return f"{ours or theirs} has no partner: {self.why}"
+        rule = f"{self.rule} ({self.score:.2f}), " if self.rule else ""
+        return f"{ours} and {theirs}: {rule}{self.why}"
+
+    def frame(self) -> pd.DataFrame:
+        """Return `lines` as a DataFrame."""
+        import pandas as pd
+
+        columns = ("Number", "Level", "Target", "Golden", "MatchRule", "MatchScore")
+        lines = [
+            (
+                one.number,
+                one.level,
+                ", ".join(one.target),
+                ", ".join(one.golden),
+                one.rule,
+                one.score,
+            )
+            for one in self.lines
+        ]
+        return pd.DataFrame(lines, columns=list(columns))
+
+    def _repr_html_(self) -> str:
+        from workbench.pipeline.context_html import context_html
+
+        return context_html(self, standalone=True)
+
+    def __repr__(self) -> str:
+        return f"<MatchContext {self.words}>"

@@ -1,0 +1,66 @@
+"""The context of a match as HTML: the same for the panel and plain notebook output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.pipeline.operator_html import within
+from workbench.show.graph_picture import HIGH, WIDE, drawn
+from workbench.show.templates import OPERATOR_STYLES, render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from workbench.compare.result import Side
+    from workbench.pipeline.compared import Compared
+    from workbench.show.graph_picture import Node
+
+
+class Surrounded(Protocol):
+    """The match that is drawn, a `MatchContext`; the template asks for the rest of it."""
+
+    @property
+    def comparison(self) -> Compared:
+        """What it is a part of."""
+
+    @property
+    def sides(self) -> Mapping[Side, Any]:
+        """Both sides."""
+
+    def link(self, side: Side, node: Node) -> Any:
+        """What a node corresponds to."""
+
+
+def context_html(
+    view: Surrounded,
+    *,
+    say: Callable[[str], str] = str,
+    clickable: bool = False,
+    standalone: bool = False,
+) -> str:
+    """Return what stands around a match as an HTML fragment; everything from the dumps is escaped.
+
+    Parameters
+    ----------
+    say : callable
+        Words of the screen in the reader's language.
+    clickable : bool
+        What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.
+    standalone : bool
+        Carry the style sheets.
+    """
+    return render(
+        "context.html.j2",
+        view=view,
+        pictures={side: drawn(around.found) for side, around in view.sides.items()},
+        links={
+            side: {node.key: view.link(side, node) for node in around.found.nodes}
+            for side, around in view.sides.items()
+        },
+        wide=WIDE,
+        high=HIGH,
+        styles=OPERATOR_STYLES if standalone else (),
+        within=within(view.comparison),
+        say=say,
+        clickable=clickable,
+    )

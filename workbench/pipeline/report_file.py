@@ -1,0 +1,69 @@
+"""The report of a comparison, with what its dumps alone can tell: operators in full, the source; and its own code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.pipeline.compared import Compared
+from workbench.pipeline.operator_html import operator_html
+from workbench.pipeline.operator_view import OperatorView
+from workbench.pipeline.recipe import PYTHON, report_line
+from workbench.pipeline.source_html import source_html
+from workbench.pipeline.source_view import SourceMap
+from workbench.show.report import SECTIONS, Extras, report_html
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from workbench.compare.result import Result, Row
+
+TOLD = 3
+"""Blamed operators that a report tells in full, unless more are pinned."""
+
+
+class Reported(Compared, Protocol):
+    """What a report needs beside a close look: the result, how it is made again, and rows by name."""
+
+    recipe: Mapping[str, str]
+    result: Result
+
+    def to_code(self) -> str:
+        """Python that makes it again; empty if nobody knows."""
+
+    def index_of(self, wanted: Row | int | str) -> int:
+        """Return the number of the row that a name stands for."""
+
+
+def report_text(
+    comparison: Reported,
+    *,
+    title: str | None,
+    notes: str,
+    sections: Iterable[str] | None,
+    pins: Iterable[str],
+) -> str:
+    """Return the report as `Comparison.to_html` writes it."""
+    chosen, pinned = tuple(SECTIONS if sections is None else sections), tuple(pins)
+    told = _told_in_full(comparison, pinned) if "operators" in chosen else {}
+    source = source_html(SourceMap(comparison)) if "source" in chosen else ""
+    options: dict[str, Any] = {"title": title, "notes": notes or None, "pins": pinned or None}
+    options["sections"] = None if set(chosen) == set(SECTIONS) else chosen
+    made = _made_again(comparison, options)
+    extras = Extras(notes=notes, recipe=made, operators=told, source=source)
+    return report_html(comparison.result, title=title, sections=chosen, extras=extras)
+
+
+def _made_again(comparison: Reported, options: Mapping[str, object]) -> dict[str, str]:
+    """How the comparison and its report are made again, wherever that is written."""
+    code = comparison.to_code()
+    written = code and code + report_line("report.html", options)
+    return {k: written if k == PYTHON else text for k, text in comparison.recipe.items()}
+
+
+def _told_in_full(comparison: Reported, pins: Iterable[str]) -> dict[str, str]:
+    """Return the first operators to blame, and those that were pinned, as HTML by their names."""
+    blamed = [f.op_name for f in comparison.findings if f.defect and f.op_name][:TOLD]
+    names = dict.fromkeys((*blamed, *pins))
+    known = {name for row in comparison.rows for name in (row.op_name, row.golden_op_name)}
+    views = (OperatorView(comparison, comparison.index_of(n)) for n in names if n in known)
+    return {view.name: operator_html(view) for view in views}
