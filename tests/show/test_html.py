@@ -123,3 +123,11 @@ def test_the_rank_of_a_finding_is_shown_where_there_are_several(ranks):
     page = Reader(repr_html(make_result(rows=rows, findings=(found,))))
     assert "iteration 4" in page.text
     assert ("rank 2" in page.text) == (ranks == (0, 2))
+
+
+def test_worst_rows_tell_their_own_error():
+    rows = (make_row(status="fail", own_error=0.0321), make_row(status="fail"))
+    html = repr_html(make_result(rows=rows))
+    table = html[html.index('<th scope="col" class="wb-num">Own error') :]
+    assert table.count("0.0321") == 1
+    assert table.count("–</td>") >= 1

@@ -11,7 +11,7 @@ from sample_results import make_result, make_row
 from workbench.compare.match_rules import MATCH_RULES, rule_meaning
 from workbench.show.columns import alone
 from workbench.show.match_html import PAGE, matches_html
-from workbench.show.match_view import coverage_parts, match_lines, operator_names, orphans
+from workbench.show.match_view import coverage_parts, match_lines, operator_names, orphans, row_of
 
 REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
 
@@ -101,3 +101,31 @@ def test_a_page_says_what_it_shows_and_hostile_names_are_text():
     assert f"{PAGE + 1}–{PAGE + 4}" in second
     assert "个匹配" in second
     assert "None of 7" in matches_html(result, [], all_lines=7)
+
+
+def test_every_pair_is_a_tensor_of_one_line_and_the_worst_of_it_stands_for_it(real):
+    lines = match_lines(real)
+    found = sorted(index for line in lines for index in line.rows)
+    assert found == [n for n, row in enumerate(real.rows) if row.match_rule]
+    for line in lines:
+        assert line.index in line.rows
+        assert line.status == real.rows[line.index].status
+        assert real.rows[line.index].error == max(real.rows[n].error for n in line.rows)
+
+
+def test_an_operator_of_a_side_is_found_by_its_worst_row():
+    rows = (
+        make_row(op_name="a", golden_op_name="b", status="pass"),
+        make_row(op_name="a", golden_op_name="b", status="fail", slot=1),
+        make_row(
+            op_name="",
+            golden_op_name="a",
+            match_rule="",
+            target_spec=None,
+            status="uncomparable",
+            error=None,
+        ),
+    )
+    result = make_result(rows=rows)
+    asked = [("target", "a"), ("golden", "b"), ("golden", "a"), ("target", "b")]
+    assert [row_of(result, *one) for one in asked] == [1, 1, 2, -1]

@@ -21,6 +21,7 @@ def count(**conditions):
     ("conditions", "expected"),
     [
         ({"op_type": "Softmax"}, FRAME.OpType == "Softmax"),
+        ({"dtype": "float16"}, FRAME.DataType == "float16"),
         ({"iteration": 1}, FRAME.Iteration == 1),
         ({"rank": 0}, FRAME.Rank == 0),
         ({"io": "output"}, FRAME.TensorIndex.str.startswith("output")),

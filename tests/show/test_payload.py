@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sample_results import make_result, make_row, network_result
+from workbench.compare.regrade import regraded
 from workbench.show import payload
 from workbench.show.payload import embed, explorer_data, left_out
 
@@ -48,6 +49,37 @@ def test_every_row_is_there_with_its_name_and_its_error_in_five_digits():
             assert math.isclose(shown, row.error, rel_tol=5e-5)
 
 
+def threshold(digits, power):
+    return float(f"{digits}e{power}")
+
+
+THRESHOLDS = st.builds(threshold, st.integers(1, 9999), st.integers(-12, 6))
+ANY = st.floats(0, allow_infinity=False, allow_nan=False)
+
+
+def beside(value):
+    """Figures at a threshold, as near to it as float64 allows, and rather near."""
+    near = [math.nextafter(value, side) for side in (0.0, math.inf)]
+    return st.sampled_from([value, *near, value * (1 + 1e-7), value * (1 - 1e-7)])
+
+
+@given(st.data(), st.sampled_from([10, 2_501]))
+def test_a_page_grades_by_four_digits_as_python_does(data, rows):
+    limit, factor = data.draw(THRESHOLDS), data.draw(THRESHOLDS)
+    floor = data.draw(st.sampled_from([0.0, 1e-7, 3.3e-7, 0.1]))
+    drawn = beside(limit) | beside(factor * floor) | ANY
+    errors = data.draw(st.lists(drawn, min_size=1, max_size=9))
+    made = [make_row(status="pass", error=error, noise_floor=floor) for error in errors]
+    page = explorer_data(make_result(rows=tuple(made + made[:1] * (rows - len(made)))))
+    told, times = cells(page, "error"), [ODD.get(value, value) for value in page["times"]]
+    for n, row in enumerate(made):
+        (by_limit,), (by_factor,) = regraded([row], None, limit), regraded([row], factor)
+        assert (told[n] > limit) == (by_limit.status == "fail"), (row.error, told[n], limit)
+        assert (times[n] > factor) == (by_factor.status == "fail"), (row.error, floor, factor)
+        assert by_limit.status == "fail" or (times[n] > 1) == (by_limit.status == "warn")
+        assert math.isclose(told[n], row.error, rel_tol=1e-3, abs_tol=1e-323)
+
+
 def test_the_error_is_not_shown_twice_unless_it_differs_from_the_metric():
     def keys(error):
         row = make_row(error=error, metrics={"RelativeEuclideanDistance": float("nan")})
@@ -68,6 +100,39 @@ def test_no_text_can_end_the_script_element(name):
     assert not set("<>&\u2028\u2029") & set(text)
     shown = name.encode("utf-8", "replace").decode()
     assert cells(unpack(text, encoding), "op_name") == [shown]
+
+
+NUMBERS = st.none() | st.floats(allow_nan=True, allow_infinity=True) | st.floats(1e-9, 1e3)
+
+
+def spelled_with(places, value):
+    """Python's own spelling of a figure with so many digits."""
+    return float(f"{value:.{places}g}")
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=20), st.sampled_from([3, 5]))
+def test_a_figure_is_rounded_as_python_spells_it_and_whole_ones_stay(values, places):
+    shown = payload._figures(values, "number", places)
+    json.dumps(shown, allow_nan=False)
+    for told, value in zip(shown, values, strict=True):
+        if value is None:
+            assert told is None
+        elif not math.isfinite(value):
+            assert repr(ODD[told]) == repr(value)
+        elif value.is_integer() and abs(value) < 2**53:
+            assert (told, type(told)) == (value, int)
+        elif math.isinf(spelled_with(places, value)):
+            assert told == value
+        elif told != spelled_with(places, value):  # halfway between two figures: either will do
+            assert abs(told - value) <= abs(spelled_with(places, value) - value) * (1 + 1e-9)
+            assert told == spelled_with(places, told)
+
+
+@given(st.floats(0.1, 1, exclude_max=True))
+def test_what_lacks_little_to_one_keeps_three_digits_of_what_it_lacks(value):
+    (told,) = payload._figures([value], "share", 3)
+    lacks = 1 - value
+    assert math.isclose(told, value, abs_tol=max(0.5e-7, 0.5e-2 * lacks) * 1.001)
 
 
 def test_much_data_is_compressed_without_a_time_stamp():

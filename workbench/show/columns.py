@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
 from workbench.show import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from workbench.compare.result import Result, Row
 
@@ -38,6 +40,14 @@ class Column:
     constant: bool = False
 
 
+def gain(row: Row) -> float | None:
+    """How many times the error that an operator reads its result has; ``None`` where it reads none or nobody knows."""
+    error, read = row.error, row.inherited_error
+    if row.io != "output" or error is None or not read or not math.isfinite(error):
+        return None
+    return error / read if math.isfinite(read) else None
+
+
 def _line(row: Row) -> str:
     return f"{row.source.file}:{row.source.line}" if row.source else ""
 
@@ -53,8 +63,10 @@ IDENTITY: tuple[Column, ...] = (
     Column("turn", "Turn", "Turn", "count", lambda r: r.turn, constant=True),
     Column("status", "Status", "Status", "text", lambda r: r.status),
     Column("error", "Error", "Error", "number", lambda r: r.error, worse=1),
+    Column("own", "OwnError", "Own error", "number", lambda r: r.own_error, worse=1),
     Column("inherited", "InheritedError", "Inherited", "number", lambda r: r.inherited_error, 1),
     Column("floor", "NoiseFloor", "Noise floor", "number", lambda r: r.noise_floor),
+    Column("gain", "Gain", "In → out gain", "number", gain, worse=1),
 )
 """Columns that stand before the metrics."""
 
@@ -104,8 +116,8 @@ def metric_titles(rows: Iterable[Row]) -> tuple[str, ...]:
 def metric_column(title: str, rows: Iterable[Row]) -> Column:
     """Return the column of one metric; it counts something if all its figures are whole numbers."""
     known = METRICS.get(title) or ON_DEMAND.get(title) or Metric("", "neither")
-    values = (row.metrics.get(title) for row in rows)
-    whole = all(v is None or not math.isfinite(v) or float(v).is_integer() for v in values)
+    values = np.array([row.metrics.get(title) for row in rows], np.float64)  # None becomes NaN
+    whole = bool(np.all((values == np.rint(values)) | ~np.isfinite(values)))
     kind: Kind = "share" if known.better == "higher" else "count" if whole else "number"
     worse = _WORSE[known.better]
     return Column(title, title, title, kind, lambda row: row.metrics.get(title), worse)
@@ -118,9 +130,19 @@ def columns(result: Result) -> tuple[Column, ...]:
 
 
 def screen_columns(result: Result) -> tuple[Column, ...]:
-    """Columns worth a place on screen: without files and without columns that never vary."""
+    """Columns worth a place on screen: without files and without columns that never vary or hold nothing."""
     shown = columns(result)[: -len(FILES)]
-    return tuple(c for c in shown if not c.constant or len({c.value(r) for r in result.rows}) > 1)
+    return tuple(c for c in shown if _worth(c, result.rows))
+
+
+def _worth(column: Column, rows: Sequence[Row]) -> bool:
+    if column.key in _RARE:
+        return any(column.value(row) is not None for row in rows)
+    return not column.constant or len({column.value(row) for row in rows}) > 1
+
+
+_RARE = frozenset(("own", "gain"))
+"""Columns that dumps of a kind cannot fill."""
 
 
 def alone(row: Row) -> str:

@@ -39,19 +39,25 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What an operator reads and what reads it, a few levels far; ``hidden`` counts what is left out, by level."""
+    """What operators read and what reads them, a few levels far; ``hidden`` counts what is left out, by level.
+
+    The operators themselves, keys ``centre``, take the levels from 0 to ``depth``.
+    """
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
     hidden: Mapping[int, int] | None = None
+    centre: frozenset[str] = frozenset()
+    depth: int = 0
 
 
 class Box(NamedTuple):
-    """Where a node is drawn."""
+    """Where a node is drawn, and whether it is one of the operators that the others surround."""
 
     x: int
     y: int
     node: Node
+    centre: bool = False
 
 
 class Wire(NamedTuple):
@@ -94,7 +100,8 @@ def drawn(found: Neighbourhood) -> Picture:
         nodes, y = levels[level], 1 + row * (HIGH + DROP)
         left = (width - len(nodes) * (WIDE + GAP) + GAP) // 2
         for place, node in enumerate(nodes):
-            boxes[node.key] = Box(left + place * (WIDE + GAP), y, node)
+            x = left + place * (WIDE + GAP)
+            boxes[node.key] = Box(x, y, node, node.key in found.centre)
         if hidden.get(level):
             right = left + len(nodes) * (WIDE + GAP)
             notes.append(Note(right - 6, y + HIGH // 2 + 4, f"+ {hidden[level]:,} more"))
@@ -111,7 +118,7 @@ def _wires(edges: Sequence[Edge], boxes: Mapping[str, Box]) -> list[Wire]:
     wires = {}
     for edge in edges:
         start, end = boxes[edge.start], boxes[edge.end]
-        near = 0 in (start.node.level, end.node.level)
+        near = start.centre or end.centre
         path = _path(start, end)
         wires[path] = Wire(path, near)
     return sorted(wires.values(), key=lambda wire: wire.near)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -23,15 +22,13 @@ from workbench.compare.result import (
     Verdict,
 )
 from workbench.core.errors import FormatError
+from workbench.core.text import json_visible
 from workbench.graph.nodes import SourceFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 SCHEMA = "workbench.comparison/1"
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-"""Names of files that are no UTF-8 hold these; JSON can spell them, UTF-8 cannot."""
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -40,12 +37,14 @@ def to_json(result: Result) -> dict[str, Any]:
     """Return the result as JSON values, keys in the order of the contract.
 
     ``iterations`` and ``overrides`` (of a map file) come behind them if there are any, and ``rank`` behind
-    those of findings and operators if several ranks were compared. ``fault`` and ``probability`` come behind
+    those of findings and operators if several ranks were compared; ``own_error`` behind those of operators if it is
+    known of any. ``fault`` and ``probability`` come behind
     those of findings that look like a fault of the device.
 
     JSON has no not-finite numbers; they are the strings ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
     """
     coverage, several = result.coverage, result.by_rank
+    own = any(row.own_error is not None for row in result.rows)
     values = {
         "schema": SCHEMA,
         "verdict": result.verdict,
@@ -65,7 +64,11 @@ def to_json(result: Result) -> dict[str, Any]:
         "findings": [
             _finding(one) | _looks(one) | _ranked(one, several) for one in result.findings
         ],
-        "operators": [_row(row) | _ranked(row, several) for row in result.rows if row.match_rule],
+        "operators": [
+            _row(row) | _ranked(row, several) | _own(row, own)
+            for row in result.rows
+            if row.match_rule
+        ],
     }
     if result.iterations:
         values["iterations"] = [_iteration(step) for step in result.iterations]
@@ -79,15 +82,25 @@ def _ranked(item: Finding | Row, several: bool) -> dict[str, Any]:
     return {"rank": item.rank} if several else {}
 
 
+def _own(row: Row, known: bool) -> dict[str, Any]:
+    """The own error of a row, if it is known of any."""
+    return {"own_error": _number(row.own_error)} if known else {}
+
+
 def dumps(result: Result) -> str:
-    """Return `to_json` as text, one line for every anomaly, finding and operator.
+    """Return `to_json` as text."""
+    return spelled(to_json(result))
+
+
+def spelled(values: Mapping[str, Any]) -> str:
+    """Return the values of `to_json` as text, one line for every anomaly, finding and operator.
 
     The same result always gives the same text. Indentation throughout would be written by Python's
     slow encoder, twenty times slower on large results.
     """
-    lines = [f"{_encode(key)}: {_block(value)}" for key, value in to_json(result).items()]
+    lines = [f"{_encode(key)}: {_block(value)}" for key, value in values.items()]
     text = "{\n" + ",\n".join(lines) + "\n}"
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return json_visible(text)
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -326,6 +339,7 @@ def _read_row(node: _Node, order: int) -> Row:
         source=_read_source(node),
         order=order,
         error=values.get("RelativeEuclideanDistance"),
+        own_error=node.number("own_error") if "own_error" in node.value else None,
     )
 
 

@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import traitlets as T
 
 from workbench.compare.elements import KINDS
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import shorten
+from workbench.show.checked import Checked, a, one_of, some_of, whole
+from workbench.show.narrow import CHOICES
+from workbench.show.words import STATUSES, UNMATCHED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+_STATUSES: Final = (*STATUSES, UNMATCHED)
+
+
+def _numbers(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple) and all(map(a(int), value)))
+
+
+def _two_numbers(value: Any) -> bool:
+    return value is None or (_numbers(value) and len(value) == 2)
+
+
+def _are_choices(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() <= CHOICES.keys()
+        and all(map(a(str, int), value.values()))
+    )
+
+
+def _is_order(value: Any) -> bool:
+    return isinstance(value, tuple) and [type(one) for one in value] == [str, bool]
+
+
+def _is_threshold(value: Any) -> bool:
+    return value is None or (a(int, float)(value) and math.isfinite(value) and value >= 0)
 
 
 class Look(T.HasTraits):
     """State of one view of a comparison; ``observe`` it, or set it from a cell.
+
+    ``rows`` and ``keys`` of its columns, given, are what else can be neither selected nor sorted by.
 
     Parameters
     ----------
@@ -41,35 +77,54 @@ class Look(T.HasTraits):
         most telling ones, through the worst element.
     """
 
-    selected: Any = T.Int(-1)
-    query: Any = T.Unicode("")
-    statuses: Any = T.Tuple()
-    choices: Any = T.Dict()
-    positions: Any = T.Tuple(default_value=None, allow_none=True)
-    sort: Any = T.Tuple(default_value=("", False))
-    factor: Any = T.Float(None, allow_none=True)
-    limit: Any = T.Float(None, allow_none=True)
-    figure: Any = T.Unicode("error")
-    element_error: Any = T.Enum(tuple(KINDS), "absolute")
-    worst: Any = T.Int(20)
-    axes: Any = T.Tuple(default_value=None, allow_none=True)
-    plane: Any = T.Tuple(default_value=None, allow_none=True)
+    selected: Any = Checked("the index of a row, or -1 for none", a(int), -1)
+    query: Any = Checked("text", a(str), "")
+    statuses: Any = Checked(f"some of {_STATUSES}", some_of(_STATUSES), ())
+    choices: Any = Checked(f"values by some of {list(CHOICES)}", _are_choices, {})
+    positions: Any = Checked("two whole numbers or None", _two_numbers)
+    sort: Any = Checked(
+        "the key of a column, and whether large values stand on top", _is_order, ("", False)
+    )
+    factor: Any = Checked("a number from 0", _is_threshold)
+    limit: Any = Checked("a number from 0", _is_threshold)
+    figure: Any = Checked("the key of a column", a(str), "error")
+    element_error: Any = Checked(f"one of {list(KINDS)}", one_of(KINDS), "absolute")
+    worst: Any = whole(1, 10_000, 20)
+    axes: Any = Checked("two axes or None", _two_numbers)
+    plane: Any = Checked("an index in every axis, or None", _numbers)
 
-    @T.validate("worst")
-    def _few(self, proposal: Any) -> Any:
-        if 1 <= proposal["value"] <= 10_000:
-            return proposal["value"]
-        raise WorkbenchError(f"worst must be from 1 to 10000, got {proposal['value']!r}")
+    def __init__(self, rows: int | None = None, keys: Iterable[str] = (), **values: Any) -> None:
+        self._rows, self._keys = rows, tuple(keys)
+        super().__init__(**values)
 
-    @T.validate("factor", "limit")
-    def _threshold(self, proposal: Any) -> Any:
+    @T.validate("selected")
+    def _is_there(self, proposal: Any) -> Any:
+        number, last = proposal["value"], None if self._rows is None else self._rows - 1
+        if number >= -1 and (last is None or number <= last):
+            return number
+        raise WorkbenchError(
+            f"selected must be an index up to {last}, or -1 for none, got {number}"
+        )
+
+    @T.validate("sort", "figure")
+    def _is_column(self, proposal: Any) -> Any:
         name, value = proposal["trait"].name, proposal["value"]
-        if value is None or (math.isfinite(value) and value >= 0):
+        key = value[0] if name == "sort" else value
+        if not self._keys or key in self._keys or value == ("", False):
             return value
-        raise WorkbenchError(f"{name} must be a number from 0, got {value!r}")
+        raise WorkbenchError(
+            f"{name} must be of a column {list(self._keys)}, got {shorten(key, 80)!r}"
+        )
+
+    def take(self, values: Mapping[str, Any]) -> None:
+        """Change several traits, all before anybody hears; raises WorkbenchError and changes none if one is wrong."""
+        tried = Look(self._rows, self._keys, **values)
+        with self.hold_trait_notifications():
+            for name in values:
+                setattr(self, name, getattr(tried, name))
 
 
-_CHOSEN: Final = ("op_type", "io", "iteration", "rank", "rule", "file", "scope")
+_CHOSEN: Final = ("op_type", "dtype", "io", "iteration", "rank", "rule", "file", "scope")
 
 
 EXPLORED: Final = (
@@ -97,14 +152,26 @@ def look_code(look: Look) -> str:
     }
     key, falling = look.sort
     calls = [
-        _call("regrade", {name: value for name, value in grades.items() if value is not None}),
-        _call("filter", {name: v for name, v in given.items() if v not in (None, (), "") or name in look.choices}),
+        call_text("regrade", {name: value for name, value in grades.items() if value is not None}),
+        call_text("filter", {name: v for name, v in given.items() if v not in (None, (), "") or name in look.choices}),
         f".sort({key!r}, falling={falling!r})" if key else "",
     ]  # fmt: skip
     return f"comparison{''.join(calls)}"
 
 
-def _call(name: str, options: dict[str, Any]) -> str:
+def look_lines(look: Look) -> list[str]:
+    """Return lines that set the look of ``comparison`` alike, except for what is selected."""
+    plain = Look()
+    given = {name: getattr(look, name) for name in EXPLORED if name != "selected"}
+    return [
+        f"comparison.look.{name} = {value!r}"
+        for name, value in given.items()
+        if value != getattr(plain, name)
+    ]
+
+
+def call_text(name: str, options: Mapping[str, Any]) -> str:
+    """Return the call of a method, or nothing if there are no options to it."""
     return (
         f".{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
         if options

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.show import match_view
-from workbench.show.html import environment, read_asset
 from workbench.show.labels import translate
+from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,24 +26,28 @@ def matches_html(
     all_lines: int,
     page: int = 0,
     language: Language = "en",
+    selected: int = -1,
+    clickable: bool = False,
 ) -> str:
-    """Return coverage and the given page of ``lines``, which somebody chose among ``all_lines``."""
-    from markupsafe import Markup
+    """Return coverage and the given page of ``lines``, which somebody chose among ``all_lines``.
 
+    The line of row ``selected`` is marked. With ``clickable`` lines can be reached by keyboard, one of them by the Tab
+    key; whoever shows them takes the click.
+    """
     first = page * PAGE
     coverage = match_view.coverage_parts(result)
-    return (
-        environment()
-        .get_template("matches.html.j2")
-        .render(
-            css=Markup(read_asset("parts.css")),
-            coverage=coverage,
-            total=sum(coverage.values()) or 1,
-            equation=", ".join(f"{name} {count}" for name, count in coverage.items()),
-            lines=lines[first : first + PAGE],
-            first=first + 1 if lines else 0,
-            found=len(lines),
-            all=all_lines,
-            say=lambda text: translate(text, language),
-        )
+    return render(
+        "matches.html.j2",
+        styles=OPERATOR_STYLES,
+        coverage=coverage,
+        total=sum(coverage.values()) or 1,
+        equation=", ".join(f"{name} {count}" for name, count in coverage.items()),
+        lines=lines[first : first + PAGE],
+        selected=selected,
+        marked=any(selected in line.rows for line in lines[first : first + PAGE]),
+        clickable=clickable,
+        first=first + 1 if lines else 0,
+        found=len(lines),
+        all=all_lines,
+        say=lambda text: translate(text, language),
     )

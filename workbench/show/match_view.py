@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MatchLine:
-    """Operators of both sides that stand for the same computation, and the worst of their tensors."""
+    """Operators of both sides that stand for the same computation, and the worst of their tensors.
+
+    ``rows`` are the indices of these tensors in the result, ``index`` that of the worst.
+    """
 
     target: tuple[str, ...]
     golden: tuple[str, ...]
@@ -26,6 +29,8 @@ class MatchLine:
     score: float
     tensors: int
     status: Status
+    rows: tuple[int, ...] = ()
+    index: int = -1
 
     @property
     def why(self) -> str:
@@ -67,7 +72,8 @@ def match_lines(result: Result) -> list[MatchLine]:
     lines: dict[tuple[str, str], list[Row]] = {}
     for row in pairs:
         lines.setdefault(_root(parents, ("target", row.op_name)), []).append(row)
-    return [_line(rows) for rows in lines.values()]
+    place = {id(row): index for index, row in enumerate(result.rows)}
+    return [_line(rows, place) for rows in lines.values()]
 
 
 def _root(
@@ -84,9 +90,10 @@ def _join(
     parents[_root(parents, a)] = _root(parents, b)
 
 
-def _line(rows: list[Row]) -> MatchLine:
+def _line(rows: list[Row], place: Mapping[int, int]) -> MatchLine:
     order = {rule: place for place, rule in enumerate(MATCH_RULES)}
     first = min(rows, key=lambda r: (order.get(r.match_rule, len(order)), -r.match_score))
+    worst = worst_first(rows)[0]
     return MatchLine(
         target=tuple(dict.fromkeys(row.op_name for row in rows)),
         golden=tuple(dict.fromkeys(row.golden_op_name or row.op_name for row in rows)),
@@ -94,8 +101,21 @@ def _line(rows: list[Row]) -> MatchLine:
         rule=first.match_rule,
         score=min(row.match_score for row in rows),
         tensors=len(rows),
-        status=worst_first(rows)[0].status,
+        status=worst.status,
+        rows=tuple(place[id(row)] for row in rows),
+        index=place[id(worst)],
     )
+
+
+def row_of(result: Result, side: Side, name: str) -> int:
+    """Index of the row that tells most of an operator of a side: the worst pair, else a tensor alone; -1: none."""
+    found = [row for row in result.rows if alone(row) in ("", side) and _name(row, side) == name]
+    worst = worst_first(found)[:1]
+    return next((n for n, row in enumerate(result.rows) if worst and row is worst[0]), -1)
+
+
+def _name(row: Row, side: Side) -> str:
+    return (row.golden_op_name if side == "golden" else row.op_name) or row.op_name
 
 
 def orphans(result: Result, side: Side) -> list[Orphan]:

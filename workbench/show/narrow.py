@@ -22,6 +22,7 @@ SEARCHED = ("op_name", "golden", "op_type", "dtype", "golden_dtype", "reason", "
 
 CHOICES: dict[str, Callable[[Row, Cell], bool]] = {
     "op_type": lambda row, value: row.op_type == value,
+    "dtype": lambda row, value: getattr(row.target_spec, "dtype", "") == value,
     "io": lambda row, value: row.io == value,
     "iteration": lambda row, value: row.iteration == value,
     "rank": lambda row, value: row.rank == value,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from matplotlib.colors import ListedColormap
 
+from workbench.core.text import plural
 from workbench.show import words
 from workbench.show.plots import FAINT, INK, STYLES, inline_svg
 
@@ -60,7 +61,8 @@ def histogram_svg(elements: Elements, kind: ErrorKind = "absolute") -> str:
         lanes = [low] * bool(found.zero) + [high] * bool(found.unbounded)
         names = ["0"] * bool(found.zero) + ["NaN, Inf"] * bool(found.unbounded)
         axes.set_xticks([*ticks, *lanes], [*(_power(tick) for tick in ticks), *names])
-        axes.set_xlim(low - width, high + width)
+        left = low if found.zero else edges[0]
+        axes.set_xlim(left - width, (high if found.unbounded else edges[-1]) + width)
 
     label = f"Distribution of the {_UNITS[kind]} over {elements.size:,} elements"
     return inline_svg(draw, label, (4.6, 2.9))
@@ -148,7 +150,7 @@ def trend_svg(rows: Sequence[Row], ranks: bool) -> str:
         _log_ticks(axes, "y", min(kept, default=0.0), max(kept, default=0.0))
         axes.locator_params(axis="x", integer=True, nbins=8)
 
-    label = f"Relative error over {words.plural(len({row.iteration for row in rows}), 'iteration')}"
+    label = f"Relative error over {plural(len({row.iteration for row in rows}), 'iteration')}"
     return inline_svg(draw, label, (6.4, 2.4))
 
 

@@ -6,9 +6,13 @@ import base64
 import gzip
 import json
 import math
+from decimal import ROUND_DOWN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.compare.metrics import METRICS
+from workbench.compare.regrade import in_floors
 from workbench.show import words
 from workbench.show.columns import IDENTITY, screen_columns, shown_status
 from workbench.show.explorer_words import EXPLORER
@@ -17,6 +21,8 @@ from workbench.show.view import status_meanings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from workbench.compare.result import Result, Row
     from workbench.show.columns import Cell, Column, Kind
@@ -32,7 +38,10 @@ PLAIN_LIMIT = 200_000
 
 _ALL_DIGITS = 17
 
-DESCRIPTION_LIMIT = 5_000
+GRADED_DIGITS = 4
+"""Significant digits of thresholds up to which a page grades as Python does."""
+
+DESCRIPTION_LIMIT = 2_500
 """Rows up to which figures that describe one side (minimum, mean, …) are part of the page."""
 
 
@@ -49,22 +58,26 @@ def explorer_data(
 ) -> dict[str, Any]:
     """Return columns, plot positions, marks and words of a result as JSON values.
 
-    Figures are rounded to `digits`; with ``exact`` errors and noise floors are not, so that grading by thresholds
+    Figures are rounded to `digits`; with ``exact`` errors and noise floors are not. Else errors, and in ``times``
+    how many noise floors they are, stay on their side of every threshold of so many digits: grading by thresholds
     counts to the last row what `workbench.compare.regrade` counts.
 
     Text columns are a list of distinct texts and indices into it; -1 stands for the operator's name.
-    ``x`` and ``order`` are steps from the one before. NaN and the infinities are the strings
-    ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was measured.
+    ``x`` and ``order`` are steps from the one before; the module computes the gain from error and inherited error.
+    NaN and the infinities are the strings ``NaN``, ``Infinity``, ``-Infinity``; ``null`` means that nothing was
+    measured.
     """
     picture = series(result)
     shown = page_columns(result)
     places = dict.fromkeys((c.key for c in shown), digits(result))
     if exact:
         places |= dict.fromkeys(("error", "inherited", "floor"), _ALL_DIGITS)
+    columns = [_column(column, result.rows, places[column.key]) for column in shown]
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),
-        "columns": [_column(column, result.rows, places[column.key]) for column in shown],
+        "columns": columns,
+        **({} if exact else _graded(columns, result)),
         "x": _steps(positions(result.rows)),
         "width": picture.width,
         "limits": [picture.low, picture.high],
@@ -74,6 +87,15 @@ def explorer_data(
         "words": EXPLORER if language == "zh" else {},
         "statuses": status_meanings(result) | {words.UNMATCHED: _ALONE},
     }
+
+
+def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]:
+    """Put errors into their column, and return how many noise floors they are, both fit to be graded."""
+    errors = [row.error for row in result.rows]
+    places = max(digits(result), GRADED_DIGITS)
+    next(c for c in columns if c["key"] == "error")["values"] = _beside_thresholds(errors, places)
+    ratios = [in_floors(row.error, row.noise_floor) for row in result.rows]
+    return {"times": _beside_thresholds(ratios, places)}
 
 
 def _constants(result: Result) -> dict[str, Cell]:
@@ -112,21 +134,22 @@ def _column(column: Column, rows: Sequence[Row], places: int) -> dict[str, Any]:
     cells = [value(row) for row in rows]
     head = {"key": column.key, "heading": column.heading, "kind": column.kind}
     if column.kind == "text":
-        same = {
-            n for n, row in enumerate(rows) if column.key == "golden" and cells[n] == row.op_name
-        }
-        texts = dict.fromkeys(cell for n, cell in enumerate(cells) if n not in same)
-        index = {text: number for number, text in enumerate(texts)}
-        values = [-1 if n in same else index[cell] for n, cell in enumerate(cells)]
-        return {**head, "texts": list(texts), "values": values}
+        if column.key == "golden":
+            pairs = zip(cells, rows, strict=True)
+            cells = [None if cell == row.op_name else cell for cell, row in pairs]
+        texts = [text for text in dict.fromkeys(cells) if text is not None]
+        index: dict[Cell, int] = {None: -1} | {text: number for number, text in enumerate(texts)}
+        return {**head, "texts": texts, "values": [index[cell] for cell in cells]}
     if column.key == "order":
         return {**head, "worse": 0, "help": "", "values": _steps([row.order for row in rows])}
+    if column.key == "gain":
+        return {**head, "worse": column.worse, "help": "", "values": None}
     metric = METRICS.get(column.title)
     return {
         **head,
         "worse": column.worse,
         "help": metric.formula if metric else "",
-        "values": [_figure(cell, column.kind, places) for cell in cells],
+        "values": _figures(cells, column.kind, places),
     }
 
 
@@ -140,18 +163,76 @@ def _steps(values: Sequence[int | None]) -> list[int | None]:
     return steps
 
 
-def _figure(value: Cell, kind: Kind, places: int) -> Cell:
-    if value is None or isinstance(value, str):
+def _figures(cells: Sequence[Cell], kind: Kind, places: int) -> list[Cell]:
+    """Round figures to so many significant digits; what is whole stays as it is, what is not finite becomes a word."""
+    found = np.array(cells, np.float64)  # None becomes NaN
+    whole = (found == np.rint(found)) & (np.abs(found) < 2.0**53)
+    figures: list[Cell] = list(found.tolist())
+    if places < _ALL_DIGITS:
+        figures = _rounded(found, kind, places).tolist()
+    for n in np.flatnonzero(whole).tolist():
+        figures[n] = int(found[n])
+    for n in np.flatnonzero(~np.isfinite(found)).tolist():
+        figures[n] = None if cells[n] is None else _WORDS.get(found[n], "NaN")
+    return figures
+
+
+def _beside_thresholds(values: Sequence[float | None], places: int) -> list[Cell]:
+    """Cut values to so many significant digits; a 5 behind them stands for what was cut off.
+
+    So each stays above, at or below every number of so many digits.
+    """
+    found = np.array(values, np.float64)
+    power = _POWERS[np.clip(places - 1 - _decade(found), 0, _EXACT)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = np.floor(found * power)
+        rest = found * power - whole
+    cut = (whole + 0.5) / power
+    sure = (rest > 1e-6) & (rest < 1 - 1e-6) & (whole >= 10 ** (places - 1)) & (whole < 10**places)
+    for n in np.flatnonzero(~sure & np.isfinite(found)).tolist():
+        cut[n] = _cut(float(found[n]), places)
+    cut = np.where(np.isfinite(found), cut, found)
+    return _figures(
+        [v if v is None else x for v, x in zip(values, cut.tolist(), strict=True)],
+        "number",
+        _ALL_DIGITS,
+    )
+
+
+def _cut(value: float, places: int) -> float:
+    shortest = Decimal(repr(value))
+    head = Context(prec=places, rounding=ROUND_DOWN).plus(shortest)
+    if head == shortest:
         return value
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if float(value).is_integer() and abs(value) < 2**53:
-        return int(value)
-    if kind == "share" and 0.1 <= value < 1:  # the distance from 1 keeps three digits
-        return round(value, min(7, max(3, 2 - math.floor(math.log10(1 - value)))))
-    return float(f"{value:.{places}g}")
+    return float(head + Decimal((0, (5,), head.adjusted() - places)))
+
+
+_WORDS = {math.inf: "Infinity", -math.inf: "-Infinity"}
+
+
+def _rounded(found: NDArray[np.float64], kind: Kind, places: int) -> NDArray[np.float64]:
+    digits = places - 1 - _decade(np.abs(found))
+    if kind == "share":  # the distance from 1 keeps three digits
+        near = (found >= 0.1) & (found < 1)
+        digits = np.where(near, np.clip(2 - _decade(1 - found), 3, 7), digits)
+    fine = (digits >= 0) & (digits <= _EXACT)
+    power = _POWERS[np.where(fine, digits, 0)]
+    rounded: NDArray[np.float64] = np.rint(found * power) / power
+    for n in np.flatnonzero(~fine & np.isfinite(found)).tolist():
+        rounded[n] = float(f"{found[n]:.{places}g}")
+    return np.where(np.isinf(rounded), found, rounded)  # nothing is larger than the largest
+
+
+_EXACT = 22
+"""Powers of ten up to this one are exact in float64."""
+
+_POWERS = np.array([float(10**n) for n in range(_EXACT + 1)])
+
+
+def _decade(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Exponent of the first digit: -3 for 0.001; 0 for what is not finite or zero."""
+    usable = np.isfinite(values) & (values > 0)
+    return np.floor(np.log10(np.where(usable, values, 1.0))).astype(np.int64)
 
 
 def compressed(result: Result, language: Language = "en") -> bytes:
@@ -161,7 +242,7 @@ def compressed(result: Result, language: Language = "en") -> bytes:
 
 def _json(data: dict[str, Any]) -> bytes:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="replace")  # file names may hold lone surrogates
+    return text.encode("utf-8", errors="backslashreplace")  # lone surrogates: JSON spells them so
 
 
 def embed(data: dict[str, Any]) -> tuple[str, str]:

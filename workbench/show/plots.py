@@ -7,15 +7,18 @@ where something is drawn: it loads matplotlib.
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import threading
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from workbench.show import words
+from workbench.core.text import plural, shorten, visible
 from workbench.show.series import series
 
 if TYPE_CHECKING:
@@ -43,6 +46,15 @@ LABELLED = 3
 
 VECTOR_STEPS = 1000
 """A noise floor of more steps than this is drawn as an image, which keeps the file small."""
+
+STEMS = 600
+"""So many points at most show where their error comes from."""
+
+RUN = 250
+"""Steps of the noise floor that are filled at once."""
+
+COLORS = 128
+"""Colors of the images in a page; as many as nobody tells from all of them, in a third of the bytes."""
 
 INK = "#1d2530"
 FAINT = "#7b8594"
@@ -103,6 +115,7 @@ def _drawn(result: Result, title: str, width: float, height: float) -> ShownFigu
     _draw_frame(axes, picture, lanes)
     _draw_segments(axes, picture.segments)
     _draw_floor(axes, picture)
+    _draw_ways(axes, picture)
     _draw_points(axes, picture, lanes)
     rows = _draw_marks(axes, picture.marks, picture.width)
     _draw_title(axes, title or _headline(picture), rows)
@@ -118,7 +131,7 @@ def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) 
     with _LOCK, mpl.rc_context(_SETTINGS):
         figure = _drawn(result, "", width, height)
         dpi = 120 if len(result.rows) <= 5_000 else 100
-        return _inline(_svg(figure, dpi, transparent=True), _LABEL)
+        return _few_colors(_inline(_svg(figure, dpi, transparent=True), _LABEL))
 
 
 def inline_svg(draw: Callable[[Figure], None], label: str, size: tuple[float, float]) -> str:
@@ -140,6 +153,19 @@ def _svg(figure: Figure, dpi: int, *, transparent: bool = False) -> str:
     text = out.getvalue()
     body = text[text.index("<svg") :].strip()
     return re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", body)
+
+
+def _few_colors(body: str) -> str:
+    """Give the images of a drawing a palette."""
+    from PIL import Image  # matplotlib needs it as well
+
+    def painted(found: re.Match[str]) -> str:
+        image = Image.open(io.BytesIO(base64.b64decode(found[1]))).convert("RGBA")
+        out = io.BytesIO()
+        image.quantize(COLORS, Image.Quantize.FASTOCTREE).save(out, "png", optimize=True)
+        return f'data:image/png;base64,{base64.b64encode(out.getvalue()).decode("ascii")}"'
+
+    return re.sub(r'data:image/png;base64,([^"]*)"', painted, body)
 
 
 def _inline(body: str, label: str) -> str:
@@ -202,20 +228,26 @@ def _draw_segments(axes: Axes, segments: Sequence[Segment]) -> None:
 
 def _draw_floor(axes: Axes, picture: Series) -> None:
     """Shade the noise floor: one flat step per operator, from the bottom of the scale upward."""
+    outlines = [
+        [(x + side, held) for x, held in run for side in (-0.5, 0.5)]
+        + [(run[-1][0] + 0.5, picture.low), (run[0][0] - 0.5, picture.low)]
+        for run in _runs([(x, min(max(y, picture.low), picture.high)) for x, y in picture.floor])
+    ]
     image = len(picture.floor) > VECTOR_STEPS
-    for run in _runs(picture.floor):
-        x = [edge for place, _ in run for edge in (place - 0.5, place + 0.5)]
-        y = [min(max(value, picture.low), picture.high) for _, value in run for _ in range(2)]
-        axes.fill_between(
-            x, y, picture.low, color=FAINT, alpha=0.22, linewidth=0, zorder=1, rasterized=image
-        )
+    shade = PolyCollection(
+        outlines, facecolors=FAINT, alpha=0.22, linewidth=0, zorder=1, rasterized=image
+    )
+    axes.add_collection(shade, autolim=False)
 
 
 def _runs(floor: Sequence[tuple[int, float]]) -> Iterator[list[tuple[int, float]]]:
-    """Split at gaps: an operator without a floor must not seem to have one."""
+    """Split at gaps: an operator without a floor must not seem to have one.
+
+    Long runs are split as well: what it takes to fill an outline grows with the square of its corners.
+    """
     run: list[tuple[int, float]] = []
     for place, value in floor:
-        if run and place != run[-1][0] + 1:
+        if run and (place != run[-1][0] + 1 or len(run) == RUN):
             yield run
             run = []
         run.append((place, value))
@@ -232,8 +264,8 @@ def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
         if not points:
             continue
         axes.scatter(
-            [point.x for point in points],
-            [_height(point, picture, lanes) for point in points],
+            np.array([point.x for point in points]),
+            np.array([_height(point, picture, lanes) for point in points]),
             s=area * size, marker=marker, zorder=3, rasterized=True, **_paint(status),
         )  # fmt: skip
         label = f"{status} {len(points):,}"
@@ -243,6 +275,32 @@ def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
             handles=handles[::-1], loc="upper right", bbox_to_anchor=(1.0, 0.0), frameon=False,
             ncols=len(handles), handletextpad=0.1, columnspacing=1.4, borderpad=0,
             borderaxespad=3.4, labelcolor=INK,
+        )  # fmt: skip
+
+
+def _draw_ways(axes: Axes, picture: Series) -> None:
+    """Draw where errors come from while there is room: a line from the inherited one, a diamond at the own one."""
+    points = [point for point in picture.points if point.lane == "scale"]
+    if len(points) > STEMS:
+        return
+
+    def held(value: float) -> float:
+        return min(max(value, float(picture.low)), float(picture.high))
+
+    came = [
+        (point.x, held(point.came), held(point.y)) for point in points if point.came is not None
+    ]
+    if came:
+        axes.vlines(*zip(*came, strict=True), color=FAINT, linewidth=0.8, alpha=0.7, zorder=2)
+    own = [
+        (point.x, held(point.own))
+        for point in points
+        if point.own is not None and point.own >= picture.low
+    ]
+    if own:
+        axes.scatter(
+            [x for x, _ in own], [y for _, y in own], s=22, marker="D", facecolors="none", edgecolors=INK,
+            linewidths=0.7, zorder=2.5, rasterized=True,
         )  # fmt: skip
 
 
@@ -269,7 +327,7 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark], width: int) -> int:
         axes.axvline(mark.x, color=color, linewidth=strong, alpha=0.9, zorder=2)
         if place >= LABELLED:
             continue
-        text = f"{mark.number}  {_printable(words.shorten(mark.label, 40))}"
+        text = f"{mark.number}  {_drawable(shorten(visible(mark.label), 40))}"
         space = width * 0.0085 * (len(text) + 2)
         late = mark.x + space > width
         start = mark.x - space if late else mark.x
@@ -294,11 +352,15 @@ def _headline(picture: Series) -> str:
     if not picture.points:
         return "Nothing to draw: no tensor of the target has a partner in the golden dump"
     shade = "; shaded: what the number formats explain" if picture.floor else ""
-    return f"Relative error of {words.plural(len(picture.points), 'matched tensor')}{shade}"
+    if len(picture.points) <= STEMS:
+        came, own = ([getattr(p, name) for p in picture.points] for name in ("came", "own"))
+        shade += "; lines: from the inherited error" * (came.count(None) < len(came))
+        shade += "; diamonds: own error" * (own.count(None) < len(own))
+    return f"Relative error of {plural(len(picture.points), 'matched tensor')}{shade}"
 
 
-def _printable(text: str) -> str:
-    """Replace what the measuring font lacks (it would warn) and what XML forbids."""
+def _drawable(text: str) -> str:
+    """Replace what the measuring font lacks (it would warn)."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     font = get_font(findfont(FontProperties(family=["DejaVu Sans"])))

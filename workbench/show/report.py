@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from workbench.compare.match_rules import rule_meaning
 from workbench.core.errors import WorkbenchError
 from workbench.show import payload, view
+from workbench.show.assets import explorer_module, read_asset
 from workbench.show.columns import worst_first
-from workbench.show.html import TOP_ROWS, environment, explorer_module, read_asset
+from workbench.show.html import TOP_ROWS
 from workbench.show.labels import translate
 from workbench.show.match_view import coverage_parts, match_lines
 from workbench.show.plots import divergence_svg
+from workbench.show.templates import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -87,52 +89,47 @@ def report_html(
 
     shown = _sections(sections)
     with_rows = "rows" in shown
-    script = f"{explorer_module()}{_START}" if with_rows else ""
+    script = _script(shown, extras)
     data, encoding = payload.embed(payload.explorer_data(result)) if with_rows else ("", "")
     matches = match_lines(result) if "alignment" in shown else []
     looks = bool(extras.operators or extras.source)
     styles = ("parts", "explorer", *(["operator"] if looks else []), "report")
-    css = "".join(read_asset(f"{name}.css") for name in styles)
-    text = (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            result=result,
-            title=title or TITLE,
-            sections=shown,
-            policy=_policy(script),
-            css=Markup(css),
-            script=Markup(script),
-            data=Markup(data),
-            encoding=encoding,
-            svg=Markup(divergence_svg(result)) if with_rows else "",
-            sides=view.ledger(result),
-            statuses=view.status_counts(result.rows),
-            all_statuses=view.status_meanings(result),
-            origin=view.origin(result),
-            worst=worst_first(result.rows)[:TOP_ROWS],
-            anomalies=view.anomaly_groups(result.anomalies),
-            lonely=view.lonely_groups(result.rows),
-            uncomparable=view.uncomparable_groups(result.rows),
-            iterations=view.iteration_lines(result)[: view.LISTED],
-            iteration_parts=view.ITERATION_PARTS,
-            definitions=view.definitions(result),
-            digits=payload.digits(result),
-            left_out=payload.left_out(result),
-            version=_version(),
-            listed=view.LISTED,
-            notes=extras.notes,
-            recipe=extras.recipe,
-            operators={name: Markup(text) for name, text in extras.operators.items()},
-            source=Markup(extras.source),
-            match_lines=[line for line in matches if not line.plain],
-            matches_total=len(matches),
-            meanings={rule: rule_meaning(rule) for rule in sorted({m.rule for m in matches})},
-            coverage=coverage_parts(result),
-            headings=SECTIONS,
-        )
+    return render(
+        "report.html.j2",
+        result=result,
+        title=title or TITLE,
+        sections=shown,
+        policy=_policy(script),
+        styles=styles,
+        script=Markup(script),
+        data=Markup(data),
+        encoding=encoding,
+        svg=Markup(divergence_svg(result)) if with_rows else "",
+        sides=view.ledger(result),
+        statuses=view.status_counts(result.rows),
+        all_statuses=view.status_meanings(result),
+        origin=view.origin(result),
+        worst=worst_first(result.rows)[:TOP_ROWS],
+        anomalies=view.anomaly_groups(result.anomalies),
+        lonely=view.lonely_groups(result.rows),
+        uncomparable=view.uncomparable_groups(result.rows),
+        iterations=view.iteration_lines(result)[: view.LISTED],
+        iteration_parts=view.ITERATION_PARTS,
+        definitions=view.definitions(result),
+        digits=payload.digits(result),
+        left_out=payload.left_out(result),
+        version=_version(),
+        listed=view.LISTED,
+        notes=extras.notes,
+        recipe=extras.recipe,
+        operators={name: Markup(text) for name, text in extras.operators.items()},
+        source=Markup(extras.source),
+        match_lines=[line for line in matches if not line.plain],
+        matches_total=len(matches),
+        meanings={rule: rule_meaning(rule) for rule in sorted({m.rule for m in matches})},
+        coverage=coverage_parts(result),
+        headings=SECTIONS,
     )
-    return text.encode("utf-8", errors="replace").decode()  # lone surrogates of file names
 
 
 def explorer_page(result: Result, language: Language = "en") -> str:
@@ -141,21 +138,16 @@ def explorer_page(result: Result, language: Language = "en") -> str:
 
     script = f"{explorer_module()}{_START}"
     data, encoding = payload.embed(payload.explorer_data(result, language=language, exact=True))
-    css = "".join(read_asset(f"{name}.css") for name in ("parts", "explorer", "report"))
-    text = (
-        environment()
-        .get_template("explorer.html.j2")
-        .render(
-            title=translate("Divergence", language),
-            language=language,
-            policy=_policy(script),
-            css=Markup(css),
-            script=Markup(script),
-            data=Markup(data),
-            encoding=encoding,
-        )
+    return render(
+        "explorer.html.j2",
+        title=translate("Divergence", language),
+        language=language,
+        policy=_policy(script),
+        styles=("parts", "explorer", "report"),
+        script=Markup(script),
+        data=Markup(data),
+        encoding=encoding,
     )
-    return text.encode("utf-8", errors="replace").decode()
 
 
 def _sections(wanted: Iterable[str] | None) -> frozenset[str]:
@@ -165,6 +157,14 @@ def _sections(wanted: Iterable[str] | None) -> frozenset[str]:
         known = ", ".join(SECTIONS)
         raise WorkbenchError(f"sections must be some of {known}, got {unknown}")
     return chosen
+
+
+def _script(shown: frozenset[str], extras: Extras) -> str:
+    """What the page runs: the explorer, and buttons that copy how it is made again."""
+    pieces = [explorer_module(), _START] if "rows" in shown else []
+    if "provenance" in shown and extras.recipe:
+        pieces.append(read_asset("copy_code.mjs"))
+    return "\n".join(pieces)
 
 
 def _policy(script: str) -> str:

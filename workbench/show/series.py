@@ -27,7 +27,8 @@ MAX_DECADES = 20
 class Point:
     """One matched row: its number in the result, its place, its lane.
 
-    ``y`` is log10 of the error and meaningful on the ``scale`` lane alone.
+    ``y`` is log10 of the error and meaningful on the ``scale`` lane alone; ``came`` and ``own`` are those of the
+    inherited and the own error, ``None`` for zero and what nobody knows.
     """
 
     row: int
@@ -35,6 +36,8 @@ class Point:
     y: float
     lane: Lane
     status: Status
+    came: float | None = None
+    own: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,12 @@ def _point(number: int, x: int, row: Row) -> Point:
         return Point(number, x, 0.0, "top", row.status)
     if error == 0:
         return Point(number, x, 0.0, "zero", row.status)
-    return Point(number, x, math.log10(abs(error)), "scale", row.status)
+    y, came, own = _log(error), _log(row.inherited_error), _log(row.own_error)
+    return Point(number, x, y or 0.0, "scale", row.status, came, own)
+
+
+def _log(error: float | None) -> float | None:
+    return math.log10(abs(error)) if error and math.isfinite(error) else None
 
 
 def _floor(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[tuple[int, float], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 Order = Literal["execution", "worst"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile("'*[=+\\-@\t\r＝＋－＠]")
+"""How a text begins that a spreadsheet would run, or one that was kept from that: each has one apostrophe more."""
 
 
 def frame(result: Result, *, order: Order = "execution") -> pd.DataFrame:
@@ -69,15 +71,25 @@ def csv_text(result: Result, *, order: Order = "execution") -> str:
     """All rows as CSV (RFC 4180: comma, CR LF, one header line).
 
     Not-finite numbers are ``NaN``, ``Infinity``, ``-Infinity``; a figure that was not measured is
-    empty. Text that a spreadsheet would run as a formula gets an apostrophe in front.
+    empty. Text that a spreadsheet would run as a formula gets an apostrophe in front, and so does such a text that
+    begins with apostrophes already, so that `plain_text` gives every text back.
     """
     out = io.StringIO()
     writer = csv.writer(out)
     shown = columns(result)
     writer.writerow([column.title for column in shown])
-    for row in _ordered(result, order):
-        writer.writerow([_cell(column.value(row)) for column in shown])
+    rows = _ordered(result, order)
+    writer.writerows(zip(*(_cells([c.value(row) for row in rows]) for c in shown), strict=True))
     return out.getvalue()
+
+
+def plain_text(cell: str) -> str:
+    """Return the text that a cell of `csv_text` stands for.
+
+    >>> plain_text("'=1+1"), plain_text("'quoted'"), plain_text("Default/Add-op1")
+    ('=1+1', "'quoted'", 'Default/Add-op1')
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def write_csv(result: Result, path: str | os.PathLike[str], *, order: Order = "execution") -> Path:
@@ -92,11 +104,17 @@ def _ordered(result: Result, order: Order) -> Sequence[Row]:
     return worst_first(result.rows) if order == "worst" else result.rows
 
 
-def _cell(value: Cell) -> str:
-    if value is None:
-        return ""
+def _cells(values: list[Cell]) -> list[Cell]:
+    """Return a column as it is written: the writer spells finite figures in full and leaves ``None`` empty."""
+    return [
+        value
+        if value is None or (not isinstance(value, str) and math.isfinite(value))
+        else _cell(value)
+        for value in values
+    ]
+
+
+def _cell(value: str | float) -> str:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
-    if math.isfinite(value):
-        return repr(value) if isinstance(value, int) else repr(float(value))
+        return f"'{value}" if _FORMULA.match(value) else value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

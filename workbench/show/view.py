@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
 from workbench.compare.result import FINDING_KINDS
+from workbench.core.text import plural
 from workbench.show import words
 from workbench.show.columns import alone, metric_titles, shown_status
 
@@ -43,7 +44,7 @@ class SideLedger:
     def equation(self) -> str:
         """The ledger as one line: ``9 tensors = 7 matched + 1 without a partner + 1 skipped``."""
         return (
-            f"{words.plural(self.info.tensors, 'tensor')} = {self.matched:,} matched"
+            f"{plural(self.info.tensors, 'tensor')} = {self.matched:,} matched"
             f" + {self.unmatched:,} without a partner + {self.total_skipped:,} skipped"
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -78,21 +79,6 @@ def exact(value: complex | None, digits: int = 17) -> str:
     return MISSING if value is None else f"{value}"
 
 
-def visible(text: str) -> str:
-    r"""Write out what would be invisible or turn the text around: control characters, marks of direction.
-
-    >>> visible("a" + chr(27) + "[31mb"), visible("x" + chr(0x202E) + "y")
-    ('a\\x1b[31mb', 'x\\u202ey')
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\t " else _escaped(c) for c in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
 def times(value: float | None, floor: float | None) -> str:
     """Say how many times the noise floor a value is, or ``""`` where the question has no answer.
 
@@ -111,18 +97,12 @@ def times(value: float | None, floor: float | None) -> str:
 
 def shape(spec: TensorSpec | None) -> str:
     """Write a shape: ``32×64``, ``scalar``, ``?`` for an open dimension, ``""`` if unknown."""
-    if spec is None or spec.shape is None:
-        return ""
-    return "×".join("?" if dim < 0 else str(dim) for dim in spec.shape) or "scalar"
+    return "" if spec is None or spec.shape is None else _shape(tuple(spec.shape))
 
 
-def plural(count: int, word: str) -> str:
-    """Count things.
-
-    >>> plural(1, "tensor"), plural(20000, "tensor")
-    ('1 tensor', '20,000 tensors')
-    """
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+@lru_cache(4096)
+def _shape(sizes: tuple[int, ...]) -> str:
+    return "×".join("?" if size < 0 else str(size) for size in sizes) or "scalar"
 
 
 def leaf(name: str) -> str:
@@ -142,11 +122,3 @@ def lead(sentence: str) -> tuple[str, str]:
     """
     cut = re.search(r"(?<=;) | (?=\()", sentence)
     return (sentence[: cut.start()], sentence[cut.start() :]) if cut else (sentence, "")
-
-
-def shorten(text: str, width: int) -> str:
-    """Cut the middle out of a text longer than ``width`` characters and leave an ellipsis."""
-    if len(text) <= width:
-        return text
-    head = (width - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"

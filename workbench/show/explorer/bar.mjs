@@ -1,6 +1,6 @@
 // ---------------------------------------------------------------------------------- toolbar
 
-const CHOICES = [["op_type", "All types"], ["iteration", "All iterations"], ["rank", "All ranks"], ["file", "All source files"], ["rule", "Any match"]];
+const CHOICES = [["op_type", "All types"], ["dtype", "All dtypes"], ["iteration", "All iterations"], ["rank", "All ranks"], ["file", "All source files"], ["rule", "Any match"]];
 
 function createBar(store) {
   const { data } = store, { say } = data;
@@ -151,10 +151,12 @@ function createHead(store) {
 
   function render() {
     box.value = store.figure;
-    const own = store.figure === "error" && data.named.inherited.values.some((value) => value > 0);
-    const few = store.visible.length <= STEMS;
-    const stems = own ? ` · ${say(few ? "stem: from the inherited error to the measured one" : "zoom in to see inherited errors")}` : "";
-    legend.textContent = ["error", "inherited"].includes(store.figure) ? `${say("gray: noise floor")}${stems}` : data.named[store.figure].help;
+    const { error, inherited, own } = data.named, few = store.visible.length <= STEMS;
+    const told = [say("gray: noise floor")];
+    if (store.figure === error.key && inherited.values.some((value) => value > 0))
+      told.push(say(few ? "stem: from the inherited error to the measured one" : "zoom in to see inherited errors"));
+    if (store.figure === error.key && own && few) told.push(say("diamond: own error"));
+    legend.textContent = RELATIVE.includes(store.figure) ? told.join(" · ") : data.named[store.figure].help;
   }
   return { element, render };
 }

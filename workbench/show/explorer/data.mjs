@@ -31,9 +31,15 @@ function decodeText(packed, names) {
 }
 
 function decodeFigures(packed) {
+  if (packed.values === null) return packed; // computed of other columns
   const steps = packed.key === "order" ? summed(packed.values) : packed.values;
-  const values = steps.map((value) => (typeof value === "string" ? WORDS[value] : value));
+  const values = steps.map(spoken);
   return { ...packed, values, get: (i) => values[i] };
+}
+
+// Infinities and NaN come as words.
+function spoken(value) {
+  return typeof value === "string" ? WORDS[value] : value;
 }
 
 // Index -1 of a text column stands for the operator's own name.
@@ -66,6 +72,7 @@ function grading(status) {
 // Columns to filter by that the table does not show: source file, side of the operator, scope.
 function derive(data) {
   const { named } = data;
+  if (named.gain) deriveGain(data);
   if (named.source) named.file = regrouped(named.source, (text) => text.slice(0, Math.max(0, text.lastIndexOf(":"))));
   if (named.tensor) named.io = regrouped(named.tensor, (text) => text.slice(0, text.indexOf(":")));
   named.whole = named.op_name;
@@ -73,6 +80,16 @@ function derive(data) {
     const texts = Array.from({ length: data.rows }, (_, i) => named.op_name.get(i) || named.golden.get(i));
     named.whole = { texts, values: texts.map((_, i) => i), get: (i) => texts[i] };
   }
+}
+
+// The rule of gain in show/columns.py.
+function deriveGain({ named, rows, get }) {
+  const finite = (value) => value !== null && Number.isFinite(value);
+  const values = Array.from({ length: rows }, (_, i) => {
+    const error = get("error", i), read = get("inherited", i);
+    return get("tensor", i).startsWith("output") && finite(error) && finite(read) && read ? error / read : null;
+  });
+  Object.assign(named.gain, { values, get: (i) => values[i] });
 }
 
 function regrouped(column, change) {
@@ -110,18 +127,24 @@ function comparator(column, down) {
 
 // The rule of workbench.compare.regrade.
 function regrade(data, { factor, limit }) {
-  const status = data.named.status, error = data.named.error.values, floor = data.named.floor.values;
+  const status = data.named.status, error = data.named.error.values, floors = inFloors(data);
   status.values = status.given;
   if (factor === null && limit === null) return;
   const [FAIL, WARN, PASS] = ["fail", "warn", "pass"].map((name) => SEVERITY.indexOf(name));
   const judged = (number) => number === FAIL || number === WARN || number === PASS;
   status.values = status.given.map((given, i) => {
-    const bounded = limit !== null || (factor !== null && floor[i] !== null);
-    if (!judged(given) || error[i] === null || !bounded) return given;
-    const bound = Math.min(limit ?? Infinity, factor !== null && floor[i] !== null ? factor * floor[i] : Infinity);
-    if (!Number.isFinite(error[i]) || error[i] > bound) return FAIL;
-    return floor[i] !== null && error[i] > floor[i] ? WARN : PASS;
+    const many = floors[i] !== null;
+    if (!judged(given) || error[i] === null || (limit === null && (factor === null || !many))) return given;
+    if (!Number.isFinite(error[i]) || (limit !== null && error[i] > limit) || (factor !== null && many && floors[i] > factor)) return FAIL;
+    return many && floors[i] > 1 ? WARN : PASS;
   });
+}
+
+// How many noise floors each error is. A page with rounded figures says it, for both rounded might be on another side of a threshold.
+function inFloors(data) {
+  const { error, floor } = data.named, count = (e, i) => (e === null || floor.values[i] === null ? null : floor.values[i] === 0 && e === 0 ? 0 : e / floor.values[i]);
+  data.inFloors ??= data.times ? data.times.map(spoken) : error.values.map(count);
+  return data.inFloors;
 }
 
 // ----------------------------------------------------------------------------------- limits

@@ -25,16 +25,16 @@ function describe(data, row) {
   const parts = [
     h("h3", {}, h("span", { class: "wb-name" }, ...named(nameOf(data, row)))),
     h("p", {}, mark(status), " ", h("strong", {}, say(status)), status === given ? "" : ` (${say("re-graded from {status}", { status: say(given) })})`,
-      ` · ${visible(data.get("op_type", row))} · ${data.get("tensor", row)}`,
+      " · ", h("bdi", {}, brief(data.get("op_type", row))), ` · ${data.get("tensor", row)}`,
       data.named.rank ? ` · ${say("rank")} ${data.get("rank", row)}` : "",
       data.named.iteration ? ` · ${say("iteration")} ${data.get("iteration", row)}` : ""),
   ];
-  if (data.get("reason", row)) parts.push(h("p", { class: "wbx-reason" }, visible(data.get("reason", row))));
+  if (data.get("reason", row)) parts.push(h("p", { class: "wbx-reason" }, readable(data.get("reason", row))));
   parts.push(h("dl", { class: "wbx-figures" },
-    ...["error", "inherited", "floor"].flatMap((key) => pair(say(data.named[key].heading), number(data.get(key, row)))),
+    ...["error", "own", "inherited", "floor"].filter((key) => data.named[key]).flatMap((key) => pair(say(data.named[key].heading), told(data, key, row))),
     ...(over ? pair(say("Error / floor"), over) : [])));
   if (data.get("code", row) || data.get("source", row))
-    parts.push(h("p", { class: "wb-source" }, h("span", {}, visible(data.get("source", row))), h("code", {}, visible(data.get("code", row)))));
+    parts.push(h("p", { class: "wb-source" }, h("bdi", {}, readable(data.get("source", row))), h("code", {}, h("bdi", {}, readable(data.get("code", row))))));
   parts.push(sides(data, row));
   const metrics = data.columns.filter((c) => c.help && c.get(row) !== null);
   if (metrics.length)
@@ -42,16 +42,23 @@ function describe(data, row) {
   return parts;
 }
 
+// Nobody can compute every operator again; what is read was made elsewhere.
+function told(data, key, row) {
+  const value = data.get(key, row);
+  if (key !== "own" || value !== null) return number(value);
+  return data.say(data.get("tensor", row).startsWith("input") ? "made elsewhere" : "not known");
+}
+
 const pair = (term, text, help = null) => [h("dt", { title: help }, term), h("dd", {}, text)];
 
 function sides(data, row) {
   const { say } = data;
   const side = (name, dtype, shape) => h("tr", {}, h("th", { scope: "row" }, name),
-    h("td", {}, data.get(dtype, row) || "–"), h("td", {}, data.get(shape, row) || "–"));
+    h("td", {}, h("bdi", {}, brief(data.get(dtype, row)) || "–")), h("td", {}, data.get(shape, row) || "–"));
   const table = h("table", { class: "wbx-sides" },
     h("tbody", {}, side(say("Target"), "dtype", "shape"), side(say("Golden"), "golden_dtype", "golden_shape")));
   const rule = data.get("rule", row);
   const golden = data.get("golden", row);
   const text = rule ? say("Matched by {rule}, score {score}", { rule, score: number(data.get("score", row)) }) : say("No partner");
-  return h("div", {}, table, h("p", { class: "wb-quiet" }, text, golden && golden !== data.get("op_name", row) ? `: ${visible(golden)}` : ""));
+  return h("div", {}, table, h("p", { class: "wb-quiet" }, text, ...(golden && golden !== data.get("op_name", row) ? [": ", h("bdi", {}, brief(golden))] : [])));
 }

@@ -1,7 +1,9 @@
 // --------------------------------------------------------------------------------- drawing
 
-const MARGIN = { left: 88, right: 14, top: 44, bottom: 40 };
+const MARGIN = { left: 88, right: 14, top: 44, bottom: 56 };
 const INKS = ["ink", "muted", "line", "fail", "warn", "pass", "equal", "uncomparable", "accent"];
+const RELATIVE = ["error", "own", "inherited"]; // figures that a noise floor can be held against
+const SIGNS = 2000; // more are drawn small and all at once: a picture of each takes longer than all else
 const STEMS = 600; // so many rows at most show where their error starts
 
 // The largest floor of an operator's outputs, else of its inputs, by position.
@@ -88,9 +90,10 @@ function drawAxes(context, scale, inks, data) {
   context.strokeStyle = inks.equal;
   line(scale.left, scale.lanes.top + scale.lane / 2, scale.right, scale.lanes.top + scale.lane / 2);
   line(scale.left, scale.lanes.zero - scale.lane / 2, scale.right, scale.lanes.zero - scale.lane / 2);
-  for (const tick of ticks(scale.first, scale.last)) label(count(tick), scale.x(tick), scale.bottom + 10, "center");
+  for (const tick of ticks(scale.first, scale.last)) label(count(tick), scale.x(tick), scale.bottom + 26, "center");
   if (data.segments.length > 1) drawSegments(scale, data.segments, line, label);
-  else label(data.say("position in execution order"), scale.right, scale.bottom + 28, "right");
+  label(data.say("layers"), scale.left - 8, scale.bottom + STRIP.top + STRIP.height / 2, "right");
+  if (data.segments.length < 2) label(data.say("position in execution order"), scale.right, scale.bottom + 44, "right");
 }
 
 function drawSegments(scale, segments, line, label) {
@@ -100,7 +103,7 @@ function drawSegments(scale, segments, line, label) {
     const x = scale.x(Math.max(start, scale.first) - 0.5);
     if (start > scale.first) line(x, MARGIN.top, x, scale.bottom);
     if (x < free || x > scale.right - 60) continue;
-    label(text, x + 3, scale.bottom + 28, "left");
+    label(text, x + 3, scale.bottom + 44, "left");
     free = x + 90;
   }
 }
@@ -124,29 +127,84 @@ function drawStem(context, scale, data, row, x) {
   context.moveTo(x, start); context.lineTo(x, end);
 }
 
+// What the operator adds by itself, as a diamond on the same scale.
+function drawOwn(context, scale, data, row, x) {
+  const own = data.get("own", row);
+  if (own === null || own < 10 ** scale.low) return; // below the scale it is nothing beside the error
+  const y = scale.level(own), r = 6; // around the mark of an error that is all its own
+  context.moveTo(x, y - r); context.lineTo(x + r, y); context.lineTo(x, y + r); context.lineTo(x - r, y);
+  context.closePath();
+}
+
 function drawPoints(context, scale, inks, store, { px, py }) {
   const { data } = store, status = data.named.status;
   const radius = Math.max(1.4, Math.min(3.6, 45 / Math.sqrt(store.visible.length + 1) + 1.2));
-  const rows = Array.from({ length: data.rows }, (_, i) => i).filter((i) => inside(scale, data.x[i]));
-  for (const i of rows) { px[i] = scale.x(data.x[i]); py[i] = scale.y(i); }
-  const shown = rows.filter((i) => store.place[i] >= 0);
+  const shown = [], hidden = [];
+  for (let i = 0; i < data.rows; i++) {
+    if (!inside(scale, data.x[i])) continue;
+    px[i] = scale.x(data.x[i]);
+    py[i] = scale.y(i);
+    (store.place[i] < 0 ? hidden : shown).push(i);
+  }
   if (store.figure === "error" && shown.length <= STEMS) {
     context.strokeStyle = inks.muted;
     context.globalAlpha = 0.55;
     context.beginPath();
     for (const i of shown) drawStem(context, scale, data, i, px[i]);
     context.stroke();
+    context.strokeStyle = inks.ink;
+    context.globalAlpha = 0.8;
+    context.beginPath();
+    for (const i of shown) drawOwn(context, scale, data, i, px[i]);
+    context.stroke();
   }
   context.globalAlpha = 0.25; // rows that the filter hides stay as a shadow
-  context.fillStyle = inks.muted;
-  for (const i of rows) if (store.place[i] < 0) context.fillRect(px[i] - 0.75, py[i] - 0.75, 1.5, 1.5);
+  if (hidden.length) drawSmall(context, inks.muted, SMALL.hidden, hidden, { px, py });
   context.globalAlpha = 0.92;
   for (const number of [...SEVERITY.keys()].reverse()) {
-    const { canvas, half } = stamp(SEVERITY[number], inks, radius, context.getTransform().a);
-    const size = 2 * half;
-    for (const i of shown) if (status.values[i] === number) context.drawImage(canvas, Math.round(px[i] - half), Math.round(py[i] - half), size, size);
+    const same = shown.filter((i) => status.values[i] === number);
+    if (!same.length) continue;
+    if (shown.length > SIGNS) drawSmall(context, inks[SEVERITY[number]] ?? inks.equal, SMALL[SEVERITY[number]] ?? DOT, same, { px, py });
+    else drawSigns(context, SEVERITY[number], inks, same, { px, py }, radius);
   }
   context.globalAlpha = 1;
+}
+
+const DOT = ["###", "###", "###"];
+const SMALL = {
+  fail: ["#...#", ".#.#.", "..#..", ".#.#.", "#...#"],
+  warn: ["..#..", "..#..", ".###.", ".###.", "#####"],
+  uncomparable: ["####", "####", "####", "####"],
+  equal: [".##.", "#..#", "#..#", ".##."],
+  hidden: ["##", "##"],
+};
+
+// All signs of a status on one sheet, which then takes their color.
+function drawSmall(context, ink, lines, rows, { px, py }) {
+  const { width, height } = context.canvas, dpr = context.getTransform().a, wide = Math.max(1, Math.round(dpr));
+  const middle = Math.floor((lines.length * wide) / 2), dots = [];
+  for (let y = 0; y < lines.length * wide; y++)
+    for (let x = 0; x < lines.length * wide; x++) if (lines[Math.floor(y / wide)][Math.floor(x / wide)] === "#") dots.push([x - middle, y - middle]);
+  const sheet = new ImageData(width, height), { data } = sheet;
+  for (const i of rows) {
+    const left = Math.round(px[i] * dpr), top = Math.round(py[i] * dpr);
+    for (const [x, y] of dots) data[4 * ((top + y) * width + left + x) + 3] = 255;
+  }
+  context.drawImage(colored(sheet, ink), 0, 0, width / dpr, height / dpr);
+}
+
+function colored(sheet, ink) {
+  const canvas = h("canvas", { width: sheet.width, height: sheet.height }), context = canvas.getContext("2d");
+  context.putImageData(sheet, 0, 0);
+  context.globalCompositeOperation = "source-in";
+  context.fillStyle = ink;
+  context.fillRect(0, 0, sheet.width, sheet.height);
+  return canvas;
+}
+
+function drawSigns(context, name, inks, rows, { px, py }, radius) {
+  const { canvas, half } = stamp(name, inks, radius, context.getTransform().a), size = 2 * half;
+  for (const i of rows) context.drawImage(canvas, Math.round(px[i] - half), Math.round(py[i] - half), size, size);
 }
 
 // The sign of a status, drawn once: one path of thousands of signs takes seconds.

@@ -30,8 +30,9 @@ function readFilter(data, wanted) {
 
 function find(data, name, iteration, tensor, rank) {
   let best = -1, points = 0;
+  const columns = ["op_name", "golden"].map((key) => data.named[key]).filter(Boolean).map(({ texts, values }) => [values, texts.map((text) => text === name)]);
   for (let i = 0; i < data.rows; i++) {
-    if (data.get("op_name", i) !== name && data.get("golden", i) !== name) continue;
+    if (!columns.some(([values, fits]) => fits[values[i]])) continue;
     const score = 1 + 8 * (data.named.rank !== undefined && String(data.get("rank", i)) === rank)
       + 4 * (data.named.iteration === undefined || String(data.get("iteration", i)) === iteration) + 2 * (data.get("tensor", i) === tensor);
     if (score > points) { points = score; best = i; }
@@ -57,6 +58,13 @@ function writeHash(store) {
   try {
     history.replaceState(null, "", `#${parts}`);
   } catch { /* a frame without an address of its own has no hash to keep */ }
+}
+
+// Browsers take but so many changes of the address, and are slow at it: only the last of those that follow each other is written.
+function afterwards(write) {
+  let timer = 0;
+  const call = () => { clearTimeout(timer); timer = setTimeout(write, 100); };
+  return Object.assign(call, { cancel: () => clearTimeout(timer) });
 }
 
 // ------------------------------------------------------------------------------------ mount
@@ -103,6 +111,7 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
   root.replaceChildren(
     h("div", { class: "wbx-top" }, h("div", { class: "wbx-left" }, head.element, plot.element), details.element),
     h("p", { class: "wbx-hint" }, store.data.say(HINT)), bar.element, table.element);
+  const remember = afterwards(() => writeHash(store));
   store.selected = firstMarked(store.data);
   if (state) store.update(imported(store, state));
 
@@ -113,14 +122,14 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
     else if (filter || sort) table.rewind(); // whoever sorts or filters wants to see the top
     else if (grade) table.render();
     if (selected || filter || sort || grade) details.render();
-    if (hash) writeHash(store);
+    if (hash) remember();
     onchange?.(exported(store));
   });
   listenForKeys(root, store, { bar, plot, table, details });
-  const observer = new ResizeObserver(() => { plot.draw(); table.render(); });
+  const observer = new ResizeObserver(() => { plot.measure(); table.measure(); });
   observer.observe(plot.element);
   observer.observe(table.element);
-  const unwatch = watchTheme(() => plot.draw());
+  const unwatch = watchTheme(plot.measure);
   const follow = () => {
     store.update(readHash(store));
     if (store.selected >= 0) root.scrollIntoView({ block: "start" });
@@ -141,7 +150,7 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
       if (Object.keys(changes).length) store.update(changes);
     },
     destroy() {
-      observer.disconnect(); unwatch();
+      observer.disconnect(); unwatch(); remember.cancel();
       window.removeEventListener("hashchange", follow);
       window.removeEventListener("beforeprint", beforePrint);
       root.replaceChildren();

@@ -7,35 +7,43 @@ function createPlot(store) {
   const tip = h("div", { class: "wbx-tip", hidden: true });
   const probe = h("span", { class: "wbx-probe" }); // an element that is not displayed may keep its old color
   const element = h("div", { class: "wbx-plot", tabindex: "0", role: "application", "aria-roledescription": say("chart"),
-    "aria-label": say("Plot: left and right go from tensor to tensor, up and down between failing ones, + − 0 zoom") }, base, over, tip, probe);
-  const floor = noiseFloor(data);
+    "aria-label": say("Plot: left and right go from tensor to tensor, up and down to failing ones, page keys by layers, + − 0 zoom") }, base, over, tip, probe);
+  const floor = noiseFloor(data), layers = layersOf(data);
   const sizes = { px: new Float32Array(data.rows), py: new Float32Array(data.rows) };
-  let scale = null, inks = {}, drag = null, hover = -1;
+  const inks = {};
+  let width = 0, height = 0, dpr = 1, font = "", scale = null, drag = null, hover = -1, pointed = null;
 
+  // Asked for in the midst of changes, sizes and colors would make the browser lay out the page at once: they are read
+  // when they may be others, and kept.
   function measure() {
-    const width = element.clientWidth, height = element.clientHeight, dpr = window.devicePixelRatio || 1;
+    dpr = window.devicePixelRatio || 1;
+    width = element.clientWidth;
+    height = element.clientHeight;
     for (const canvas of [base, over]) {
       canvas.width = Math.round(width * dpr);
       canvas.height = Math.round(height * dpr);
       canvas.getContext("2d").setTransform(dpr, 0, 0, dpr, 0, 0);
     }
-    scale = createScale(data, store.figure, store.filter.range, width, height);
     for (const name of INKS) {
       probe.style.color = `var(--wb-${name})`;
       inks[name] = getComputedStyle(probe).color;
     }
+    font = `11px ${getComputedStyle(element).fontFamily}`;
+    draw();
   }
 
   function draw() {
-    if (!element.clientWidth) return; // mounted hidden: the resize observer calls again
-    measure();
+    if (!width) return; // mounted hidden: the resize observer measures it
+    if (dpr !== (window.devicePixelRatio || 1)) return measure(); // on another screen
+    scale = createScale(data, store.figure, store.filter.range, width, height);
     const context = base.getContext("2d");
     context.clearRect(0, 0, scale.width, scale.height);
-    context.font = `11px ${getComputedStyle(element).fontFamily}`;
-    if (["error", "inherited"].includes(store.figure)) drawFloor(context, scale, inks, floor);
+    context.font = font;
+    if (RELATIVE.includes(store.figure)) drawFloor(context, scale, inks, floor);
     drawAxes(context, scale, inks, data);
     if (store.figure === "error") drawLimit(context, scale, inks, store.grade.limit);
     drawPoints(context, scale, inks, store, sizes);
+    drawStrip(context, scale, inks, store, layers);
     drawMarks(context, scale, inks, data.marks);
     drawOver();
   }
@@ -76,7 +84,7 @@ function createPlot(store) {
   function showTip(row) {
     tip.hidden = row < 0;
     if (row < 0) return;
-    tip.replaceChildren(...tipText(store, row));
+    tip.replaceChildren(...(pointed ? layerTip(store, pointed, row) : tipText(store, row)));
     const right = sizes.px[row] > scale.width / 2;
     tip.style.left = right ? "" : `${sizes.px[row] + 12}px`;
     tip.style.right = right ? `${scale.width - sizes.px[row] + 12}px` : "";
@@ -94,8 +102,10 @@ function createPlot(store) {
       drag.to = event.offsetX;
       drag.wide ||= Math.abs(drag.to - drag.from) > 5;
     }
-    const row = drag?.wide ? -1 : nearest(event);
-    if (row !== hover || drag) { hover = row; showTip(row); drawOver(); }
+    const layer = drag?.wide ? null : layerAt(scale, layers, event);
+    const row = drag?.wide ? -1 : layer ? worstOf(store, layer) : nearest(event);
+    over.style.cursor = layer ? "pointer" : "";
+    if (row !== hover || layer !== pointed || drag) { hover = row; pointed = layer; showTip(row); drawOver(); }
   });
   over.addEventListener("pointerup", (event) => {
     if (drag?.wide) {
@@ -104,7 +114,7 @@ function createPlot(store) {
       zoomTo(store, Math.ceil(ends[0]), Math.floor(ends[1]));
     } else {
       drag = null;
-      const row = nearest(event);
+      const layer = layerAt(scale, layers, event), row = layer ? worstOf(store, layer) : nearest(event);
       if (row >= 0) store.update({ selected: row });
     }
   });
@@ -113,6 +123,7 @@ function createPlot(store) {
   over.addEventListener("dblclick", () => zoomTo(store, null));
   const keys = {
     ArrowLeft: () => step(store, -1), ArrowRight: () => step(store, 1), ArrowUp: () => jump(store, -1), ArrowDown: () => jump(store, 1),
+    PageUp: () => stepLayer(store, layers, -1), PageDown: () => stepLayer(store, layers, 1),
     Home: () => step(store, -data.rows), End: () => step(store, data.rows),
     "+": () => zoom(store, 0.5), "=": () => zoom(store, 0.5), "-": () => zoom(store, 2), 0: () => zoomTo(store, null),
   };
@@ -121,7 +132,7 @@ function createPlot(store) {
     event.preventDefault();
     keys[event.key]();
   });
-  return { element, draw, drawOver };
+  return { element, measure, draw, drawOver };
 }
 
 function tipText({ data, figure: key }, row) {
@@ -129,8 +140,9 @@ function tipText({ data, figure: key }, row) {
   const parts = [`${data.get("tensor", row)} · ${data.say(data.get("status", row))}`, `${data.say("error")} ${number(data.get("error", row))}`];
   if (over) parts.push(data.say("{n} noise floor", { n: over }));
   if (data.get("inherited", row) !== null) parts.push(`${data.say("inherited")} ${number(data.get("inherited", row))}`);
-  if (!["error", "inherited"].includes(key)) parts.push(`${key} ${figure(data.named[key], data.get(key, row))}`);
-  return [h("strong", {}, shorten(visible(nameOf(data, row)), 160)), h("br"), parts.join(" · ")];
+  if (data.get("own", row) !== null) parts.push(`${data.say("own error")} ${number(data.get("own", row))}`);
+  if (!RELATIVE.includes(key)) parts.push(`${key} ${figure(data.named[key], data.get(key, row))}`);
+  return [h("strong", {}, h("bdi", {}, shorten(visible(nameOf(data, row)), 160))), h("br"), parts.join(" · ")];
 }
 
 const nameOf = (data, row) => data.get("op_name", row) || data.get("golden", row);
@@ -139,7 +151,7 @@ function plotLabel(data) {
   const matched = data.x.filter((x) => x !== null).length;
   const text = data.say("Errors of {n} matched tensors in execution order, log scale", { n: count(matched) });
   if (!data.marks.length) return text;
-  return `${text}; ${data.say("marked")}: ${data.marks.slice(0, 3).map((m) => shorten(m[2], 160)).join(", ")}`;
+  return `${text}; ${data.say("marked")}: ${data.marks.slice(0, 3).map((m) => shorten(visible(m[2]), 160)).join(", ")}`;
 }
 
 // ------------------------------------------------------------------------------- going about

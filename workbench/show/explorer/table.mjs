@@ -18,12 +18,17 @@ function createTable(store) {
     h("thead", { role: "rowgroup" }, h("tr", { role: "row", "aria-rowindex": "1" }, ...heads)), body);
   table.style.width = `${widths.reduce((a, b) => a + b)}px`;
   const scroller = h("div", { class: "wbx-scroll" }, table);
-  let rendered = { top: -1, rows: -1 };
+  let rendered = { top: 0, rows: -1 }, height = 420; // pixels; read of a changed page they would make the browser lay it out at once
 
-  function render() {
-    rendered = { top: scroller.scrollTop, rows: store.visible.length };
-    const first = Math.max(0, Math.floor(scroller.scrollTop / ROW) - OVERSCAN);
-    const last = Math.min(store.visible.length, first + Math.ceil((scroller.clientHeight || 420) / ROW) + 2 * OVERSCAN);
+  function measure() {
+    height = scroller.clientHeight || height;
+    render(scroller.scrollTop);
+  }
+
+  function render(top = rendered.top) {
+    rendered = { top, rows: store.visible.length };
+    const first = Math.max(0, Math.min(Math.floor(top / ROW), store.visible.length) - OVERSCAN);
+    const last = Math.min(store.visible.length, first + Math.ceil(height / ROW) + 2 * OVERSCAN);
     const rows = [];
     for (let position = first; position < last; position++) rows.push(line(position));
     body.replaceChildren(spacer(first), ...rows, spacer(store.visible.length - last));
@@ -48,16 +53,16 @@ function createTable(store) {
     });
   }
 
-  // The spacers must have their height before the scroll position can be set.
+  // There must be room for all rows before the scroll position can be set.
   function show(row) {
-    if (rendered.rows !== store.visible.length) render();
+    if (rendered.rows !== store.visible.length) body.replaceChildren(spacer(store.visible.length));
     reveal(row);
-    render();
+    render(scroller.scrollTop);
   }
 
   function rewind() {
+    render(0);
     scroller.scrollTop = 0;
-    render();
   }
 
   function reveal(row) {
@@ -96,9 +101,9 @@ function createTable(store) {
   scroller.addEventListener("scroll", () => {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; if (scroller.scrollTop !== rendered.top) render(); });
+    requestAnimationFrame(() => { waiting = false; if (scroller.scrollTop !== rendered.top) render(scroller.scrollTop); });
   });
-  return { element: scroller, table, render, renderHead, show, rewind };
+  return { element: scroller, table, measure, render, renderHead, show, rewind };
 }
 
 // One stop of the Tab key for all buttons of a row; left and right go from one to the next.
@@ -129,8 +134,8 @@ function cell(data, column, row) {
   const value = column.get(row);
   if (column.key === "status") return h("td", { role: "gridcell" }, mark(value), ` ${data.say(value)}`);
   if (column.key === "op_name" || column.key === "golden")
-    return h("td", { role: column.key === "op_name" ? "rowheader" : "gridcell", class: "wb-name", title: visible(value) }, h("span", {}, ...named(value)));
-  if (column.kind === "text") return h("td", { role: "gridcell", title: visible(value) }, h("bdi", {}, visible(value)));
+    return h("td", { role: column.key === "op_name" ? "rowheader" : "gridcell", class: "wb-name", title: brief(value) }, h("span", {}, ...named(value)));
+  if (column.kind === "text") return h("td", { role: "gridcell", title: readable(value) }, h("bdi", {}, readable(value)));
   const odd = value !== null && !Number.isFinite(value);
   return h("td", { role: "gridcell", class: odd ? "wb-num wb-odd" : value === null ? "wb-num wb-none" : "wb-num" }, figure(column, value));
 }

@@ -1,6 +1,6 @@
 // The explorer: plot, table and details of one comparison, linked by one selection.
 //
-// The files of this folder are one module; show/html.py joins them. It serves three hosts: the HTML report
+// The files of this folder are one module; show/assets.py joins them. It serves three hosts: the HTML report
 // (inline), the notebook widget and its iframe fallback. It takes the JSON of workbench.explorer/1, asks the
 // network for nothing, and puts text into the page as text only, so no name from a dump can become markup.
 
@@ -10,6 +10,7 @@ const SEVERITY = ["fail", "warn", "uncomparable", "unmatched", "pass", "equal"];
 const SEARCHED = ["op_name", "golden", "op_type", "dtype", "golden_dtype", "reason", "rule", "source", "code"];
 const WORDS = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
 const PRINT_LIMIT = 500;
+const GROUPED = new Intl.NumberFormat("en-US");
 const COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
 // ------------------------------------------------------------------------------------ words
@@ -19,7 +20,7 @@ export function number(value) {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "Inf" : "-Inf";
   const size = Math.abs(value);
-  if (size < 1e7 && Number.isInteger(value)) return value.toLocaleString("en-US");
+  if (size < 1e7 && Number.isInteger(value)) return GROUPED.format(value);
   if (size >= 1e-2 && size < 1e3) return value.toPrecision(3);
   const [mantissa, exponent] = value.toExponential(2).split("e");
   return `${mantissa}e${Number(exponent)}`;
@@ -39,16 +40,29 @@ function times(value, floor) {
   return ratio >= 10 ? `${number(Math.round(ratio))}×` : `${ratio.toPrecision(2)}×`;
 }
 
-const count = (n) => n.toLocaleString("en-US");
+const count = (n) => GROUPED.format(n);
 
 // Words of our own in the language of the page; {n} in them stands for a value.
+const own = (table, key, other) => (Object.hasOwn(table, key) ? table[key] : other);
 const speaker = (words) => (text, values = {}) =>
-  (words[text] ?? text).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+  own(words, text, text).replace(/\{(\w+)\}/g, (all, name) => own(values, name, all));
 
-// Controls and marks of direction would change how the text around them reads: they are shown by their code.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const visible = (text) => text.replace(HIDDEN, (sign) => `⟨${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-const shorten = (text, width) => (text.length <= width ? text : `${text.slice(0, width / 2)}…${text.slice(1 - width / 2)}`);
+// What would be invisible or change how the text around it reads is spelled, as workbench.core.text does it.
+const HIDDEN = /(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const SPELLED = { "\n": "\\n", "\r": "\\r" };
+const hex = (sign, letter, digits) => `\\${letter}${sign.codePointAt(0).toString(16).padStart(digits, "0")}`;
+const spelled = (sign) => SPELLED[sign] ?? (sign < "\u0100" ? hex(sign, "x", 2) : sign.length > 1 ? hex(sign, "U", 8) : hex(sign, "u", 4));
+const visible = (text) => text.replace(HIDDEN, spelled);
+const LONG = 1000; // characters; of a longer text it is said how many are missing
+
+function shorten(text, width) {
+  if (text.length <= width) return text;
+  const mark = (kept) => (text.length > LONG && width >= 28 ? `…[${count(text.length - kept)} more]…` : "…");
+  const kept = width - mark(0).length, head = Math.floor(kept / 2);
+  return `${text.slice(0, head)}${mark(kept)}${text.slice(text.length - (kept - head))}`;
+}
+const readable = (text) => visible(text).replace(/\S{1001,}/g, (run) => shorten(run, 240));
+const brief = (text) => (visible(text).length <= LONG ? visible(text) : shorten(visible(text), 240));
 
 // -------------------------------------------------------------------------------------- DOM
 
@@ -87,6 +101,6 @@ function mark(status) {
 const breakable = (title) => title.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
 
 function named(name) {
-  const text = visible(name), cut = text.lastIndexOf("/") + 1;
+  const text = brief(name), cut = text.lastIndexOf("/") + 1;
   return [h("span", { class: "wb-scope" }, h("bdi", { dir: "ltr" }, text.slice(0, cut))), h("span", { class: "wb-leaf" }, h("bdi", {}, text.slice(cut)))];
 }

@@ -1,0 +1,88 @@
+"""The templates of the pages: every value that comes into one is readable and escaped."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.text import brief, escape_whole, readable, shorten, visible
+from workbench.show import view, words
+from workbench.show.assets import FOLDER, style_sheets
+from workbench.show.columns import shown_status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+
+OPERATOR_STYLES = ("parts", "operator")
+"""Style sheets of what stands beside an operator."""
+
+
+def render(template: str, *, styles: Sequence[str] = (), **values: Any) -> str:
+    """Return a page or fragment with its values, which carries these style sheets."""
+    from markupsafe import Markup
+
+    css = Markup(style_sheets(*styles))
+    return _environment().get_template(template).render(css=css, **values)
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates of this package; every value is readable and escaped, and no name may be missing."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        finalize=_readable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        visible=visible,
+        brief=brief,
+        whole=lambda text: Markup(escape_whole(text)),
+        exact=words.exact,
+        shorten=shorten,
+        shape=words.shape,
+        shown_status=shown_status,
+        numbered=lambda lines: [(one.number, one.text, one.here) for one in lines],
+        ir_lines=_ir_lines,
+        tensor_files=_tensor_files,
+        number=words.number,
+        leaf=words.leaf,
+        meaning=view.finding_meaning,
+        finding_link=view.finding_link,
+        lead=words.lead,
+    )
+    made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
+    made.globals.update(
+        verdicts=words.VERDICTS, times=words.times, side_counts=view.side_counts, say=str
+    )
+    return made
+
+
+def _readable(value: object) -> object:
+    """Make every text readable that is not HTML of ours."""
+    return value if hasattr(value, "__html__") else readable(str(value))
+
+
+def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:
+    """Lines of a graph file with their numbers; those that were written anew have none."""
+    start = text.first
+    return [(start + n if start else 0, line, n in text.here) for n, line in enumerate(text.lines)]
+
+
+def _tensor_files(view: Any) -> list[tuple[str, str, str]]:
+    """Tensor, side and path of every file of an operator."""
+    rows = [view.comparison.rows[index] for index in view.tensors]
+    return [
+        (f"{row.io}:{row.slot}", side, path)
+        for row in rows
+        for side, path in (("target", row.target_path), ("golden", row.golden_path))
+        if path
+    ]
