@@ -117,16 +117,10 @@ def _panel(bench: Any, **options: Any) -> Any:
     return make_panel(bench, **options)
 
 
-def _explorer(comparison: Any, *, fallback: bool = False, **options: Any) -> Any:
-    from importlib.util import find_spec
+def _explorer(comparison: Any, **options: Any) -> Any:
+    from workbench.ui.native import make_explorer
 
-    if fallback or find_spec("anywidget") is None:
-        from workbench.ui.framed import Framed
-
-        return Framed(comparison, **options)
-    from workbench.ui.explorer import Explorer
-
-    return Explorer(comparison, **options)
+    return make_explorer(comparison, **options)
 
 
 FACES.update(config=_config_form, explorer=_explorer, workbench=_panel)

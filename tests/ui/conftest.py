@@ -1,8 +1,16 @@
 """Widgets without a kernel: handlers that raise fail the test, and no widget is left behind."""
 
+import threading
+from types import MethodType
+
 import ipywidgets as W
 import pytest
 from ipywidgets.widgets import widget as widgets
+
+from workbench.ui import background
+
+SECONDS = 60
+"""Until which a test fails that waits."""
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +25,17 @@ def strict_callbacks(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def no_need_to_settle(monkeypatch):
-    """Without a kernel every message comes in its order."""
-    monkeypatch.setattr("workbench.ui.part.SETTLE", 0)
+def work_at_once(monkeypatch):
+    """What panels do in the background is done when their handler returns, unless a test wants `real_threads`."""
+    real = background.start
+    monkeypatch.setattr(background, "start", lambda run: run())
+    return lambda: monkeypatch.setattr(background, "start", real)
+
+
+@pytest.fixture
+def real_threads(work_at_once):
+    """Background work runs on threads, as in a notebook; wait for it."""
+    work_at_once()
 
 
 @pytest.fixture(autouse=True)
@@ -31,3 +47,43 @@ def nothing_left_behind():
     for item in left:
         item.close()
     assert [type(item).__name__ for item in left] == []
+
+
+class Gate:
+    """Takes the place of a function that takes long: a call goes on when the test says so."""
+
+    def __init__(self, function):
+        self._function, self.calls = function, []
+        self._began, self._open = threading.Semaphore(0), threading.Event()
+
+    def __call__(self, *arguments, **options):
+        self.calls.append(arguments)
+        self._began.release()
+        assert self._open.wait(SECONDS)
+        return self._function(*arguments, **options)
+
+    def __get__(self, item, kind=None):
+        return self if item is None else MethodType(self, item)
+
+    def wait(self):
+        """Wait until there is a call."""
+        assert self._began.acquire(timeout=SECONDS)
+
+    def open(self):
+        """Let this and all other calls go on."""
+        self._open.set()
+
+
+@pytest.fixture
+def gate(monkeypatch, real_threads):
+    """Make a function wait, by its place: ``gate(module, name)``."""
+    made = []
+
+    def put(home, name):
+        made.append(Gate(getattr(home, name)))
+        monkeypatch.setattr(home, name, made[-1])
+        return made[-1]
+
+    yield put
+    for one in made:
+        one.open()

@@ -51,8 +51,8 @@ def test_without_both_trees_nothing_can_run():
         ("precision_mode", "fast", "precision_mode must be one of .*got 'fast'"),
         ("profile", "mine", "profile must be one of .*got 'mine'"),
         ("language", "fr", r"language must be one of \['en', 'zh'\], got 'fr'"),
-        ("iterations", 0, "iterations must be at least 1, got 0"),
-        ("ranks", -1, "ranks must be at least 1, got -1"),
+        ("iterations", 0, "iterations must be a whole number from 1 to 100000, got 0"),
+        ("ranks", -1, "ranks must be a whole number from 1 to 1024, got -1"),
         ("colour", "red", r"settings of a workbench must be some of .*got \['colour'\]"),
     ],
 )
@@ -83,6 +83,7 @@ def test_an_unknown_graph_is_the_reason():
     assert "lenet9" in wb.Workbench(graph="lenet9").reason()
 
 
+@pytest.mark.criterion(26)
 def test_reports_of_the_same_rehearsal_are_the_same_bytes(tmp_path):
     pages = []
     for number in range(2):
@@ -92,3 +93,35 @@ def test_reports_of_the_same_rehearsal_are_the_same_bytes(tmp_path):
     assert pages[0] == pages[1]
     assert "rehearsal-" not in pages[0]
     assert FAULT in pages[0]
+
+
+def made_from(comparison):
+    """Python and form of a recipe as one text."""
+    return "\n".join(comparison.recipe.values())
+
+
+def test_the_recipe_tells_the_settings_of_the_run_and_not_those_of_later():
+    bench = wb.Workbench(graph="mlp", faults=[FAULT], seed=3)
+    bench.run()
+    bench.faults, bench.seed, bench.config = (), 4, wb.config.new("mindspore-o2")
+    again = bench.compare()
+    assert made_from(again) == made_from(bench.comparison)
+    assert FAULT in made_from(again)
+    assert "seed=3" in made_from(again)
+    assert "mindspore-o0o1" in made_from(again)
+    assert "seed=4" in bench.to_code()
+
+
+def test_settings_that_change_during_a_run_wait_for_the_next_one():
+    bench = wb.Workbench(graph="mlp", faults=[FAULT])
+
+    def meddle(_done, _total, _text):
+        bench.seed, bench.rehearsing, bench.profile = 9, False, "msprobe"
+        bench.map_file.tolerate(10.0, "later", name="Default/head-Dense/MatMul-op0")
+
+    found = bench.run(report=meddle)
+    assert found.verdict == "fail"
+    assert not found.result.overrides
+    assert "seed=0" in made_from(found)
+    assert "msprobe" not in made_from(found)
+    assert "tolerate" not in made_from(found)

@@ -89,6 +89,7 @@ def test_a_state_that_the_browser_never_sends_changes_nothing(comparison, explor
     with pytest.raises(wb.WorkbenchError, match="factor must be a number from 0, got -1"):
         explorer.state = {**explorer.state, "factor": -1, "selected": 3}
     assert (comparison.look.factor, comparison.look.selected) == (None, 15)
+    assert explorer.state == START
 
 
 @pytest.mark.parametrize(

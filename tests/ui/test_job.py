@@ -1,11 +1,15 @@
 """Long work: it reports at a bearable rate, stops when asked, and its errors are kept."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
+import workbench as wb
 from workbench.ui import job as job_module
-from workbench.ui.job import Job
+from workbench.ui.job import Job, compared
+
+REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
 
 
 def seen_by(work):
@@ -31,6 +35,7 @@ def test_an_error_is_kept_and_told():
     assert told[-1][0] == "failed"
 
 
+@pytest.mark.criterion(8)
 def test_twenty_thousand_reports_become_a_few_messages(monkeypatch):
     clock = iter(range(10**9))
     monkeypatch.setattr(job_module.time, "monotonic", lambda: next(clock) / 1000)  # 1 ms a call
@@ -78,3 +83,29 @@ def test_a_job_not_started_has_not_ended(state):
     job = Job(lambda job: None, lambda job: None)
     assert job.state == state
     assert not job.wait(0)
+
+
+@pytest.mark.criterion(6)
+@pytest.mark.parametrize(
+    "stage", ["reading the target", "reading the golden", "matching operators"]
+)
+def test_reading_and_matching_stop_in_their_midst(stage):
+    """There is nothing to keep yet, and large trees take a while."""
+    said = []
+
+    def work(job):
+        def told(done, total, text):
+            said.append(text)
+            if text == stage:
+                job.cancel()
+            job.note(done, total, text)
+
+        def run(report, cancelled):
+            return wb.compare(REAL / "dump_a", REAL / "dump_b", progress=told, cancelled=cancelled)
+
+        return compared(job, run)
+
+    job = Job(work, lambda job: None).start()
+    assert job.wait(60)
+    assert (job.state, job.result, job.error) == ("cancelled", None, None)
+    assert said[-1] == stage

@@ -1,12 +1,14 @@
 """The session file: what it keeps comes back, what is none is refused with its place."""
 
 import json
+import math
 from contextlib import suppress
 
 import pytest
 
 import workbench as wb
 from workbench.core.errors import FormatError
+from workbench.show.look import look_data
 from workbench.ui.export import Export
 from workbench.ui.session import session_data, session_path
 
@@ -19,6 +21,24 @@ def bench():
     made.trees = wb.Trees("/t", "/g", rank=(0, 1), iteration=2)
     made.export = Export(title="<b>", pins=("a",))
     made.map_file.match(["a", "b"], "c")
+    made.panel = "operator"
+    return made
+
+
+LINEAR = "Default/head-Dense/MatMul-op0"
+
+
+def looked_at(path):
+    """A workbench whose comparison somebody looked around in, and the session that it keeps."""
+    made = wb.Workbench.resume(path)
+    made.graph, made.faults = "mlp", (f"scaled-output:{LINEAR}:2",)
+    look = made.run().look
+    row = next(r for r in made.comparison.rows if r.op_type == "MatMul" and r.io == "input")
+    made.comparison.selected = row
+    look.query, look.statuses, look.choices = "dense", ("fail", "pass"), {"op_type": "MatMul"}
+    look.sort, look.factor, look.limit = ("error", True), 3.0, 1e-3
+    look.figure, look.element_error, look.worst = "inherited", "relative", 7
+    made.panel = "source"
     return made
 
 
@@ -37,6 +57,16 @@ def test_what_is_saved_comes_back(tmp_path):
         ("{", "Invalid JSON"),
         ("[" * 100_000, "Invalid JSON"),
         ("[]", "session file must be as it was saved"),
+        (json.dumps(session_data(wb.Workbench()) | {"look": {"worst": 0}}), "look.worst must be"),
+        (
+            json.dumps(session_data(wb.Workbench()) | {"look": {"limit": math.nan}}),
+            "look.limit must",
+        ),
+        (
+            json.dumps(session_data(wb.Workbench()) | {"look": {"sort": ["error", 1]}}),
+            "look.sort.1 ",
+        ),
+        (json.dumps(session_data(wb.Workbench()) | {"panel": "x"}), "panel must be one of"),
         ('{"schema": "workbench.session/9"}', "got 'workbench.session/9'"),
         ('{"schema": "workbench.session/1"}', "surface must be as it was saved"),
     ],
@@ -73,6 +103,81 @@ def test_a_restarted_kernel_goes_on_where_it_was(tmp_path, monkeypatch):
     assert (other.device, other.map_file.overrides.pairs) == ("950", {"a": "b"})
     other.device = "a3"
     assert wb.Workbench.resume().device == "a3"
+
+
+def test_the_view_comes_back_with_the_next_comparison_and_once(tmp_path):
+    path = tmp_path / "s.json"
+    one = looked_at(path)
+    other = wb.Workbench.resume(path)
+    assert (other.panel, other.comparison) == ("source", None)
+    assert session_data(other) == session_data(one)  # kept while there is no comparison
+    other.seed = other.seed
+    assert other.run().look.trait_values() == one.comparison.look.trait_values()
+    assert other.comparison.selected.op_name == one.comparison.selected.op_name
+    assert other.lost == ()
+    assert wb.Workbench.open(path).kept_look == one.kept_look
+    other.run()
+    assert other.comparison.look.query == ""
+
+
+def test_a_file_of_before_there_were_looks_opens(tmp_path):
+    data = session_data(wb.Workbench())
+    del data["look"], data["panel"]
+    (tmp_path / "s.json").write_text(json.dumps(data))
+    made = wb.Workbench.open(tmp_path / "s.json")
+    assert (made.kept_look, made.panel) == (None, "")
+
+
+def test_an_operator_that_is_no_more_is_said_and_the_first_divergence_selected(tmp_path):
+    path = tmp_path / "s.json"
+    looked_at(path)
+    name = "<b>" + chr(0x202E) + "gone"
+    data = json.loads(path.read_text())
+    data["look"]["selected"] |= {"op_name": name, "golden_op_name": name}
+    path.write_text(json.dumps(data))
+    other = wb.Workbench.resume(path)
+    panel = other.form("divergence")
+    assert "come back once" in panel.answer.value
+    other.run()
+    assert other.comparison.selected is other.comparison.first_divergence
+    assert other.comparison.look.query == "dense"
+    said = panel.answer.value
+    assert "Selected before, but not in this comparison:" in said
+    assert "&lt;b&gt;" in said
+    assert chr(0x202E) not in said
+    other.run()
+    assert "Selected before" not in panel.answer.value
+    panel.close()
+
+
+def test_panels_show_the_view_that_came_back(tmp_path):
+    path = tmp_path / "s.json"
+    one = looked_at(path)
+    shell = wb.Workbench.resume(path).form()
+    assert shell.tabs.titles[shell.tabs.selected_index] == "Source"
+    assert "come back once" in shell.parts["source"].hint.value
+    shell.bench.run()
+    shell.tabs.selected_index = 3
+    assert shell.parts["divergence"].explorer.state == look_data(one.comparison.look)
+    shell.tabs.selected_index = 4
+    assert shell.bench.panel == "operator"
+    assert shell.parts["operator"].view_of.row.slot == one.comparison.selected.slot
+    assert wb.Workbench.open(path).panel == "operator"
+    shell.close()
+
+
+def test_a_session_that_cannot_be_written_is_said_and_stops_nothing(tmp_path, monkeypatch):
+    bench = looked_at(tmp_path / "s.json")
+    shell = bench.form()
+    full = OSError(28, "No space left <here>")
+    monkeypatch.setattr("workbench.ui.session.save_session", lambda *_: (_ for _ in ()).throw(full))
+    bench.comparison.look.query = "x"
+    assert bench.comparison.look.query == "x"
+    assert "could not be kept: [Errno 28] No space left &lt;here&gt;" in shell.unsaved.value
+    monkeypatch.undo()
+    bench.comparison.look.query = "y"
+    assert shell.unsaved.value == ""
+    shell.close()
 
 
 def test_what_is_no_session_is_not_written_over(tmp_path):

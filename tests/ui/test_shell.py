@@ -3,6 +3,7 @@
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_in
 from workbench.show.labels import CHINESE
 from workbench.ui.shell import PARTS
 
@@ -11,7 +12,7 @@ from workbench.ui.shell import PARTS
 def shell():
     shown = wb.Workbench(graph="mlp").form()
     yield shown
-    assert shown.alert.widget.value == ""
+    assert alerts_in(shown) == []
     shown.close()
 
 
@@ -57,6 +58,7 @@ def test_the_language_changes_every_panel_and_goes_back(shell):
 def test_a_run_fills_the_panels_behind_it(shell):
     shell.parts["run"].run.click()
     assert shell.bench.runner.job.wait(60)
+    shell.tabs.selected_index = list(PARTS).index("divergence")
     sentence = shell.bench.comparison.sentence
     assert sentence[:40] in shell.parts["divergence"].answer.value
     assert shell.bench.comparison.verdict in shell.strip.value
@@ -76,9 +78,62 @@ def test_an_unknown_panel_is_refused():
 
 def test_turning_to_a_panel_leaves_it_as_it_was(shell):
     calls = []
+    for number in (1, 2, 3, 4, 0):
+        shell.tabs.selected_index = number
     for name in ("configure", "run", "align", "divergence"):
         shell.parts[name].refresh = lambda name=name: calls.append(name)
     for number in (1, 2, 3, 4, 0):
         shell.tabs.selected_index = number
     assert calls == []
     assert [part.shown for part in shell.parts.values()] == [True, *[False] * (len(PARTS) - 1)]
+
+
+HEAVY = ("align", "divergence", "operator", "source", "report")
+
+
+def drawn(shell):
+    """Panels that show something of a comparison."""
+    align, divergence, operator, source, report = (shell.parts[name] for name in HEAVY)
+    shown = {
+        "align": align.table.html or align.hand.names["target"].options,
+        "divergence": divergence.explorer,
+        "operator": operator.view_of,
+        "source": source.lines.html,
+        "report": report.inputs["pins"].options,
+    }
+    return {name for name, value in shown.items() if value}
+
+
+def test_a_panel_waits_with_its_work_until_it_is_seen(shell):
+    shell.bench.run().selected = 0
+    assert drawn(shell) == set()
+    seen = set()
+    for name in HEAVY:
+        shell.tabs.selected_index = list(PARTS).index(name)
+        seen.add(name)
+        assert drawn(shell) == seen
+
+
+def test_the_face_of_a_bench_that_has_run_shows_one_panel(shell):
+    shell.bench.run()
+    again = shell.bench.form()
+    assert drawn(again) == {"divergence"}
+    again.bench.language = "zh"
+    assert drawn(again) == {"divergence"}
+    again.close()
+
+
+def test_what_changed_behind_a_panel_is_there_when_it_is_seen_again(shell):
+    shell.bench.run()
+    for name in HEAVY:
+        shell.tabs.selected_index = list(PARTS).index(name)
+    shell.tabs.selected_index = 0
+    shell.bench.run()
+    found = shell.bench.comparison
+    assert shell.parts["divergence"].told is not found
+    found.selected = 3
+    for name in HEAVY:
+        shell.tabs.selected_index = list(PARTS).index(name)
+    assert shell.parts["divergence"].told is found
+    assert shell.parts["operator"].view_of.row is found.rows[3]
+    assert shell.parts["source"].map_of.comparison is found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import weakref
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
@@ -17,35 +16,50 @@ from workbench.compare.profiles import PROFILES as VERDICT_PROFILES
 from workbench.config import Config, new
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.faces import make_face
+from workbench.core.text import escape_whole, one_line
 from workbench.graph.flow import Flow
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
 from workbench.pipeline.compare import Comparison, compare
+from workbench.pipeline.recipe import PYTHON
 from workbench.pipeline.rehearse import dump_both, why_not
+from workbench.run.faults import check_settings, parse_fault
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
+from workbench.show.checked import Checked, a, one_of, texts, whole
+from workbench.show.kept_look import kept_look, look_again
 from workbench.show.labels import LANGUAGES
 from workbench.ui.code import bench_code, rehearsal_code, trees_code
 from workbench.ui.export import Export
-from workbench.ui.job import Runner
+from workbench.ui.job import Cancelled, Runner
 from workbench.ui.map_file import MapFile
-from workbench.ui.session import PLAIN, read_session, save_session, session_path
-from workbench.ui.trees import Trees
+from workbench.ui.session import keep_session, read_session, save_session, session_path
+from workbench.ui.trees import TreePair, Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from workbench.compare.result import Result
     from workbench.graph.flow import Network
 
     Report = Callable[[int, int, str], None]
-    Cancelled = Callable[[], bool]
+    Asked = Callable[[], bool]
+    _Settings = tuple[MapFile, str]
 
 
 _REHEARSED = ("device", "faults", "precision_mode", "seed", "iterations", "ranks")
 
-KEPT = ["config", "graph", "faults", "trees", "export", *PLAIN]
-"""Traits that a session file keeps."""
+PANELS = ("configure", "run", "align", "divergence", "operator", "source", "report")
+"""Names of the panels, in the order of the work."""
+
+
+def _are_faults(value: Any) -> bool:
+    """Whether a value lists faults; raises GraphError for one that no run would take, whatever its graph."""
+    if not texts(value):
+        return False
+    for one in value:
+        check_settings(parse_fault(one))
+    return True
 
 
 class Workbench(T.HasTraits):
@@ -72,6 +86,14 @@ class Workbench(T.HasTraits):
         Rule of the verdicts.
     map_file : MapFile, optional
     language : "en" or "zh"
+    panel : str
+        Name of the panel in front, or empty until somebody turns to one.
+    look : dict, optional
+        What was looked at in an earlier comparison, as `workbench.show.kept_look` keeps it; the next one begins there.
+    lost : tuple of (words, value)
+        What of it the present comparison has no more.
+    unsaved : str
+        Why the session could not be kept; empty if it was.
     refused : str
         Why the form that somebody is filling in would be refused; ``config`` is then the last one that would not.
 
@@ -79,21 +101,26 @@ class Workbench(T.HasTraits):
     'warn'
     """
 
-    config: Any = T.Instance(Config)
-    graph: Any = T.Any()
-    trees: Any = T.Instance(Trees, ())
-    rehearsing: Any = T.Bool(True)
-    device: Any = T.Unicode("a2")
-    faults: Any = T.Tuple()
-    precision_mode: Any = T.Unicode(None, allow_none=True)
-    seed: Any = T.Int(0)
-    iterations: Any = T.Int(1)
-    ranks: Any = T.Int(1)
-    profile: Any = T.Unicode(NOISE_FLOOR)
-    export: Any = T.Instance(Export, ())
-    language: Any = T.Unicode("en")
-    comparison: Any = T.Instance(Comparison, allow_none=True)
-    refused: Any = T.Unicode()
+    config: Any = Checked("a form, such as wb.config.new('mindspore-o0o1')", a(Config))
+    graph: Any = Checked("a graph, or text that names a network or its file", a(str, Graph, Flow))
+    trees: Any = Checked("wb.Trees(target, golden)", a(Trees), Trees())
+    rehearsing: Any = Checked("True or False", a(bool), True)
+    device: Any = Checked(f"one of {list(PROFILES)}", one_of(PROFILES), "a2")
+    faults: Any = Checked("a list of texts, each like 'kind:operator:settings'", _are_faults, ())
+    precision_mode: Any = Checked(f"one of {list(MODES)} or None", one_of((*MODES, None)))
+    seed: Any = whole(0, 2**64 - 1, 0)
+    iterations: Any = whole(1, 100_000, 1)
+    ranks: Any = whole(1, 1024, 1)
+    profile: Any = Checked(
+        f"one of {list(VERDICT_PROFILES)}", one_of(VERDICT_PROFILES), NOISE_FLOOR
+    )
+    export: Any = Checked("what a report holds, as Export says it", a(Export), Export())
+    language: Any = Checked(f"one of {list(LANGUAGES)}", one_of(LANGUAGES), "en")
+    panel: Any = Checked(f"one of {['', *PANELS]}", one_of(("", *PANELS)), "")
+    comparison: Any = Checked("a Comparison or None", a(Comparison, type(None)))
+    lost: Any = T.Tuple()
+    unsaved: Any = Checked("text", a(str), "")
+    refused: Any = Checked("text", a(str), "")
 
     def __init__(
         self,
@@ -103,6 +130,7 @@ class Workbench(T.HasTraits):
         target: str | Path = "",
         golden: str | Path = "",
         map_file: MapFile | None = None,
+        look: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
         unknown = sorted(set(settings) - set(self.trait_names()))
@@ -112,44 +140,46 @@ class Workbench(T.HasTraits):
         if target or golden:
             settings.setdefault("trees", Trees(str(target), str(golden)))
         settings.setdefault("rehearsing", "trees" not in settings)
-        settings["faults"] = tuple(settings.get("faults", ()))
         self.map_file, self.runner = map_file or MapFile(), Runner()
-        self._remove: weakref.finalize[..., Any] | None = None
-        self._root: Path | None = None
+        self._look = look
+        self._rehearsed: TreePair | None = None
         self._known: tuple[tuple[Any, ...], Network] | None = None
         config = new(config) if isinstance(config, str) else config
         super().__init__(config=config, graph=graph, **settings)
 
-    @T.validate("device", "precision_mode", "profile", "language")
-    def _one_of(self, proposal: Any) -> Any:
-        known: dict[str, Iterable[str]] = {
-            "device": PROFILES, "precision_mode": MODES, "profile": VERDICT_PROFILES, "language": LANGUAGES,
-        }  # fmt: skip
-        name, value = proposal["trait"].name, proposal["value"]
-        choices = list(known[name])
-        if value is None or value in choices:
-            return value
-        raise WorkbenchError(f"{name} must be one of {choices}, got {value!r}")
+    @T.observe("comparison")
+    def _look_again(self, _change: Any) -> None:
+        """Begin at a new comparison with the look that was kept, once; whoever follows hears of it later."""
+        kept, self._look, self.lost = self._look, None, ()
+        if self.comparison is None:
+            self._look = kept
+        elif kept is not None:
+            self.lost = look_again(self.comparison.look, kept, self.comparison.result)
 
-    @T.validate("iterations", "ranks")
-    def _at_least_one(self, proposal: Any) -> Any:
-        name, value = proposal["trait"].name, proposal["value"]
-        if value < 1:
-            raise WorkbenchError(f"{name} must be at least 1, got {value!r}")
-        return value
+    @property
+    def kept_look(self) -> Mapping[str, Any] | None:
+        """What is looked at, by names; before there is a comparison, what the next one begins with."""
+        if self.comparison is None:
+            return self._look
+        return kept_look(self.comparison.look, self.comparison.rows)
 
     def load_graph(self) -> Network:
         """Return the graph itself, read anew; raises GraphError if there is none of that name."""
-        if isinstance(self.graph, Graph | Flow):
-            return self.graph
-        return load_graph(self.graph, self.seed, self.ranks)
+        return self._load(self.graph)
+
+    def _load(self, graph: Network | str) -> Network:
+        return load_graph(graph, self.seed, self.ranks) if isinstance(graph, str) else graph
 
     @property
     def network(self) -> Network:
         """The graph as it was when its name or seed were set last; raises GraphError if there is none."""
-        key = (self.graph, self.seed, self.ranks)
+        return self.look_up(self.graph)
+
+    def look_up(self, graph: Network | str) -> Network:
+        """Return a graph by its name, which ``graph`` could then be set to; raises GraphError if there is none."""
+        key = (graph, self.seed, self.ranks)
         if self._known is None or self._known[0] != key:
-            self._known = (key, self.load_graph())
+            self._known = (key, self._load(graph))
         return self._known[1]
 
     def reason(self) -> str:
@@ -170,35 +200,64 @@ class Workbench(T.HasTraits):
         *,
         out: str | Path | None = None,
         report: Report | None = None,
-        cancelled: Cancelled | None = None,
+        cancelled: Asked | None = None,
     ) -> Comparison:
         """Rehearse, or compare the trees; the answer is kept in ``comparison``.
 
         What a rehearsal dumps lies in ``out``, or in a temporary folder as long as this object or until it
-        runs again: the comparison looks into it.
+        runs again: the comparison looks into it. Once ``cancelled`` is true, what is compared by then is kept, as a
+        partial comparison; raises `workbench.ui.job.Cancelled` if that is nothing, and the answer before stays.
         """
-        if self.rehearsing:
-            self._rehearse(out, report)
-        return self.compare(report=report, cancelled=cancelled)
+        if not self.rehearsing:
+            return self.compare(report=report, cancelled=cancelled)
+        settings = self._settings()
+        pair = self._rehearse(out, _stopping(report, cancelled))
+        try:
+            found = self._compare(pair, settings, report, cancelled)
+        except BaseException:
+            pair.forget()
+            raise
+        if self._rehearsed is not None:
+            self._rehearsed.forget()
+        self._rehearsed = pair
+        self.comparison = found
+        return found
 
     def compare(
-        self, *, report: Report | None = None, cancelled: Cancelled | None = None
+        self, *, report: Report | None = None, cancelled: Asked | None = None
     ) -> Comparison:
-        """Compare the trees that are there, with the present map file and profile."""
-        target, golden, options = self._places()
-        found = compare(
-            target,
-            golden,
-            map_file=self.map_file.overrides or None,
-            profile=self.profile,
-            progress=report,
-            cancelled=cancelled,
-            **options,
-        )
-        found.recipe = self._recipe(found.recipe)
-        if self._remove is not None and self.rehearsing:
-            found.result = _nameless(found.result)
+        """Compare the trees that are there, with the present map file and profile; for the rest see `run`."""
+        found = self._compare(self._pair(), self._settings(), report, cancelled)
         self.comparison = found
+        return found
+
+    def _settings(self) -> _Settings:
+        """Map file and profile as they are now: they may be changed while a comparison runs."""
+        return MapFile(self.map_file.overrides), self.profile
+
+    def _compare(
+        self,
+        pair: TreePair,
+        settings: _Settings,
+        report: Report | None,
+        cancelled: Asked | None,
+    ) -> Comparison:
+        map_file, profile = settings
+        code = bench_code([*pair.arguments, *_profile_code(profile)], map_file)
+        found = compare(
+            pair.target,
+            pair.golden,
+            map_file=map_file.overrides or None,
+            profile=profile,
+            progress=_stopping(report, cancelled),
+            cancelled=cancelled,
+            **pair.options,
+        )
+        if found.result.partial and all(row.status == "uncomparable" for row in found.rows):
+            raise Cancelled
+        found.recipe = {**({} if pair.form else found.recipe), PYTHON: code, **pair.form}
+        if pair.remove is not None:
+            found.result = _nameless(found.result)
         return found
 
     def form(self, panel: str = "") -> Any:
@@ -207,13 +266,16 @@ class Workbench(T.HasTraits):
 
     def to_code(self) -> str:
         """Python that does the same; a graph object of one's own stands there by its name."""
-        given = trees_code(self.trees)
-        if self.rehearsing:
-            settings = {name: getattr(self, name) for name in _REHEARSED}
-            given = rehearsal_code(self.config, self.graph, settings)
-        if self.profile != NOISE_FLOOR:
-            given.append(f"profile={self.profile!r}")
-        return bench_code(given, self.map_file)
+        return f"{self._code()}comparison\n"
+
+    def _code(self) -> str:
+        """Python up to the line that makes ``comparison``."""
+        given = self._rehearsal_code() if self.rehearsing else trees_code(self.trees)
+        return bench_code([*given, *_profile_code(self.profile)], self.map_file)
+
+    def _rehearsal_code(self) -> list[str]:
+        settings = {name: getattr(self, name) for name in _REHEARSED}
+        return rehearsal_code(self.config, self.graph, settings)
 
     def save(self, path: str | Path) -> Path:
         """Write settings and state of every panel as a session file."""
@@ -233,8 +295,7 @@ class Workbench(T.HasTraits):
         """
         place = Path(path or session_path())
         bench = cls.open(place) if place.exists() else cls()
-        for item, names in ((bench, KEPT), (bench.map_file, ["overrides"])):
-            item.observe(lambda _change: save_session(bench, place), names)
+        keep_session(bench, place)
         return bench
 
     @classmethod
@@ -244,52 +305,40 @@ class Workbench(T.HasTraits):
         except WorkbenchError as error:
             raise FormatError(f"{path}: {error}") from error
 
-    def _rehearse(self, out: str | Path | None, report: Report | None) -> None:
+    def _rehearse(self, out: str | Path | None, report: Report) -> TreePair:
+        """Dump both trees, with the settings of now."""
         root = Path(out or tempfile.mkdtemp(prefix="rehearsal-"))
-        remove = None if out else weakref.finalize(self, rmtree, root, ignore_errors=True)
+        config, given = self.config, {name: getattr(self, name) for name in _REHEARSED}
+        pair = TreePair(
+            root / "target",
+            root / "golden",
+            self._rehearsal_code(),
+            form={f"Configuration ({config.surface.title})": config.to_text()},
+            remove=None if out else weakref.finalize(self, rmtree, root, ignore_errors=True),
+        )
         try:
-            dump_both(
-                self.load_graph(),
-                self.config,
-                root,
-                device=self.device,
-                faults=self.faults,
-                precision_mode=self.precision_mode,
-                seed=self.seed,
-                iterations=self.iterations,
-                ranks=self.ranks,
-                report=report,
-            )
+            dump_both(self.load_graph(), config, root, **given, report=report)
         except BaseException:
-            if remove is not None:
-                remove()
+            pair.forget()
             raise
-        if self._remove is not None:
-            self._remove()
-        self._root, self._remove = root, remove
+        return pair
 
-    def _places(self) -> tuple[str | Path, str | Path, dict[str, Any]]:
-        """Target, golden, and how they are read."""
+    def _pair(self) -> TreePair:
+        """The trees that are there."""
         if not self.rehearsing:
             if self.trees.lacking:
                 raise WorkbenchError(f"{self.trees.lacking}, got {self.trees!r}")
-            return self.trees.target, self.trees.golden, self.trees.options
-        if self._root is None:
+            code = trees_code(self.trees)
+            return TreePair(self.trees.target, self.trees.golden, code, self.trees.options)
+        if self._rehearsed is None:
             raise WorkbenchError("rehearsal must have run before its trees are compared, got none")
-        return self._root / "target", self._root / "golden", {}
-
-    def _recipe(self, known: Mapping[str, str]) -> dict[str, str]:
-        """How it is made again: a rehearsal from its settings, trees as `compare` says."""
-        if not self.rehearsing:
-            return {**known, "Python": self.to_code()}
-        name = f"Configuration ({self.config.surface.title})"
-        return {"Python": self.to_code(), name: self.config.to_text()}
+        return self._rehearsed
 
     def _repr_html_(self) -> str:
         if self.comparison is not None:
             return str(self.comparison._repr_html_())
         text = f"{self!r}\n\n{self.config.explain()}\n\n{self.to_code()}"
-        return f"<pre>{escape(text)}</pre>"
+        return f"<pre>{escape_whole(text)}</pre>"
 
     def __repr__(self) -> str:
         graph = self.graph if isinstance(self.graph, str) else self.graph.name
@@ -297,7 +346,24 @@ class Workbench(T.HasTraits):
         what = f"{self.config.surface.name}, {graph} on {self.device}"
         if not self.rehearsing:
             what = f"{self.trees.target or 'no target'} against {self.trees.golden or 'no golden'}"
-        return f"<Workbench {what}: {state}>"
+        return one_line(f"<Workbench {what}: {state}>")
+
+
+def _stopping(report: Report | None, cancelled: Asked | None) -> Report:
+    """Pass progress on. Once it is cancelled, what reports ends, unless it counts pairs: those that are done stay."""
+
+    def noted(done: int, total: int, text: str) -> None:
+        if not total and cancelled is not None and cancelled():
+            raise Cancelled
+        if report is not None:
+            report(done, total, text)
+
+    return noted
+
+
+def _profile_code(profile: str) -> list[str]:
+    """Return the argument that says by which rule verdicts are made, if it is not the usual one."""
+    return [] if profile == NOISE_FLOOR else [f"profile={profile!r}"]
 
 
 def _nameless(result: Result) -> Result:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import ipywidgets as W
 import traitlets
 
+from workbench.core.errors import WorkbenchError
+from workbench.core.text import brief, editable
 from workbench.ui.alerts import Alert, close_tree
-from workbench.ui.boxes import row
+from workbench.ui.boxes import row, styled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,15 +35,13 @@ class Chooser(traitlets.HasTraits):
         super().__init__()
         self.suffixes = suffixes
         self.alert = Alert()
-        style = {"description_width": "190px"}
-        wide = {"width": "640px", "max_width": "100%"}
-        self.text = W.Text(description=label, continuous_update=False, layout=wide, style=style)
-        self.browse = W.ToggleButton(description=say("Browse"), layout={"width": "auto"})
-        self.list = W.Select(description=say("entries"), rows=10, layout=wide, style=style)
-        self.use = W.Button(description=say("Use this folder"), layout={"width": "auto"})
+        self.text = styled(W.Text(description=label, continuous_update=False), "input")
+        self.browse = W.ToggleButton(description=say("Browse"))
+        self.list = styled(W.Select(description=say("entries"), rows=10), "input")
+        self.use = W.Button(description=say("Use this folder"))
         self.counted = W.HTML()
         self.drawer = W.VBox(layout={"display": "none"})
-        self.drawer.children = (self.list, row([self.use, self.counted]))
+        self.drawer.children = (self.list, styled(row([self.use, self.counted]), "below"))
         self.view = W.VBox([row([self.text, self.browse]), self.drawer, self.alert.widget])
         self._folder, self._listing = Path.cwd(), False
         guard = self.alert.guard
@@ -56,35 +56,40 @@ class Chooser(traitlets.HasTraits):
         close_tree(self.view)
 
     def _typed(self) -> None:
-        self.value = self.text.value.strip()
+        if self.text.value != editable(self.value):
+            self.value = os.path.expanduser(self.text.value.strip())
 
     def _shown(self) -> None:
-        if self.text.value != self.value:
-            self.text.value = self.value
+        if self.text.value != editable(self.value):
+            self.text.value = editable(self.value)
 
     def _open(self) -> None:
         self.drawer.layout.display = "" if self.browse.value else "none"
         if self.browse.value:
-            start = Path(self.value).expanduser() if self.value else Path.cwd()
-            self._go(start if start.is_dir() else start.parent)
+            self._go(Path(self.value or Path.cwd()))
 
-    def _go(self, folder: Path) -> None:
+    def _go(self, path: Path) -> None:
         """List a folder: the one above, its folders, and the files that may be chosen."""
-        folder = folder.resolve()
-        with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+        try:
+            folder = (path if path.is_dir() else path.parent).resolve()
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
+            reason = getattr(error, "strerror", None) or error
+            message = f"folder must be one that can be listed, got {str(path)!r} ({reason})"
+            raise WorkbenchError(f"{message}; begin at another one") from error
         folders = [f"{entry.name}/" for entry in found if _is_folder(entry)]
         files = [e.name for e in found if e.name.endswith(self.suffixes) and not _is_folder(e)]
         names = folders + (files if self.suffixes else [])
         self._folder = folder
         self._listing = True  # the list selects its first entry by itself
         try:
-            self.list.options = ["../", *names[:MOST]]
+            self.list.options = [(brief(name), name) for name in ("../", *names[:MOST])]
             self.list.value = None
         finally:
             self._listing = False
         rest = f", {MOST} listed" if len(names) > MOST else ""
-        self.counted.value = f"{len(names)} entries{rest}"
+        self.counted.value = f"{len(names)} {'entry' if len(names) == 1 else 'entries'}{rest}"
 
     def _picked(self) -> None:
         name = self.list.value

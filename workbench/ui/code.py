@@ -7,32 +7,43 @@ from pprint import pformat
 from textwrap import indent
 from typing import TYPE_CHECKING
 
+from workbench.core.text import escape, escape_whole
+from workbench.ui.own_graphs import variable_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.config import Config
-    from workbench.ui.export import Export
     from workbench.ui.map_file import MapFile
     from workbench.ui.trees import Trees
 
 
+def code_html(title: str, code: str) -> str:
+    """Return code that a reader may unfold."""
+    text = f'<pre tabindex="0">{escape_whole(code)}</pre>'
+    return f"<details><summary>{escape(title)}</summary>{text}</details>"
+
+
 def config_code(config: Config) -> str:
     """Return the expression that makes an equal form, in lines of bearable length."""
-    data = pformat(dict(config.data), width=92, sort_dicts=False)
+    try:
+        data = pformat(dict(config.data), width=92, sort_dicts=False)
+    except RecursionError:  # a form that nobody means can be nested deeper than pformat goes
+        data = repr(dict(config.data))
     return f"wb.config.of(\n    {config.surface.name!r},\n{indent(data, '    ')},\n)"
 
 
 def bench_code(arguments: Iterable[str], map_file: MapFile) -> str:
-    """Return lines that make a workbench of arguments and run it; they end with ``comparison``."""
+    """Return lines that make a workbench of arguments and run it: ``comparison`` is what comes of it."""
     lines = ["import workbench as wb", "", "bench = wb.Workbench("]
     lines += [f"{indent(line, '    ')}," for line in arguments]
-    lines += [")", *map_code(map_file), "comparison = bench.run()", "comparison"]
+    lines += [")", *map_code(map_file), "comparison = bench.run()"]
     return "\n".join(lines) + "\n"
 
 
 def rehearsal_code(config: Config, graph: object, settings: Mapping[str, object]) -> list[str]:
     """Return arguments of a rehearsal; a graph object of the user's own stands there by its name."""
-    name = repr(graph) if isinstance(graph, str) else "graph"
+    name = repr(graph) if isinstance(graph, str) else variable_of(graph)
     return [config_code(config), name, *(f"{key}={value!r}" for key, value in settings.items())]
 
 
@@ -58,9 +69,3 @@ def map_code(map_file: MapFile) -> list[str]:
         for t in overrides.tolerances
     ]
     return lines
-
-
-def report_code(export: Export, path: str) -> str:
-    """Return the line that writes the report of ``comparison``."""
-    changed = [f"{name}={value!r}" for name, value in export.options.items()]
-    return f"comparison.to_html({', '.join([repr(path), *changed])})\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets as T
-from anywidget import AnyWidget
 
-from workbench.show.html import explorer_module, read_asset
-from workbench.show.look import EXPLORED, Look, look_code, look_data
+from workbench.show.assets import explorer_module, style_sheets
+from workbench.show.look import EXPLORED, look_code, look_data
 from workbench.show.payload import compressed
 from workbench.ui.bundle import with_html
+from workbench.ui.live import Answering
 from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.show.labels import Language
 
 
-class Explorer(AnyWidget):
+class Explorer(Answering):
     """Plot, table and details of a comparison in the notebook.
 
     ``data`` is the compressed JSON of `workbench.show.payload` and is sent once; ``state`` holds the traits of
@@ -31,12 +31,13 @@ class Explorer(AnyWidget):
     _css = T.Unicode().tag(sync=True)
     data = T.Bytes().tag(sync=True)
     state = T.Dict().tag(sync=True)
+    taken = ("state",)
 
     def __init__(self, comparison: Comparison, language: Language = "en") -> None:
         self.comparison, self.look = comparison, comparison.look
         super().__init__(
             _esm=_module(),
-            _css=read_asset("parts.css") + read_asset("explorer.css"),
+            _css=style_sheets("parts", "explorer"),
             data=compressed(comparison.result, language),
             state=look_data(self.look),
         )
@@ -51,12 +52,11 @@ class Explorer(AnyWidget):
         self.state = look_data(self.look)
 
     def _take(self, _change: Any) -> None:
-        """Bring to Python what was clicked: all of it before anybody hears."""
-        known = {name: value for name, value in self.state.items() if name in EXPLORED}
-        new = Look(**{n: tuple(v) if isinstance(v, list) else v for n, v in known.items()})
-        with self.look.hold_trait_notifications():
-            for name in known:
-                setattr(self.look, name, getattr(new, name))
+        """Bring to Python what was clicked: all of it before anybody hears; what is refused goes back as it was."""
+        try:
+            self.look.take({n: value for n, value in self.state.items() if n in EXPLORED})
+        finally:
+            self.state = look_data(self.look)
 
     def close(self) -> None:
         """Follow nothing any more, and leave the kernel."""

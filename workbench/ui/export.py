@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from workbench.core.errors import WorkbenchError
+from workbench.show.checked import texts
 from workbench.show.report import SECTIONS
 
 
@@ -16,6 +18,18 @@ class Export:
     notes: str = ""
     sections: tuple[str, ...] = tuple(SECTIONS)
     pins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no report could hold; raises WorkbenchError."""
+        for name in ("title", "notes"):
+            if not isinstance(getattr(self, name), str):
+                raise WorkbenchError(f"{name} must be text, got {getattr(self, name)!r}")
+        if not texts(self.pins):
+            raise WorkbenchError(f"pins must be a tuple of names, got {self.pins!r}")
+        if not texts(self.sections) or set(self.sections) - set(SECTIONS):
+            raise WorkbenchError(
+                f"sections must be some of {list(SECTIONS)}, got {self.sections!r}"
+            )
 
     @property
     def options(self) -> dict[str, Any]:

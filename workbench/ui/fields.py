@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import ipywidgets as W
 
-from workbench.ui.alerts import alert_html
-from workbench.ui.boxes import row
+from workbench.config.json_text import decode_json
+from workbench.core.errors import FormatError
+from workbench.core.text import escape, shorten, visible
+from workbench.ui.alerts import MOST, Alert, alert_html
+from workbench.ui.boxes import row, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from workbench.config.setting import Section, Setting
     from workbench.core.problems import Problem
@@ -20,9 +22,7 @@ if TYPE_CHECKING:
 UNSET = "\0unset"
 """Value of an input whose setting is left out of the form."""
 
-_LAYOUT = {"width": "480px", "max_width": "98%", "flex": "0 0 auto"}
-_STYLE = {"description_width": "190px"}
-_QUIET = "color:var(--jp-ui-font-color2,#5a6472);line-height:1.4"
+_QUIET = "color:var(--jp-ui-font-color2,#5a6472)"
 _MARKS = {"error": "✗", "warning": "⚠", "hint": "·"}
 
 
@@ -31,19 +31,19 @@ class Field:
 
     ``path`` is the setting's path in the form. `value` is what the form holds: `UNSET`, a value of
     the setting's type, or the text itself if it is none. Without ``setting`` it is a list of
-    sections, whose ``keys`` are named.
+    sections, whose ``keys`` are named. ``empty`` is what the input says that holds nothing.
     """
 
     def __init__(
-        self, path: str, setting: Setting | None, kind: Any, default: Any = None, keys: str = ""
+        self, path: str, setting: Setting | None, kind: Any, empty: str = "[]", keys: str = ""
     ) -> None:
         self.path, self._setting, self._kind = path, setting, kind
         label = path.rpartition(".")[2]
         self._hint = setting.help if setting else f"a list of objects with {keys}, as JSON"
-        self.input = _input(label, setting, kind, default, self._hint)
-        self.input.add_class("workbench-field")
-        self.note = W.HTML(layout={"flex": "1 1 260px"})
-        self.widget = row([self.input, self.note])
+        self.input = _input(label, setting, kind, empty, self._hint)
+        styled(self.input, "field")
+        self.note, self.alert = styled(W.HTML(), "beside"), Alert()
+        self.widget = row([self.input, self.note, styled(self.alert.widget, "beside")])
 
     @property
     def value(self) -> Any:
@@ -68,22 +68,26 @@ class Field:
     def mark(self, problems: list[Problem]) -> None:
         """Show the problems of this setting beside it; without any, what it means."""
         quiet = f'<span style="{_QUIET}">{escape(self._hint)}</span>'
-        self.note.value = "".join(map(problem_html, problems)) or quiet
+        self.note.value = problems_html(problems) or quiet
 
     def observe(self, handler: Callable[..., None]) -> None:
-        """Call the handler after every change."""
-        self.input.observe(handler, "value")
+        """Call the handler after every change; its errors are shown beside the input."""
+        self.input.observe(self.alert.guard(handler), "value")
 
 
-def problem_html(problem: Problem) -> str:
-    """One problem as text with its severity; errors are alerts."""
-    text = f"{_MARKS[problem.severity]} {problem.severity}: {problem}"
-    if problem.severity == "error":
-        return alert_html(text)
-    return f"<div>{escape(text)}</div>"
+def problems_html(problems: Sequence[Problem]) -> str:
+    """Problems as text, one of each severity in full; the first error is an alert."""
+    found = []
+    for severity, mark in _MARKS.items():
+        same = [problem for problem in problems if problem.severity == severity]
+        if same:
+            more = f" (+ {len(same) - 1:,} more)" if len(same) > 1 else ""
+            text = f"{mark} {severity}: {shorten(visible(str(same[0])), MOST)}{more}"
+            found.append(alert_html(text) if severity == "error" else f"<div>{escape(text)}</div>")
+    return "".join(found)
 
 
-def fields_of(model: type[Section], path: str = "") -> list[Field]:
+def fields_of(model: type[Section], path: str = "", say: Callable[[str], str] = str) -> list[Field]:
     """Return the inputs of a section and of the sections in it; a list of sections is one input."""
     found: list[Field] = []
     prefix = f"{path}." if path else ""
@@ -93,24 +97,23 @@ def fields_of(model: type[Section], path: str = "") -> list[Field]:
         if key in sections:
             inner, many = sections[key]
             keys = ", ".join(inner.model_fields)
-            found += [Field(place, None, list, keys=keys)] if many else fields_of(inner, place)
+            found += [Field(place, None, list, keys=keys)] if many else fields_of(inner, place, say)
         elif key in settings:
-            found.append(Field(place, settings[key], info.annotation, info.default))
+            empty = f"{say('default')}: {_text(info.default)}"
+            found.append(Field(place, settings[key], info.annotation, empty))
     return found
 
 
-def _input(label: str, setting: Setting | None, kind: Any, default: Any, hint: str) -> W.Widget:
-    shared: dict[str, Any] = {"description": label, "style": _STYLE, "tooltip": hint}
+def _input(label: str, setting: Setting | None, kind: Any, empty: str, hint: str) -> W.Widget:
+    shared: dict[str, Any] = {"description": label, "tooltip": hint}
     choices = [True, False] if kind is bool else list(_choices(kind))
     if choices:
-        options = [(f"default: {_text(default)}", UNSET), *((_text(c), c) for c in choices)]
-        return W.Dropdown(options=options, value=UNSET, layout=_LAYOUT, **shared)
+        options = [(empty, UNSET), *((_text(c), c) for c in choices)]
+        return W.Dropdown(options=options, value=UNSET, **shared)
     many = setting is None or setting.widget in ("names", "list") or _is_list(kind)
-    placeholder = f"default: {_text(default)}" if setting else "[]"
     if many:
-        layout = _LAYOUT | {"height": "66px"}
-        return W.Textarea(placeholder=placeholder, layout=layout, continuous_update=False, **shared)
-    return W.Text(placeholder=placeholder, layout=_LAYOUT, continuous_update=False, **shared)
+        return W.Textarea(placeholder=empty, rows=3, continuous_update=False, **shared)
+    return W.Text(placeholder=empty, continuous_update=False, **shared)
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:
@@ -140,9 +143,10 @@ def _parse(raw: str, setting: Setting | None, kind: Any) -> Any:
 
 def _json_or_text(raw: str) -> Any:
     try:
-        return json.loads(raw)
-    except ValueError:
+        found = decode_json(raw)
+    except FormatError:
         return raw
+    return raw if found.trailing else found.data
 
 
 def _holds_numbers(kind: Any) -> bool:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import ipywidgets as W
+
+from workbench.core.errors import WorkbenchError
+from workbench.core.text import escape
+from workbench.pipeline.graded import graded
+from workbench.ui.native import make_pieces
 from workbench.ui.part import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workbench.pipeline.compare import Comparison
+    from workbench.ui.live import Pieces
+    from workbench.ui.plain import PlainPieces
+
 
 class Following(Part):
     """A panel over ``bench.comparison.look``; ``traits`` are those of the look that it follows.
 
-    Much work waits until the panel is seen.
+    What takes a while it draws in its ``background``.
     """
 
     traits: ClassVar[tuple[str, ...]] = ("selected",)
@@ -24,15 +34,37 @@ class Following(Part):
         self.follow(self.bench, "comparison", self._follow_look)
         self._follow_look()
 
-    def show(self, shown: bool) -> None:
-        late = shown and not self.shown
-        super().show(shown)
-        if late:
-            with self.lock:
-                self.refresh()
+    @property
+    def graded(self) -> Comparison | None:
+        """The comparison as its look grades it."""
+        comparison = self.bench.comparison
+        return graded(comparison) if comparison is not None else None
 
     def changed(self, name: str) -> None:
         """Show what a trait of the look says now."""
+
+    def new_pieces(self) -> Pieces | PlainPieces:
+        """Return HTML whose rows can be chosen."""
+
+        def choose(row: str) -> None:
+            self.guard(made, lambda: self._choose(row))()
+
+        made = make_pieces(choose, self.say)
+        return made
+
+    def _choose(self, row: str) -> None:
+        """Select what was clicked, which the browser tells as text."""
+        comparison = self.bench.comparison
+        rows = comparison.rows if comparison is not None else ()
+        if not (row.isascii() and row.isdecimal() and len(row) < 10 and int(row) < len(rows)):
+            raise WorkbenchError(
+                f"row must be one of the {len(rows)} of the comparison, got {row!r}"
+            )
+        self.chosen(int(row))
+
+    def chosen(self, row: int) -> None:
+        """Look at a row that was clicked."""
+        self.bench.comparison.selected = row
 
     def _follow_look(self) -> None:
         self._leave()
@@ -42,16 +74,38 @@ class Following(Part):
 
             def changed(change: Any) -> None:
                 with self.lock:
-                    if self.shown:
-                        self.changed(change["name"])
-                        for update in self.stills:
-                            update()
+                    if not self.shown:
+                        self.update()
+                        return
+                    self.changed(change["name"])
+                    if not self.background.busy:
+                        self.update_stills()
 
             guarded = self.alert.guard(changed)
             look.observe(guarded, names)
             self._unlook = lambda: look.unobserve(guarded, names)
         if hasattr(self, "view"):
-            self.refresh()
+            self.update()
+
+    def update_stills(self) -> None:
+        """Bring what stays of the panel up to date with what it shows."""
+        for update in self.stills:
+            update()
+
+    def drawing_line(self) -> W.Widget:
+        """Return the place that says when something is being drawn."""
+        line = W.HTML()
+
+        def show() -> None:
+            text = f"{self.say('drawing')} …" if self.background.busy else ""
+            line.value = f'<span role="status">{escape(text)}</span>'
+
+        self.watch(self.background, show)
+        return line
+
+    def _ipython_display_(self) -> None:
+        self.background.wait()  # what stays of the panel is taken from what it shows
+        super()._ipython_display_()
 
     def _leave(self) -> None:
         if self._unlook is not None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
 from workbench.config.paths import lookup
-from workbench.ui.alerts import Alert, close_tree
+from workbench.core.text import escape, escape_whole
+from workbench.show.assets import read_asset
+from workbench.ui.alerts import close_tree
+from workbench.ui.boxes import panel, styled
 from workbench.ui.code import config_code
-from workbench.ui.copy import CopyButton
-from workbench.ui.fields import UNSET, fields_of, problem_html
+from workbench.ui.fields import UNSET, fields_of, problems_html
+from workbench.ui.native import make_copy
 from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
@@ -23,11 +25,7 @@ if TYPE_CHECKING:
     from workbench.graph.flow import Network
     from workbench.ui.fields import Field
 
-_PRE = (
-    "margin:0;padding:8px;overflow:auto;max-height:320px;font-size:12px;line-height:1.4;"
-    "background:var(--jp-layout-color2,#f3f4f6);color:var(--jp-ui-font-color1,#1d2530);"
-    "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere"
-)
+_NO_GRAPH = "Choose a graph to see operators, files and bytes before the run."
 _PROSE = "line-height:1.5;word-break:normal;overflow-wrap:anywhere;max-width:110ch"
 
 
@@ -35,8 +33,8 @@ class ConfigForm:
     """Inputs for every setting of a surface.
 
     ``config`` is the last form that the vendor would accept; ``draft`` is what the inputs say. Set
-    ``config`` from a cell and the inputs follow. ``graph`` makes the preview possible.
-    ``changed(form)`` is called after every change.
+    ``config`` from a cell and the inputs follow. ``graph`` makes the preview possible; text says why there is none.
+    ``changed(form)`` is called after every change. ``say`` gives words of the screen in another language.
     """
 
     def __init__(
@@ -44,17 +42,17 @@ class ConfigForm:
         config: Config,
         context: Context | None = None,
         *,
-        graph: Network | None = None,
+        graph: Network | str | None = None,
         changed: Callable[[ConfigForm], None] | None = None,
+        say: Callable[[str], str] = str,
     ) -> None:
         self._lock = threading.RLock()
         self._context, self._changed = config.context(context), changed
         self._graph = graph
-        self._quiet = False
+        self._quiet, self._say = False, say
         self.draft = config
         self._config = config
         self.problems: tuple[Problem, ...] = ()
-        self.alert = Alert()
         self._update_still: Callable[[], None] | None = None
         self.fields: dict[str, Field] = {}
         self.view = self._build()
@@ -74,12 +72,12 @@ class ConfigForm:
             self.refresh()
 
     @property
-    def graph(self) -> Network | None:
-        """The graph that the preview looks at."""
+    def graph(self) -> Network | str | None:
+        """The graph that the preview looks at, or why there is none."""
         return self._graph
 
     @graph.setter
-    def graph(self, graph: Network | None) -> None:
+    def graph(self, graph: Network | str | None) -> None:
         self._graph = graph
         self.refresh()
 
@@ -115,19 +113,20 @@ class ConfigForm:
 
     def _build(self) -> W.VBox:
         surface = self.draft.surface
-        for field in fields_of(surface.model):
+        for field in fields_of(surface.model, say=self._say):
             self.fields[field.path] = field
-            field.observe(self.alert.guard(self._on_change(field)))
+            field.observe(self._on_change(field))
         self.text, self.meaning, self.preview, self.listing = (W.HTML() for _ in range(4))
         self.others = W.HTML()
-        self.code = CopyButton("Copy as code")
+        self.code = make_copy(self._say("Copy as code"))
         title = W.HTML(f"<h3>{escape(surface.title)}</h3>")
-        inputs = W.VBox([title, *self._groups(), self.others, self.alert.widget])
+        inputs = W.VBox([title, *self._groups(), self.others])
         kind = "JSON" if surface.language == "json" else "Script"
         parts = [self.text, self.meaning, self.preview, W.VBox([self.code, self.listing])]
-        tabs = W.Tab(parts, titles=[kind, "Meaning", "Preview", "Code"])
-        tabs.layout.width = "100%"
-        return W.VBox([inputs, tabs])
+        tabs = styled(
+            W.Tab(parts, titles=[kind, *map(self._say, ("Meaning", "Preview", "Code"))]), "tabs"
+        )
+        return panel([inputs, tabs])
 
     def _groups(self) -> list[W.Widget]:
         groups: dict[str, list[W.Widget]] = {}
@@ -135,7 +134,9 @@ class ConfigForm:
             groups.setdefault(path.rpartition(".")[0], []).append(field.widget)
         boxes: list[W.Widget] = []
         for name, rows in groups.items():
-            boxes.append(W.VBox([W.HTML(f"<b>{escape(name or 'general')}</b>"), *rows]))
+            boxes.append(
+                W.VBox([W.HTML(f"<h4>{escape(name or self._say('general'))}</h4>"), *rows])
+            )
         return boxes
 
     def _on_change(self, field: Field) -> Callable[[Any], None]:
@@ -169,13 +170,13 @@ class ConfigForm:
             (found[home] if home else homeless).append(problem)
         for path, field in self.fields.items():
             field.mark(found[path])
-        self.others.value = "".join(map(problem_html, homeless))
+        self.others.value = "".join(problems_html([problem]) for problem in homeless)
 
     def _preview(self) -> str:
         if self.refused:
-            return _pre("Nothing to preview: the form would be refused.")
-        if self._graph is None:
-            return _pre("Choose a graph to see operators, files and bytes before the run.")
+            return _pre(self._say("Nothing to preview: the form would be refused."))
+        if self._graph is None or isinstance(self._graph, str):
+            return _pre(self._graph or self._say(_NO_GRAPH))
         from workbench.pipeline.preview import preview
 
         return preview(self.draft, self._graph, context=self._context)._repr_html_()
@@ -197,8 +198,9 @@ class ConfigForm:
 
 def config_html(config: Config, context: Context, problems: Sequence[Problem]) -> str:
     """Return the static view of a form: its text, its meaning and its problems."""
-    listed = "".join(map(problem_html, problems))
-    return f"{_pre(config.to_text())}{prose_html(config.explain(context))}{listed}"
+    listed = "".join(problems_html([problem]) for problem in problems)
+    style = f"<style>{read_asset('panels.css')}</style>"
+    return f"{style}{_pre(config.to_text())}{prose_html(config.explain(context))}{listed}"
 
 
 def prose_html(text: str) -> str:
@@ -209,7 +211,7 @@ def prose_html(text: str) -> str:
 
 
 def _pre(text: str) -> str:
-    return f'<pre style="{_PRE}" tabindex="0">{escape(text)}</pre>'
+    return f'<pre class="workbench-text" tabindex="0">{escape_whole(text)}</pre>'
 
 
 def _home(path: str, fields: dict[str, list[Problem]]) -> str:

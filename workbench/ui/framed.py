@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
+from workbench.core.text import editable
 from workbench.show.labels import translate
 from workbench.show.look import look_code
 from workbench.show.report import explorer_page
 from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.boxes import style_sheet, styled
 from workbench.ui.bundle import with_html
 from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
+    from workbench.core.text import editable
     from workbench.pipeline.compare import Comparison
-    from workbench.show.labels import Language
+from workbench.show.labels import Language
 
 
 class Framed(W.VBox):
@@ -25,19 +28,21 @@ class Framed(W.VBox):
     def __init__(self, comparison: Comparison, language: Language = "en") -> None:
         self.comparison, self.look = comparison, comparison.look
         self.alert = Alert()
-        names = dict.fromkeys(row.op_name or row.golden_op_name for row in comparison.rows)
+        names = (row.op_name or row.golden_op_name for row in comparison.rows)
+        self._called = {editable(name): name for name in names}
         self.operator = W.Combobox(
             description=translate("Operator", language),
-            options=[*names],
+            options=[*self._called],
             continuous_update=False,
-            layout={"width": "100%"},
         )
         page = escape(explorer_page(comparison.result, language), quote=True)
         frame = W.HTML(
             f'<iframe title="{translate("Divergence", language)}" sandbox="allow-scripts" '
-            f'style="width:100%;height:1120px;border:0" srcdoc="{page}"></iframe>'
+            f'style="width:100%;height:1136px;border:0" srcdoc="{page}"></iframe>'
         )
-        super().__init__([self.operator, self.alert.widget, frame])
+        inputs = [styled(self.operator, "input"), self.alert.widget]
+        super().__init__([*inputs, frame, style_sheet()])
+        styled(self, "panel")
         self._show(None)
         self.look.observe(self._show, "selected")
         self.operator.observe(self.alert.guard(self._take), "value")
@@ -48,15 +53,17 @@ class Framed(W.VBox):
 
     def _names(self) -> tuple[str, ...]:
         row = self.comparison.selected
-        return ("",) if row is None else (row.op_name or row.golden_op_name, row.golden_op_name)
+        names = ("",) if row is None else (row.op_name or row.golden_op_name, row.golden_op_name)
+        return tuple(map(editable, names))
 
     def _show(self, _change: Any) -> None:
         if self.operator.value not in self._names():
             self.operator.value = self._names()[0]
 
     def _take(self, _change: Any) -> None:
-        if self.operator.value not in ("", *self._names()):
-            self.comparison.selected = self.operator.value
+        text = self.operator.value
+        if text not in ("", *self._names()):
+            self.comparison.selected = self._called.get(text, text)
 
     def close(self) -> None:
         """Follow nothing any more, and leave the kernel."""

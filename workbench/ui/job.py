@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
+from workbench.core.stopping import Stopped, stoppable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from workbench.pipeline.compare import Comparison
 
     Work = Callable[["Job"], Any]
     State = Literal["ready", "running", "done", "cancelled", "failed"]
@@ -24,14 +28,19 @@ HERTZ = 10.0
 
 
 class Cancelled(Exception):
-    """Raised inside the work when its job was cancelled."""
+    """Raised inside the work when its job was cancelled; ``result`` is what can be kept of it."""
+
+    def __init__(self, result: Any = None) -> None:
+        super().__init__("stopped before there was anything to keep")
+        self.result = result
 
 
 class Job:
     """One piece of work: ``state``, ``result``, ``error``, and its progress.
 
-    ``work(job)`` calls ``job.report`` between its steps. ``changed(job)`` is called from the
-    worker at every change of state, and for progress at most `HERTZ` times a second.
+    ``work(job)`` calls ``job.report`` between its steps, or ``job.note`` if it asks ``job.cancelled`` itself.
+    ``changed(job)`` is called from the worker at every change of state, and for progress at most `HERTZ` times
+    a second.
     """
 
     def __init__(self, work: Work, changed: Callable[[Job], None]) -> None:
@@ -71,6 +80,10 @@ class Job:
         """Note progress; raises `Cancelled` if the job was cancelled. ``total`` 0: unknown."""
         if self._stop.is_set():
             raise Cancelled
+        self.note(done, total, text)
+
+    def note(self, done: int, total: int, text: str) -> None:
+        """Note progress, whether the job was cancelled or not."""
         self.done, self.total, self.text = done, total, text
         now = time.monotonic()
         if now - self._last >= 1 / HERTZ:
@@ -83,13 +96,25 @@ class Job:
         try:
             self._changed(self)
             self.result = self._work(self)
-        except Cancelled:
-            state = "cancelled"
+        except Cancelled as stopped:
+            self.result, state = stopped.result, "cancelled"
         except BaseException as error:
             self.error, state = error, "failed"
         self.seconds = time.monotonic() - begin
         self.state = state
         self._changed(self)
+
+
+def compared(job: Job, work: Callable[..., Comparison]) -> Comparison:
+    """Run or compare (a method of a workbench) in a job; raises `Cancelled` with a comparison that is partial."""
+    try:
+        with stoppable(lambda: job.cancelled and not job.total):  # nothing is counted yet
+            found = work(report=job.note, cancelled=lambda: job.cancelled)
+    except Stopped:
+        raise Cancelled from None
+    if found.result.partial:
+        raise Cancelled(found)
+    return found
 
 
 class Runner(traitlets.HasTraits):

@@ -46,7 +46,7 @@ class MapFile(T.HasTraits):
     def unmatch(self, name: str) -> None:
         """Take back every pair or group by hand that has an operator, on either side."""
         kept = tuple(m for m in self.overrides.matches if name not in (*m.target, *m.golden))
-        self._take(replace(self.overrides, matches=kept))
+        self._change(matches=kept)
 
     def ignore(self, name: str, side: Side = "both", reason: str = "") -> None:
         """Leave operators out, by name or pattern."""
@@ -55,7 +55,7 @@ class MapFile(T.HasTraits):
     def ignore_all(self, entries: Iterable[tuple[Side, str]], reason: str = "") -> None:
         """Leave several operators out, each given by side and name; one step to take back."""
         made = (*self.overrides.ignore, *(Ignore(name, side, reason) for side, name in entries))
-        self._take(replace(self.overrides, ignore=tuple(dict.fromkeys(made))))
+        self._change(ignore=tuple(dict.fromkeys(made)))
 
     def remove(self, number: int) -> None:
         """Take one entry out: matches count first, then what is ignored, then what is tolerated."""
@@ -64,7 +64,7 @@ class MapFile(T.HasTraits):
             found = getattr(self.overrides, name)
             if 0 <= left < len(found):
                 kept = found[:left] + found[left + 1 :]
-                self._take(replace(self.overrides, **{name: kept}))
+                self._change(**{name: kept})
                 return
             left -= len(found)
         raise AlignError(f"entry of the map file must be one that it has, got {number}")
@@ -74,7 +74,7 @@ class MapFile(T.HasTraits):
     ) -> None:
         """Tolerate an error of the outputs of some operators, and say why."""
         entry = Tolerance(relative_error, reason, name, op_type)
-        self._take(replace(self.overrides, tolerances=(*self.overrides.tolerances, entry)))
+        self._change(tolerances=(*self.overrides.tolerances, entry))
 
     def open(self, path: str | Path) -> None:
         """Begin with what a map file says."""
@@ -105,6 +105,10 @@ class MapFile(T.HasTraits):
         if self._future:
             self._past.append(self.overrides)
             self.overrides = self._future.pop()
+
+    def _change(self, **values: Any) -> None:
+        """Say something else; no file says the same any more."""
+        self._take(replace(self.overrides, **values, path=""))
 
     def _take(self, overrides: Overrides) -> None:
         parse_overrides(to_data(overrides))

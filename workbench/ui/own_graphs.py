@@ -34,6 +34,12 @@ def own_graphs(names: Mapping[str, Any]) -> dict[str, Network | Cell]:
     }
 
 
+def variable_of(graph: object) -> str:
+    """Return the variable of the notebook that holds a graph, ``graph`` if none does."""
+    names = notebook_names().items()
+    return next((n for n, one in names if one is graph and not n.startswith("_")), "graph")
+
+
 def graph_of(name: str, value: Network | Cell, names: Mapping[str, Any]) -> Network:
     """Return the graph that a variable stands for; a cell is traced with the arrays in a variable ``inputs``.
 

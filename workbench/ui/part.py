@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets as W
 
+from workbench.core.text import escape
 from workbench.show.labels import translate
 from workbench.ui.alerts import Alert, close_tree
+from workbench.ui.background import Background
+from workbench.ui.boxes import row, styled
 from workbench.ui.bundle import with_html
 from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import traitlets
 
     from workbench.ui.app import Workbench
 
 SETTLE = 0.15
-"""Seconds from a click to what it does.
+"""Seconds from a click to what it does, where the click may overtake what was typed (see `reorders`)."""
 
-Whoever types and clicks sends two messages, of the input and of the button. ipykernel 7.4 takes each on the thread
-that last published for its widget, so that the click may come first.
-"""
+
+def reorders() -> bool:
+    """Whether this kernel may hand over a click before what was typed: two messages, of the input and of the button.
+
+    ipykernel takes each on the thread that last published for its widget, since version 7.4; before, all came on one.
+    """
+    version: tuple[Any, ...] = getattr(sys.modules.get("ipykernel"), "version_info", ())
+    return version >= (7, 4)
 
 
 class Part:
@@ -33,20 +42,25 @@ class Part:
 
     A panel reads the bench and writes to it, and knows no other panel. `build` makes the widgets, `refresh` brings
     them up to date; both run under one lock, since handlers may come on any thread.
+
+    What is wrong with a control is said beside it: `row` and `note` make the place, `on` and `on_click` fill it.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Workbench, *, shown: bool = True) -> None:
         self.bench = bench
         self.alert = Alert()
         self.lock = threading.RLock()
-        self.shown = True
+        self.background = Background(self.lock, self.alert)
+        self.shown, self._stale = shown, False
         self.stills: list[Callable[[], None]] = []
+        self._notes: dict[Any, Alert] = {}
+        self._filled: dict[Any, Any] = {}
         self._unfollow: list[Callable[[], None]] = []
         self.view: W.Widget = self.build()
-        self.refresh()
+        self.update()
 
     def build(self) -> W.Widget:
         """Return the widget of the panel."""
@@ -55,9 +69,18 @@ class Part:
     def refresh(self) -> None:
         """Show what the bench says now."""
 
+    def update(self) -> None:
+        """Refresh the panel: now if it can be seen, else as soon as it is."""
+        self._stale = not self.shown
+        if self.shown:
+            self.refresh()
+
     def show(self, shown: bool) -> None:
         """Hear whether the panel can be seen."""
-        self.shown = shown
+        with self.lock:
+            self.shown = shown
+            if shown and self._stale:
+                self.update()
 
     @property
     def state(self) -> tuple[str, str]:
@@ -68,34 +91,87 @@ class Part:
         """Return words of the screen in the language of the bench."""
         return translate(text, self.bench.language)
 
+    def waiting(self, text: str) -> str:
+        """Say that there is no comparison yet, and what comes back with the next one."""
+        words = [text]
+        if self.bench.kept_look is not None:
+            words.append(
+                "Filters and selection of last time come back once the comparison has been run again."
+            )
+        return f'<p role="status">{escape(" ".join(map(self.say, words)))}</p>'
+
+    def row(self, *controls: W.Widget, others: Iterable[W.Widget] = ()) -> W.HBox:
+        """Return controls side by side, and beside them the place for what is wrong with them (and with ``others``)."""
+        note = self.note(*controls, *others)
+        return row([*controls, styled(note, "beside")])
+
+    def note(self, *controls: W.Widget) -> W.Widget:
+        """Return the place for what is wrong with some controls."""
+        note = Alert()
+        self._notes |= dict.fromkeys(controls, note)
+        return note.widget
+
+    def alert_of(self, item: Any) -> Alert:
+        """Where it is said what is wrong with a control; the panel's own place for anything else."""
+        own = getattr(item, "alert", None)
+        return own if isinstance(own, Alert) else self._notes.get(item, self.alert)
+
+    def fill(self, control: Any, value: Any) -> None:
+        """Show what the bench says; what it refused stays in a control until it says something else."""
+        alert, known = self.alert_of(control), control in self._filled
+        if known and self._filled[control] == value and alert.text:
+            return
+        self._filled[control] = value
+        if control.value != value:
+            control.value = value
+        alert.clear()
+
+    def guard(self, item: Any, call: Callable[[], None]) -> Callable[..., None]:
+        """Return a handler whose errors are shown beside a control."""
+
+        def guarded(*_event: Any) -> None:
+            self.alert_of(item).guard(call)()
+
+        return guarded
+
     def follow(
         self, item: traitlets.HasTraits, names: str | list[str], call: Callable[[], None]
     ) -> None:
         """Call back after changes of traits, as long as the panel is open; errors are shown in it."""
 
-        def changed(_change: Any) -> None:
+        def changed() -> None:
             with self.lock:
                 call()
 
-        handler = self.alert.guard(changed)
+        handler = self.guard(item, changed)
         item.observe(handler, names)
         self._unfollow.append(lambda: item.unobserve(handler, names))
 
-    def on(self, widget: W.Widget, call: Callable[[], None], trait: str = "value") -> None:
-        """Call back after the user changed an input; errors are shown in the panel."""
-        self.follow(widget, trait, call)
+    def watch(self, background: Background, call: Callable[[], None]) -> None:
+        """Call back when background work begins and when it ends; an error that it showed stays."""
+        handler = self.alert.guard(lambda _change: call(), clear=False)
+        background.observe(handler, "busy")
+        self._unfollow.append(lambda: background.unobserve(handler, "busy"))
+
+    def on(
+        self, control: Any, call: Callable[[], None] = lambda: None, trait: str = "value"
+    ) -> None:
+        """Call back after the user changed an input; errors are shown beside it, earlier ones go."""
+        self.follow(control, trait, call)
 
     def on_click(self, button: W.Button, call: Callable[[], None]) -> None:
-        """Call back after a click, with what was typed just before it; errors are shown in the panel."""
+        """Call back after a click, with what was typed just before it; errors are shown beside the button."""
 
-        def clicked(_button: Any) -> None:
-            time.sleep(SETTLE)
+        def clicked() -> None:
+            if reorders():
+                time.sleep(SETTLE)
             call()
 
-        button.on_click(self.alert.guard(clicked))
+        button.on_click(self.guard(button, clicked))
 
     def close(self) -> None:
         """Follow nothing any more, and remove every widget of the panel from the kernel."""
+        self.background.close()
         for unfollow in self._unfollow:
             unfollow()
         self._unfollow.clear()

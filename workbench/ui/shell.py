@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import escape, shorten
 from workbench.show.labels import LANGUAGES
-from workbench.show.words import shorten
+from workbench.ui.alerts import alert_html
+from workbench.ui.boxes import panel, styled
+from workbench.ui.native import tell_what_is_missing
 from workbench.ui.part import Part
 from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
@@ -27,13 +29,6 @@ PARTS: dict[str, type[Part]] = {
 }
 """Panels by name, in the order of the work."""
 
-_CHIP = (
-    "display:inline-block;margin:0 6px 4px 0;padding:0 9px;border-radius:11px;font-size:12px;line-height:20px;"
-    "border:1px solid var(--jp-border-color1,#c5cbd3);color:var(--jp-ui-font-color1,#1d2530);white-space:nowrap"
-)
-_TABS = "<style>.workbench-tabs .lm-TabBar-tab {flex:0 1 auto!important;min-width:fit-content!important}</style>"
-"""Titles in full, at any width."""
-
 _MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "cancelled": "◌", "failed": "✗"}
 
 
@@ -44,33 +39,46 @@ class Shell(Part):
 
     def build(self) -> W.Widget:
         self.parts: dict[str, Part] = {}
-        self.strip = W.HTML()
-        self.tabs = W.Tab(layout={"width": "100%"})
-        self.tabs.add_class("workbench-tabs")
+        self.strip, self.unsaved = styled(W.HTML(), "strip"), W.HTML()
+        self.tabs = styled(W.Tab(), "tabs")
         options = [(words, key) for key, words in LANGUAGES.items()]
         self.language = W.Dropdown(options=options, description=self.say("Language"))
         self.language.value = self.bench.language
         self.on(self.language, self._take_language)
-        self.on(self.tabs, self._turn, "selected_index")
         self.follow(self.bench, "language", self._fill)
         self.follow(self.bench, ["comparison", "config", "trees", "rehearsing"], self.refresh)
         self.follow(self.bench.runner, "state", self.refresh)
+        self.follow(self.bench, "unsaved", self._say_unsaved)
+        self._say_unsaved()
         self._fill()
-        if self.bench.comparison is not None:  # whoever has a result wants to see it
-            self.tabs.selected_index = list(PARTS).index(Divergence.name)
-        self.language.layout.width, self.language.style.description_width = "190px", "auto"
+        first = Configure if self.bench.comparison is None else Divergence
+        self.tabs.selected_index = list(PARTS).index(self.bench.panel or first.name)
+        self._turn()
+        self.on(self.tabs, self._take_panel, "selected_index")
+        self.language.layout.width, self.language.style.description_width = "160px", "auto"
         self.strip.layout.flex = "1 1 auto"
-        return W.VBox([W.HBox([self.strip, self.language]), self.alert.widget, self.tabs])
+        head = W.HBox([self.strip, self.language])
+        note = self.note(self.language, self.tabs)
+        return panel([head, note, self.unsaved, self.alert.widget, self.tabs])
 
     def refresh(self) -> None:
         """Show the state of every step."""
         chips = [self._chip(part) for part in self.parts.values()]
-        self.strip.value = f'{_TABS}<div role="status">{"".join(chips)}</div>'
+        self.strip.value = f'<div role="status">{"".join(chips)}</div>'
 
     def _chip(self, part: Part) -> str:
         state, figure = part.state
         text = f"{_MARKS[state]} {self.say(part.title)}: {figure or self.say(state)}"
-        return f'<span style="{_CHIP}" title="{escape(text)}">{escape(shorten(text, 48))}</span>'
+        return f'<span class="workbench-chip" title="{escape(text)}">{escape(shorten(text, 48))}</span>'
+
+    def _take_panel(self) -> None:
+        self._turn()
+        self.bench.panel = list(PARTS)[self.tabs.selected_index]
+
+    def _say_unsaved(self) -> None:
+        why = self.bench.unsaved
+        text = f"{self.say('The session could not be kept:')} {why}"
+        self.unsaved.value = alert_html(text) if why else ""
 
     def _turn(self) -> None:
         """Tell the panels which of them is seen."""
@@ -83,7 +91,7 @@ class Shell(Part):
     def _fill(self) -> None:
         """Make every panel, in the language of the bench."""
         old = list(self.parts.values())
-        self.parts = {name: part(self.bench) for name, part in PARTS.items()}
+        self.parts = {name: part(self.bench, shown=False) for name, part in PARTS.items()}
         self.tabs.children = [part.view for part in self.parts.values()]
         self.tabs.titles = [self.say(part.title) for part in self.parts.values()]
         self.language.value, self.language.description = self.bench.language, self.say("Language")
@@ -100,8 +108,8 @@ class Shell(Part):
 
 def make_panel(bench: Workbench, panel: str = "") -> Any:
     """Return the face of a bench: all panels, or the one of a name."""
-    if not panel:
-        return Shell(bench)
-    if panel not in PARTS:
+    if panel and panel not in PARTS:
         raise WorkbenchError(f"panel must be one of {list(PARTS)}, got {panel!r}")
-    return PARTS[panel](bench)
+    part = PARTS[panel](bench) if panel else Shell(bench)
+    tell_what_is_missing(part)
+    return part

@@ -18,7 +18,7 @@ _STILL = """<style>
 body:has(.{live}) .{live}-still {{ display: none }}
 .jp-OutputArea-child:has(+ * .{live}-still) > .jp-OutputArea-output:not(:has(*)) {{ display: none }}
 </style>
-<div class="{live}-still">{html}</div>"""
+<div class="mathjax_ignore {live}-still">{html}</div>"""
 """Hidden where the widget lives. Where it does not, the second rule hides bare words that stand in its place."""
 
 

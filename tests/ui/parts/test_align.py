@@ -1,8 +1,11 @@
 """The panel of matches: table, pages, filters, and everything by hand with a way back."""
 
+import re
+
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_in
 from workbench.compare.overrides import read_overrides
 from workbench.show import match_html
 
@@ -24,31 +27,31 @@ def bench():
 
 
 def test_every_match_stands_in_the_table_with_its_rule(panel):
-    assert KERNEL.rpartition("/")[2] in panel.table.value
+    assert KERNEL.rpartition("/")[2] in panel.table.html
     assert "fusion" in dict(panel.rule.options)
-    assert f"{len(panel.lines)} of {len(panel.lines)} matches shown" in panel.table.value
+    assert f"{len(panel.lines)} of {len(panel.lines)} matches shown" in panel.table.html
 
 
 def test_filters_narrow_and_say_how_many_there_are(panel):
     panel.search.value = "head fusion"
-    assert f"1–1 of 1 matches shown, {len(panel.lines)} in all" in panel.table.value
+    assert f"1–1 of 1 matches shown, {len(panel.lines)} in all" in panel.table.html
     panel.search.value = "head relu"
-    assert "None of " in panel.table.value
+    assert "None of " in panel.table.html
     panel.search.value = ""
     panel.kind.value = "bad"
-    assert all(s not in panel.table.value for s in ("> equal", "> pass"))
+    assert all(s not in panel.table.html for s in ("> equal", "> pass"))
 
 
 def test_pages_turn_both_ways(panel, monkeypatch):
     monkeypatch.setattr(match_html, "PAGE", 2)
     monkeypatch.setattr("workbench.ui.parts.align.PAGE", 2)
     panel.search.value = " "
-    first = panel.table.value
+    first = panel.table.html
     assert (panel.back.disabled, panel.forth.disabled) == (True, False)
     panel.forth.click()
-    assert "3–3 of 3" in panel.table.value
+    assert "3–3 of 3" in panel.table.html
     panel.back.click()
-    assert panel.table.value == first
+    assert panel.table.html == first
 
 
 def test_a_group_by_hand_counts_when_compared_again(panel, bench):
@@ -58,7 +61,7 @@ def test_a_group_by_hand_counts_when_compared_again(panel, bench):
     hand.names["target"].value = [KERNEL]
     hand.names["golden"].value = golden
     hand.buttons["pair"].click()
-    assert hand.alert.widget.value == ""
+    assert alerts_in(hand) == []
     assert bench.map_file.overrides.groups or bench.map_file.overrides.pairs
     hand.buttons["again"].click()
     assert bench.runner.job.wait(60)
@@ -81,19 +84,21 @@ def test_ignoring_and_tolerating_need_what_they_need(panel, bench):
     ):
         hand.buttons["take"].disabled = False
         hand.buttons[key].click()
-        assert words in hand.alert.widget.value
+        assert words in "".join(alerts_in(hand))
+    hand.buttons["undo"].click()
     hand.names["target"].value = [KERNEL]
+    assert alerts_in(hand) == []
     hand.error.value = "much"
     hand.buttons["tolerate"].click()
-    assert "relative error must be a number above 0, got" in hand.alert.widget.value
+    assert "relative error must be a number above 0, got" in "".join(alerts_in(hand))
     hand.error.value = "2"
     hand.buttons["tolerate"].click()
-    assert "reason must" in hand.alert.widget.value
+    assert "reason must" in "".join(alerts_in(hand))
     assert not bench.map_file.overrides
     hand.reason.value = "known"
     hand.buttons["tolerate"].click()
     hand.buttons["ignore"].click()
-    assert hand.alert.widget.value == ""
+    assert alerts_in(hand) == []
     assert [str(e) for e in bench.map_file.overrides.tolerances] == [f"{KERNEL} may be off by 2"]
     assert bench.map_file.overrides.ignore[0].side == "target"
     hand.entries.value = 1
@@ -116,7 +121,7 @@ def test_the_map_file_is_saved_and_opened(panel, bench, tmp_path):
     ):
         hand.path.value = path
         hand.buttons["open"].click()
-        assert words in hand.alert.widget.value
+        assert words in "".join(alerts_in(hand))
     assert bench.map_file.overrides.pairs == {"a": "b"}
 
 
@@ -146,3 +151,108 @@ def test_long_lists_are_narrowed_and_say_how_long_they_are(panel, monkeypatch):
     hand.search.value = "head matmul"
     assert [name for _, name in hand.names["target"].options] == [KERNEL]
     assert "of" not in hand.counted.value.replace("role", "")
+
+
+def marked(html):
+    """Numbers of the rows that are marked in a table."""
+    return [int(n) for n in re.findall(r'<tr data-row="(\d+)"[^>]*aria-selected="true"', html)]
+
+
+def choose(pieces, row):
+    """Click what has this row in a widget."""
+    assert f'data-row="{row}"' in pieces.html
+    pieces._handle_custom_msg({"row": str(row)}, [])
+
+
+def test_a_chosen_match_is_looked_at_everywhere(panel, bench):
+    line = next(one for one in panel.lines if one.index != bench.comparison.look.selected)
+    choose(panel.table, line.index)
+    assert bench.comparison.look.selected == line.index
+    assert marked(panel.table.html) == [line.index]
+    assert panel.context.context.index == line.index
+    for name in (*line.target, *line.golden):
+        assert name.rpartition("/")[2] in panel.context.pieces.html
+
+
+def test_a_tensor_of_the_match_that_is_looked_at_stays_so(panel, bench):
+    line = next(one for one in panel.lines if len(one.rows) > 1)
+    other = next(row for row in line.rows if row != line.index)
+    bench.comparison.selected = other
+    assert marked(panel.table.html) == [line.index]
+    choose(panel.table, line.index)
+    assert bench.comparison.look.selected == other
+
+
+def test_the_page_of_what_is_selected_elsewhere_is_shown(panel, bench, monkeypatch):
+    monkeypatch.setattr(match_html, "PAGE", 1)
+    monkeypatch.setattr("workbench.ui.parts.align.PAGE", 1)
+    for place in (0, 2, 1):
+        bench.comparison.selected = panel.lines[place].index
+        assert panel.page == place
+        assert marked(panel.table.html) == [panel.lines[place].index]
+    panel.forth.click()
+    assert marked(panel.table.html) == []  # to turn pages selects nothing
+    assert 'tabindex="0"' in panel.table.html.split("<tbody>")[1]
+
+
+def test_one_line_of_the_table_is_a_stop_of_the_tab_key(panel):
+    rows = re.findall(r'<tr data-row="\d+"[^>]*tabindex="(-?\d+)"', panel.table.html)
+    assert len(rows) == len(panel.lines)
+    assert rows.count("0") == 1
+
+
+def test_an_operator_in_the_picture_selects_itself(panel, bench):
+    context = panel.context
+    nodes = context.context.sides["golden"].found.nodes
+    other = next(one for one in nodes if one.index >= 0 and one.index != context.context.index)
+    choose(context.pieces, other.index)
+    assert bench.comparison.look.selected == other.index
+    assert context.context.index == other.index
+
+
+def test_what_is_chosen_among_the_left_over_ones_is_looked_at(panel, bench):
+    box = panel.hand.names["golden"]
+    for name in (box.options[0][1], box.options[1][1]):
+        box.value = (*box.value, name)
+        row = bench.comparison.selected
+        assert name in (row.op_name, row.golden_op_name)
+        assert "only in the golden" in panel.context.pieces.html
+    before = bench.comparison.look.selected
+    box.value = box.value[:1]  # to take one from the choice looks at nothing else
+    assert bench.comparison.look.selected == before
+    assert marked(panel.table.html) == []
+
+
+def test_nothing_is_drawn_where_nothing_is_selected(panel, bench):
+    bench.comparison.selected = None
+    assert panel.context.pieces.html == ""
+    assert panel.context.context is None
+
+
+def test_the_context_speaks_the_language_of_the_bench(bench):
+    bench.language = "zh"
+    panel = bench.form("align")
+    assert "文字说明" in panel.context.pieces.html
+    panel.close()
+
+
+def test_the_code_of_the_view_shows_the_same(panel, bench):
+    bench.comparison.selected = panel.lines[0].index
+    found = eval(panel.context.code.text, {"bench": bench})
+    assert (found.index, found.words) == (panel.lines[0].index, panel.context.context.words)
+    bench.comparison.selected = None
+    assert panel.context.code.text == ""
+
+
+def test_thresholds_grade_the_matches(panel, bench):
+    panel.kind.value = "bad"
+    before = panel.table.html
+    look = bench.comparison.look
+    look.limit = 0.0
+    strict = len(panel._chosen())
+    look.limit, look.factor = 1e9, 1e9
+    lenient = len(panel._chosen())
+    look.limit = look.factor = None
+    assert panel.table.html == before
+    assert lenient <= len(panel._chosen()) <= strict
+    assert lenient < strict

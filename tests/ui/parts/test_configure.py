@@ -6,6 +6,7 @@ import re
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_beside, alerts_in
 
 ITERATION = "common_dump_settings.iteration"
 
@@ -23,7 +24,7 @@ def test_every_system_can_be_begun_anew(panel, surface):
     assert panel.bench.config == wb.config.new(surface)
     assert panel.form.config == panel.bench.config
     assert len(panel.holder.children) == 1
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
 
 
 def test_converting_says_what_is_lost(panel):
@@ -40,11 +41,11 @@ def test_a_refused_form_converts_to_nothing_and_says_why(panel):
     panel.bench.config = wb.config.new("mindspore-o2").set(ITERATION, "x")
     panel.way.value = "convert"
     panel.surface.value = "acl"
-    assert "iteration must be" in panel.alert.widget.value
+    assert "iteration must be" in alerts_beside(panel.view, panel.surface)[0]
     assert panel.surface.value == "mindspore-o2"
     panel.way.value = "new"
     panel.surface.value = "acl"
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
     assert panel.bench.config == wb.config.new("acl")
     assert panel.bench.refused == ""
 
@@ -58,7 +59,7 @@ def test_what_is_saved_opens_again(tmp_path, surface):
     one.save.click()
     other = wb.Workbench(graph="mlp").form("configure")
     other.file.value = one.path.value
-    assert other.alert.widget.value == ""
+    assert alerts_in(other) == []
     assert other.bench.config.to_text() == one.bench.config.to_text()
     one.close()
     other.close()
@@ -71,8 +72,9 @@ def test_a_file_that_is_no_form_changes_nothing(panel, tmp_path, content, words)
     if content is not None:
         path.write_text(content)
     panel.file.value = str(path)
-    assert 'role="alert"' in panel.alert.widget.value
-    assert words in panel.alert.widget.value
+    (line,) = alerts_beside(panel.view, panel.file.text)
+    assert words in line
+    assert panel.file.text.value == str(path)
     assert panel.bench.config == before
     panel.surface.value = "acl"
     assert panel.bench.config.surface.name == "acl"
@@ -88,4 +90,4 @@ def test_the_download_is_the_form(panel):
 def test_saving_needs_a_path(panel):
     panel.path.value = " "
     panel.save.click()
-    assert "form must be saved under a path" in panel.alert.widget.value
+    assert "form must have a path" in alerts_beside(panel.view, panel.path)[0]

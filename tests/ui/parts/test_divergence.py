@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_in
 from sample_results import make_result, make_step, network_result
 from workbench.show.labels import CHINESE
 
@@ -22,7 +23,7 @@ def bench():
 def panel(bench):
     shown = bench.form("divergence")
     yield shown
-    assert shown.alert.widget.value == ""
+    assert alerts_in(shown) == []
     shown.close()
 
 
@@ -64,11 +65,14 @@ def test_buttons_go_to_the_first_divergence_and_the_worst_error(bench, panel):
     assert comparison.selected.error != comparison.selected.error  # NaN is worse than any number
     panel.first.click()
     assert comparison.selected is comparison.first_divergence
+    panel.jump.click()
+    assert comparison.selected is comparison.largest_jump is not None
 
 
 def test_where_nothing_fails_there_is_no_way_to_it(bench, panel):
     bench.comparison = wb.Comparison(make_result())
     assert panel.first.disabled
+    assert panel.jump.disabled
     bench.comparison = wb.Comparison(make_result(rows=()))
     assert panel.worst.disabled
 

@@ -1,31 +1,20 @@
 """The panel of one operator, driven without a browser: it follows what is looked at, and its controls move it."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_beside, alerts_in
 from small_dumps import Net, chain, given, in_memory, shoot
-from workbench.pipeline.compare import Comparison
 from workbench.show.labels import CHINESE
+from workbench.ui import part
+from workbench.ui.parts import operator as module
 
-SAMPLES = Path(__file__).parents[3] / "sample_dumps"
 GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 NEXT = "Default/relu-ReLU/ReLU-op2"
-
-
-@pytest.fixture(scope="module")
-def compared():
-    return wb.compare(SAMPLES / "real_pair/dump_a", SAMPLES / "real_pair/dump_b")
-
-
-@pytest.fixture
-def bench(compared):
-    made = wb.Workbench(graph="mlp")
-    made.comparison = Comparison(compared.result, compared._flow)
-    return made
+SECONDS = 60
 
 
 @pytest.fixture
@@ -55,7 +44,7 @@ def test_it_shows_the_first_divergence(panel):
 def test_it_follows_what_a_cell_selects(panel, bench):
     bench.comparison.selected = NEXT
     assert "relu-ReLU" in panel.above.html
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
 
 
 def test_a_click_on_a_neighbour_selects_it(panel, bench):
@@ -69,14 +58,14 @@ def test_a_click_on_a_neighbour_selects_it(panel, bench):
 @pytest.mark.parametrize("sent", [{"row": "9999"}, {"row": "x"}])
 def test_a_click_that_makes_no_sense_is_an_alert_and_changes_nothing(panel, bench, sent):
     choose(panel.above, **sent)
-    assert "alert" in panel.alert.widget.value
+    assert "row must be one of the" in alerts_in(panel)[0]
     assert bench.comparison.selected.op_name == GUILTY
 
 
 def test_a_message_of_another_kind_is_left_alone(panel, bench):
     for sent in ({}, {"row": 3}, {"cell": "1"}):
         choose(panel.above, **sent)
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
     assert bench.comparison.selected.op_name == GUILTY
 
 
@@ -87,7 +76,7 @@ def test_next_and_previous_walk_the_failing_operators(panel, bench):
     panel.back.click()
     assert bench.comparison.look.selected == first
     panel.back.click()
-    assert "got none" in panel.alert.widget.value
+    assert "got none" in alerts_in(panel)[0]
     assert bench.comparison.look.selected == first
 
 
@@ -169,7 +158,7 @@ def test_the_minimal_case_is_written_and_its_script_shown(panel, tmp_path):
     assert (tmp_path / "case/reproduce.py").exists()
     assert "read_case" in panel.case.value
     panel.extract.click()
-    assert "alert" in panel.alert.widget.value
+    assert alerts_beside(panel.view, panel.folder)
     assert "read_case" in panel.case.value
 
 
@@ -183,13 +172,13 @@ def test_without_a_comparison_it_says_what_is_missing():
 
 def test_a_new_comparison_is_followed_and_the_old_one_no_more(panel, bench, compared):
     old = bench.comparison
-    bench.comparison = Comparison(compared.result, compared._flow)
+    bench.comparison = wb.Comparison(compared.result, compared._flow)
     bench.comparison.selected = NEXT
     old.look.selected = 0
     assert panel.view_of.name == NEXT
     bench.comparison = None
     assert panel.details.layout.display == "none"
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
 
 
 def test_nothing_selected_asks_for_a_choice(panel, bench):
@@ -232,7 +221,7 @@ def test_tensors_of_few_axes_need_no_sliders(shape):
     panel = bench.form("operator")
     assert panel.planes.sliders.children == ()
     assert ("<svg" in panel.planes.picture.html) == (0 not in shape)
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
     panel.close()
 
 
@@ -249,3 +238,119 @@ def test_elements_that_cannot_be_read_leave_the_rest():
     assert panel.planes.view.layout.display == "none"
     assert panel.worst.html == ""
     panel.close()
+
+
+class TestInTheBackground:
+    @pytest.fixture
+    def slow(self, panel, gate):
+        """The drawing of pieces, which waits."""
+        return gate(module, "operator_html")
+
+    def test_who_steps_quickly_sees_the_last_operator_alone(self, panel, bench, slow):
+        before = panel.above.html
+        for _ in range(3):
+            panel.forth.click()
+        slow.wait()
+        assert panel.above.html == before
+        assert "drawing" in panel.doing.value
+        slow.open()
+        assert panel.background.wait(SECONDS)
+        last = bench.comparison.selected
+        assert {view.row.op_name for (view,) in slow.calls[1:]} == {last.op_name}
+        assert last.op_name.rpartition("/")[2] in panel.above.html
+        assert panel.doing.value == '<span role="status"></span>'
+        assert panel.alert.widget.value == ""
+
+    def test_what_is_asked_for_meanwhile_is_drawn_too(self, panel, bench, slow):
+        slider = panel.planes.sliders.children[0]
+        panel.planes.count.value = 3
+        slow.wait()
+        slider.value = 0 if slider.value else 1
+        panel.planes.count.value = 2
+        slow.open()
+        assert panel.background.wait(SECONDS)
+        assert panel.worst.html.count("<tr>") == 3
+        assert f"axis {slider.axis}: {slider.value}" in panel.planes.picture.html
+
+    def test_inputs_of_the_operator_before_do_not_touch_the_next_one(self, panel, bench, slow):
+        panel.forth.click()
+        slow.wait()
+        panel.planes.sliders.children[0].value ^= 1
+        panel.planes.columns.value = 3
+        assert (bench.comparison.look.axes, bench.comparison.look.plane) == (None, None)
+        slow.open()
+        assert panel.background.wait(SECONDS)
+        assert panel.alert.widget.value == ""
+
+    def test_what_cannot_be_drawn_is_an_alert_and_the_rest_is_there(self, panel, bench, slow):
+        slow.open()
+        bench.comparison.look.plane = (0,)
+        panel.planes.count.value = 3
+        bench.comparison.look.element_error = "relative"
+        assert panel.background.wait(SECONDS)
+        assert "alert" in panel.alert.widget.value
+        assert panel.worst.html.count("<tr>") == 4
+
+    def test_a_panel_that_closes_while_it_draws_shows_nothing_more(self, bench, gate):
+        slow = gate(module, "operator_html")
+        panel = bench.form("operator")
+        slow.wait()
+        panel.close()
+        slow.open()
+        assert panel.background.wait(SECONDS)
+        assert panel.above.html == ""
+
+    def test_a_comparison_that_goes_while_it_is_drawn_is_not_shown(self, panel, bench, slow):
+        before = panel.above.html
+        panel.forth.click()
+        slow.wait()
+        bench.comparison = None
+        slow.open()
+        assert panel.background.wait(SECONDS)
+        assert panel.above.html == before
+        assert panel.details.layout.display == "none"
+
+    def test_the_minimal_case_is_written_beside_the_drawing(self, panel, gate, tmp_path):
+        slow = gate(type(panel.view_of), "extract")
+        panel.folder.value = str(tmp_path / "case")
+        panel.extract.click()
+        slow.wait()
+        assert panel.extract.disabled
+        assert "writing" in panel.said.value
+        panel.forth.click()
+        assert panel.background.wait(SECONDS)
+        assert "ReLU" in panel.above.html
+        slow.open()
+        assert panel.writing.wait(SECONDS)
+        assert not panel.extract.disabled
+        assert "read_case" in panel.case.value
+
+    def test_what_stays_is_what_was_drawn(self, bench, real_threads, monkeypatch):
+        shown = []
+        monkeypatch.setattr(
+            part, "display_with_still", lambda view, html, text: shown.append(html())
+        )
+        panel = bench.form("operator")
+        panel._ipython_display_()
+        assert "born here" in shown[0]
+        panel.close()
+
+
+def test_thresholds_grade_what_is_shown_and_what_is_next(panel, bench):
+    look, row = bench.comparison.look, bench.comparison.selected
+    panel.planes.sliders.children[0].value ^= 1
+    plane, read = look.plane, panel.view_of.elements
+    assert "output:0 · fail" in panel.above.html
+    look.factor = 1e9
+    assert "output:0 · warn" in panel.above.html
+    assert "born here" in panel.above.html  # what was found does not rest on one threshold
+    assert (look.plane, panel.view_of.elements) == (plane, read)
+    panel.forth.click()
+    assert "got none" in panel.alert_of(panel.forth).text
+    exec(panel.code.text, known := {"comparison": bench.comparison})
+    assert known["operator"].row.status == "warn"
+    look.factor = None
+    assert "output:0 · fail" in panel.above.html
+    assert bench.comparison.selected is row
+    panel.forth.click()
+    assert bench.comparison.selected.op_name == NEXT

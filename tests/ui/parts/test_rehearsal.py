@@ -1,9 +1,12 @@
 """What a rehearsal runs: numbers, faults and networks, each with its own word on what is wrong."""
 
+from html import unescape
+
 import numpy as np
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_beside, alerts_in
 from workbench.ui.parts import rehearsal
 
 OPERATOR = "Default/head-Dense/MatMul-op0"
@@ -13,7 +16,7 @@ OPERATOR = "Default/head-Dense/MatMul-op0"
 def panel():
     shown = wb.Workbench(graph="mlp").form("run")
     yield shown
-    assert shown.alert.widget.value == ""
+    assert shown.alert.text == ""
     shown.close()
 
 
@@ -21,7 +24,7 @@ def panel():
     ("name", "text", "words"),
     [
         ("iterations", "two", "iterations must be a whole number, got"),
-        ("iterations", "0", "iterations must be at least 1, got 0"),
+        ("iterations", "0", "iterations must be a whole number from 1 to 100000, got 0"),
         ("ranks", "<b>", "ranks must be a whole number, got"),
         ("seed", "1e3", "seed must be a whole number, got"),
         ("graph", "lenet9", "graph must be one of"),
@@ -34,12 +37,14 @@ def test_a_wrong_input_is_said_beside_it_and_the_next_one_works(panel, name, tex
     right = part.inputs[name].value
     before = getattr(panel.bench, name)
     part.inputs[name].value = text
-    assert words in part.notes[name].value
-    assert "<b>" not in part.notes[name].value
-    if name != "graph":
-        assert getattr(panel.bench, name) == before
+    (line,) = alerts_beside(panel.view, part.inputs[name])
+    assert words in line
+    assert getattr(panel.bench, name) == before
+    assert part.inputs[name].value == text
+    assert panel.run.disabled
+    assert words in unescape(panel.reason.value)
     part.inputs[name].value = right
-    assert part.notes[name].value == ""
+    assert alerts_in(panel) == []
     assert not panel.run.disabled
 
 
@@ -58,7 +63,7 @@ def test_a_fault_is_built_of_kind_operator_and_settings(panel):
     assert OPERATOR in part.inputs["faults"].value
     part.operator.value = ""
     part.add.click()
-    assert "fault must be kind:operator" in part.fault_note.value
+    assert "fault must be kind:operator" in alerts_beside(panel.view, part.add)[0]
     assert len(panel.bench.faults) == 1
 
 
@@ -82,7 +87,7 @@ def test_graphs_and_cells_of_the_notebook_can_be_chosen(monkeypatch):
     assert panel.bench.comparison.verdict in ("pass", "warn")
     del names["inputs"]
     part.own.value = "net"
-    assert "must come with what it reads" in part.alert.widget.value
+    assert "must come with what it reads" in alerts_beside(panel.view, part.own)[0]
     panel.close()
 
 
@@ -93,8 +98,33 @@ def test_a_model_file_becomes_the_graph(panel, tmp_path):
         "class Net(nn.Cell):\n    def construct(self, x):\n        return x * x\n"
     )
     panel.rehearsal.inputs["graph"].value = f"{script}:Net"
-    assert panel.rehearsal.notes["graph"].value == ""
+    assert alerts_in(panel) == []
     assert [op.op_type for op in panel.bench.network.ops] == ["Mul"]
     panel.rehearsal.file.value = str(tmp_path / "gone.onnx")
     assert panel.run.disabled
     assert "gone.onnx" in panel.reason.value
+
+
+def test_the_code_names_the_variable_that_holds_the_graph_and_gives_the_same(monkeypatch):
+    mine = wb.models.load_graph("mlp")
+    monkeypatch.setattr(
+        "workbench.ui.own_graphs.notebook_names", lambda: {"_1": mine, "mine": mine}
+    )
+    bench = wb.Workbench(graph=mine, faults=[f"scaled-output:{OPERATOR}:2"])
+    found, names = bench.run(), {"mine": mine}
+    exec(bench.to_code(), names)
+    again = names["comparison"].rows
+    assert [row.metrics for row in again] == [row.metrics for row in found.rows]
+    assert names["comparison"].findings == found.findings
+
+
+def test_the_code_of_a_map_after_steps_back_makes_the_map_that_is_there():
+    bench = wb.Workbench(graph="mlp")
+    mapped = bench.map_file
+    mapped.match("a", "b")
+    mapped.ignore("c", "golden", "why")
+    mapped.undo()
+    mapped.tolerate(0.5, "known", name="d")
+    names = {}
+    exec(bench.to_code(), names)
+    assert names["bench"].map_file.overrides == mapped.overrides

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_beside, alerts_in
 from workbench.show.report import SECTIONS
 from workbench.ui.export import Export
 
@@ -30,7 +31,7 @@ def panel(bench, tmp_path):
 def test_every_file_is_written_and_told(panel, bench, tmp_path):
     for kind, button in panel.writers.items():
         button.click()
-        assert panel.alert.widget.value == ""
+        assert alerts_in(panel) == []
         assert f"r.{kind}" in panel.said.value
     assert json.loads((tmp_path / "r.json").read_text())["verdict"] == "fail"
     assert (tmp_path / "r.csv").read_text().count("\n") == len(bench.comparison.rows) + 1
@@ -61,6 +62,10 @@ def test_the_code_of_everything_writes_the_same_files(panel, bench, tmp_path):
     bench.map_file.tolerate(0.001, "why", name="*ReLU*")
     bench.compare()
     panel.inputs["title"].value = "again"
+    bench.comparison.look.query, bench.comparison.look.limit = "dense", 0.01
+    assert "comparison.look.query = 'dense'\ncomparison.look.limit = 0.01\n" in panel.code.text
+    bench.map_file.ignore("not compared with yet")
+    bench.seed = 7
     for button in panel.writers.values():
         button.click()
     kinds = ("html", "json")  # the CSV names the files of the trees, which are new ones
@@ -76,9 +81,9 @@ def test_the_code_of_everything_writes_the_same_files(panel, bench, tmp_path):
 def test_a_path_that_cannot_be_written_is_said(panel, path):
     panel.paths["html"].value = path
     panel.writers["html"].click()
-    assert 'role="alert"' in panel.alert.widget.value
+    assert alerts_beside(panel.view, panel.paths["html"]) == alerts_in(panel) != []
     panel.writers["csv"].click()
-    assert panel.alert.widget.value == ""
+    assert alerts_beside(panel.view, panel.paths["csv"]) == []
 
 
 def test_the_session_is_saved_and_opens_the_same_form(panel, bench, tmp_path):
@@ -119,8 +124,74 @@ def test_the_source_is_in_the_report(panel, tmp_path):
 def test_of_many_operators_the_worst_can_be_pinned_and_every_pin_stays(bench, monkeypatch):
     monkeypatch.setattr("workbench.ui.parts.report.MOST", 1)
     panel = bench.form("report")
-    assert list(panel.inputs["pins"].options) == [KERNEL.replace("MatMul", "BiasAdd")]
+    assert [name for _, name in panel.inputs["pins"].options] == [
+        KERNEL.replace("MatMul", "BiasAdd")
+    ]
     bench.export = Export(pins=("Default/body-SequentialCell/0-Dense/MatMul-op0",))
     assert panel.inputs["pins"].value == bench.export.pins
     assert len(panel.inputs["pins"].options) == 2
     panel.close()
+
+
+class TestInTheBackground:
+    def test_a_file_is_written_while_everything_else_works(self, panel, bench, gate, tmp_path):
+        slow = gate(type(bench.comparison), "to_html")
+        panel.writers["html"].click()
+        slow.wait()
+        assert "writing" in panel.said.value
+        assert all(button.disabled for button in panel.writers.values())
+        bench.export = Export(title="A title that came too late")
+        assert all(button.disabled for button in panel.writers.values())
+        assert bench.runner.start(lambda job: bench.compare()).wait(60)
+        slow.open()
+        assert panel.background.wait(60)
+        assert "written" in panel.said.value
+        assert not any(button.disabled for button in panel.writers.values())
+        assert bench.export.title not in (tmp_path / "r.html").read_text()
+
+    def test_a_file_that_cannot_be_written_is_an_alert(self, panel, real_threads, tmp_path):
+        panel.paths["json"].value = str(tmp_path)
+        panel.writers["json"].click()
+        assert panel.background.wait(60)
+        assert 'role="alert"' in panel.alert_of(panel.writers["json"]).widget.value
+        assert panel.said.value == ""
+        assert not panel.writers["json"].disabled
+
+    def test_two_files_asked_for_at_once_are_both_written(self, panel, bench, gate, tmp_path):
+        slow = gate(type(bench.comparison), "to_html")
+        panel.writers["html"].click()
+        slow.wait()
+        panel._write("csv")  # a click on its way while the buttons were not disabled yet
+        slow.open()
+        assert panel.background.wait(60)
+        assert (tmp_path / "r.html").is_file()
+        assert (tmp_path / "r.csv").is_file()
+
+
+def test_operators_to_pin_are_counted_and_the_rest_is_found_by_a_filter(panel, bench, monkeypatch):
+    monkeypatch.setattr("workbench.ui.parts.report.MOST", 3)
+    panel.refresh()
+    names = {row.op_name for row in bench.comparison.rows if row.op_name}
+    listed = [name for _, name in panel.inputs["pins"].options]
+    assert len(listed) == 3
+    assert f"3 of {len(names)}, the worst" in panel.counted.value
+    other = sorted(names - set(listed))[0]
+    panel.search.value = other.upper()
+    assert [name for _, name in panel.inputs["pins"].options] == [other]
+    panel.inputs["pins"].value = (other,)
+    assert bench.export.pins == (other,)
+    panel.search.value = "no such operator"
+    assert panel.inputs["pins"].value == (other,)  # what is pinned stays
+    assert bench.export.pins == (other,)
+    assert f"0 of {len(names)}" in panel.counted.value
+    panel.search.value = ""
+    assert len(panel.inputs["pins"].options) == 4
+
+
+def test_operators_of_another_comparison_are_listed_anew(panel, bench):
+    before = [name for _, name in panel.inputs["pins"].options]
+    bench.faults, bench.graph = (), "lenet"
+    bench.run()
+    after = {name for _, name in panel.inputs["pins"].options}
+    assert after == {row.op_name for row in bench.comparison.rows if row.op_name}
+    assert not set(before) >= after

@@ -5,6 +5,8 @@ import threading
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_in
+from workbench.show.summary import summary
 from workbench.ui import job as job_module
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
@@ -21,7 +23,7 @@ def panel():
 
 def finish(panel):
     assert panel.bench.runner.job.wait(60)
-    assert panel.alert.widget.value == ""
+    assert alerts_in(panel) == []
 
 
 def test_a_run_ends_with_verdict_and_plot(panel):
@@ -30,7 +32,7 @@ def test_a_run_ends_with_verdict_and_plot(panel):
     assert panel.bench.runner.job.state == "done"
     assert panel.bench.comparison is panel.bench.runner.job.result
     assert "done in" in panel.status.value
-    assert f"{len(panel.bench.comparison.rows)} tensors" in panel.status.value
+    assert panel.status.value.endswith(f": {summary(panel.bench.comparison.result)}</span>")
     assert panel.progress.value == 1.0
     assert (panel.run.disabled, panel.cancel.disabled) == (False, True)
 
@@ -101,26 +103,92 @@ def test_a_fault_in_no_operator_fails_the_run_with_its_message(panel):
 
 def test_cancel_stops_a_run_and_the_next_one_works(panel, monkeypatch):
     reached, go_on = threading.Event(), threading.Event()
-    real = job_module.Job.report
+    real = job_module.Job.note
 
     def slow(job, done, total, text):
         real(job, done, total, text)
         reached.set()
         go_on.wait(10)
 
-    monkeypatch.setattr(job_module.Job, "report", slow)
+    monkeypatch.setattr(job_module.Job, "note", slow)
     panel.run.click()
     assert reached.wait(30)
     assert (panel.run.disabled, panel.cancel.disabled) == (True, False)
     panel.cancel.click()
+    assert "stopping: " in panel.status.value
     go_on.set()
     finish(panel)
     assert panel.bench.runner.job.state == "cancelled"
     assert "cancelled" in panel.status.value
+    assert "nothing was compared" in panel.status.value
+    assert panel.bench.comparison is None
     assert (panel.run.disabled, panel.cancel.disabled) == (False, True)
     panel.run.click()
     finish(panel)
     assert panel.bench.runner.job.state == "done"
+
+
+def cancel_when(monkeypatch, reached):
+    """Cancel the first job that says it is so far."""
+    real, jobs = job_module.Job.note, []
+
+    def note(job, done, total, text):
+        real(job, done, total, text)
+        if not jobs and reached(done, total):
+            jobs.append(job.cancel())
+
+    monkeypatch.setattr(job_module.Job, "note", note)
+
+
+@pytest.mark.criterion(6)
+def test_what_was_compared_by_then_is_kept_and_called_partial(panel, monkeypatch):
+    panel.run.click()
+    finish(panel)
+    whole = panel.bench.comparison
+    cancel_when(monkeypatch, lambda done, total: total and done == 12)
+    panel.run.click()
+    finish(panel)
+    found = panel.bench.comparison
+    assert panel.bench.runner.state == "cancelled"
+    assert found.result.partial
+    assert [row.metrics for row in found.rows[:12]] == [row.metrics for row in whole.rows[:12]]
+    left = [row for row in found.rows if row.reason == "cancelled"]
+    assert len(left) == len([row for row in whole.rows if row.match_rule]) - 12 > 5
+    assert f"{len(left)} of {len(left) + 12} tensors were not reached" in found.sentence
+    assert "the result is partial; 12 tensors" in panel.status.value
+    assert f"{len(left)} not reached" in panel.status.value
+    assert found.operator(0).name == whole.operator(0).name
+    panel.run.click()
+    finish(panel)
+    assert not panel.bench.comparison.result.partial
+    assert panel.bench.comparison.sentence == whole.sentence
+
+
+def in_the_rehearsal(monkeypatch, panel):
+    cancel_when(monkeypatch, lambda done, total: done == 3)
+
+
+def before_the_first_pair(monkeypatch, panel):
+    def late(*arguments, **options):
+        panel.bench.runner.cancel()
+        return wb.compare(*arguments, **options)
+
+    monkeypatch.setattr("workbench.ui.app.compare", late)
+
+
+@pytest.mark.criterion(6)
+@pytest.mark.parametrize("cancelled", [in_the_rehearsal, before_the_first_pair])
+def test_a_run_that_compared_nothing_leaves_the_result_before_it(panel, monkeypatch, cancelled):
+    panel.run.click()
+    finish(panel)
+    whole = panel.bench.comparison
+    cancelled(monkeypatch, panel)
+    panel.run.click()
+    finish(panel)
+    assert panel.bench.runner.state == "cancelled"
+    assert "the result before it stays" in panel.status.value
+    assert panel.bench.comparison is whole
+    assert whole.operator(0).elements is not None  # its trees are there still
 
 
 def test_a_second_click_does_not_start_a_second_run(panel):

@@ -1,35 +1,21 @@
 """The panel of the source, driven without a browser."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-import workbench as wb
-from workbench.pipeline.compare import Comparison
+from panel_controls import alerts_in
 from workbench.show.labels import CHINESE
+from workbench.ui.parts import source as module
 
-SAMPLES = Path(__file__).parents[3] / "sample_dumps"
 NEXT = "Default/relu-ReLU/ReLU-op2"
-
-
-@pytest.fixture(scope="module")
-def compared():
-    return wb.compare(SAMPLES / "real_pair/dump_a", SAMPLES / "real_pair/dump_b")
-
-
-@pytest.fixture
-def bench(compared):
-    made = wb.Workbench(graph="mlp")
-    made.comparison = Comparison(compared.result, compared._flow)
-    return made
 
 
 @pytest.fixture
 def panel(bench):
     shown = bench.form("source")
     yield shown
-    assert shown.alert.widget.value == ""
+    assert alerts_in(shown) == []
     shown.close()
 
 
@@ -78,3 +64,37 @@ def test_it_speaks_chinese(bench):
     panel = bench.form("source")
     assert CHINESE["born here"] in panel.lines.html
     panel.close()
+
+
+def test_the_lines_are_drawn_in_the_background_and_the_last_selection_stays(panel, bench, gate):
+    slow = gate(module, "source_html")
+    bench.comparison.selected = NEXT
+    slow.wait()
+    for index in (0, 1):
+        bench.comparison.selected = index
+    assert "drawing" in panel.doing.value
+    slow.open()
+    assert panel.background.wait(60)
+    assert len(slow.calls) == 2
+    name = bench.comparison.rows[1].op_name
+    assert {bench.comparison.rows[n].op_name for n in selected(panel)} == {name}
+
+
+def test_lines_of_a_comparison_that_is_gone_are_not_shown(panel, bench, gate):
+    slow = gate(module, "source_html")
+    bench.comparison.selected = NEXT
+    slow.wait()
+    bench.comparison = None
+    slow.open()
+    assert panel.background.wait(60)
+    assert panel.lines.html == ""
+
+
+def test_thresholds_grade_the_operators_of_the_lines(panel, bench):
+    before = panel.lines.html
+    assert before.count(" fail</td>") > 5
+    bench.comparison.look.limit = 1e9
+    assert panel.lines.html.count(" fail</td>") == 0
+    assert panel.lines.html.count("wb-src-born") == 1
+    bench.comparison.look.limit = None
+    assert panel.lines.html == before

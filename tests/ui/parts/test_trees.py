@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from panel_controls import alerts_beside, alerts_in
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 
@@ -13,7 +14,7 @@ REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 def panel():
     shown = wb.Workbench(trees=wb.Trees()).form("run")
     yield shown
-    assert shown.alert.widget.value == shown.trees.alert.widget.value == ""
+    assert shown.alert.text == ""
     shown.close()
 
 
@@ -35,10 +36,12 @@ def test_choosing_both_trees_allows_the_run_and_it_compares_them(panel):
 @pytest.mark.parametrize(
     "path", ["/no/such/folder", str(REAL / "MANIFEST.md"), "<b>\0", "x" * 5000]
 )
-def test_what_is_no_tree_is_said_below_it(panel, path):
+def test_what_is_no_tree_is_said_below_it_and_changes_nothing(panel, path):
     panel.trees.choosers["target"].text.value = path
-    note = panel.trees.found["target"].value
-    assert 'role="alert"' in note
+    note = panel.trees.choosers["target"].alert.widget.value
+    assert alerts_beside(panel.view, panel.trees.choosers["target"].text) == alerts_in(panel) != []
+    assert panel.trees.choosers["target"].text.value == path
+    assert panel.bench.trees == wb.Trees()
     assert "<b>" not in note
 
 
@@ -55,11 +58,11 @@ def test_ranks_and_iterations_are_one_number_or_two(panel, text, value):
 def test_what_is_no_number_is_said_beside_it_and_changes_nothing(panel, text):
     panel.bench.trees = wb.Trees(iteration=3)
     panel.trees.texts["iteration"].value = text
-    assert "iteration must be a number, or two" in panel.trees.notes["iteration"].value
-    assert "<b>" not in panel.trees.notes["iteration"].value
+    (line,) = alerts_beside(panel.view, panel.trees.texts["iteration"])
+    assert "iteration must be a number, or two" in line
     assert panel.bench.trees.iteration == 3
     panel.trees.texts["iteration"].value = "4"
-    assert panel.trees.notes["iteration"].value == ""
+    assert alerts_in(panel) == []
     assert panel.bench.trees.iteration == 4
 
 

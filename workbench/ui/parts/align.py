@@ -2,40 +2,47 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
 from workbench.show.match_html import PAGE, matches_html
 from workbench.show.match_view import match_lines
-from workbench.ui.boxes import row
-from workbench.ui.part import Part
+from workbench.ui.boxes import panel, styled
+from workbench.ui.following import Following
 from workbench.ui.parts.by_hand import ByHand
+from workbench.ui.parts.context import Context
 
 if TYPE_CHECKING:
     from workbench.show.match_view import MatchLine
 
 
-class Align(Part):
-    """Matches with their rules, what is left over, and the map file in the making."""
+class Align(Following):
+    """Matches with their rules, what stands around the chosen one, what is left over, and the map file in the making.
+
+    The line of the row that is looked at is marked; to choose another one looks at the worst of its tensors.
+    """
 
     name, title = "align", "Align"
+    traits = ("selected", "factor", "limit")
 
     def build(self) -> W.Widget:
         self.lines: list[MatchLine] = []
         self.page = 0
         self._make_table()
-        self.hand = ByHand(self.bench)
+        self.hand = ByHand(self.bench, shown=self.shown)
+        self.context = Context(self.bench, shown=self.shown)
         self._connect()
-        hidden = row([self.search, self.rule, self.kind])
-        pages = row([self.back, self.forth])
+        hidden = self.row(*(styled(one, "short") for one in (self.search, self.rule, self.kind)))
+        pages = self.row(self.back, self.forth)
         table = W.VBox([hidden, self.table, pages])
-        return W.VBox([self.hint, table, self.alert.widget, self.hand.view])
+        note = self.note(self.table)
+        return panel([self.alert.widget, self.hint, note, table, self.context.view, self.hand.view])
 
     def _make_table(self) -> None:
         say = self.say
-        self.hint, self.table = W.HTML(), W.HTML()
+        self.hint = W.HTML()
+        self.table = self.new_pieces()
         self.search = W.Text(description=say("filter"), continuous_update=False)
         self.search.placeholder = say("part of a name or type")
         self.rule = W.Dropdown(description=say("Rule"), options=[(say("any rule"), "")])
@@ -50,20 +57,38 @@ class Align(Part):
             self.on(widget, self._first_page)
         self.on_click(self.back, lambda: self._turn(-1))
         self.on_click(self.forth, lambda: self._turn(1))
-        self.follow(self.bench, "comparison", self.refresh)
+        self.follow_comparison()
+
+    def changed(self, name: str) -> None:
+        if name != "selected":
+            self._read_lines()
+        self._turn_to_selected()
+        self._show_page()
 
     def refresh(self) -> None:
         """Show the matches of the present comparison."""
-        comparison = self.bench.comparison
-        missing = self.say("Run a comparison first; then every match stands here, with its rule.")
-        self.hint.value = "" if comparison else f"<p>{escape(missing)}</p>"
-        self.lines = match_lines(comparison.result) if comparison else []
+        comparison = self.graded
+        missing = "Run a comparison first; then every match stands here, with its rule."
+        self.hint.value = "" if comparison else self.waiting(missing)
+        self._read_lines()
         rules = sorted({line.rule for line in self.lines})
         self.rule.options = [(self.say("any rule"), ""), *((rule, rule) for rule in rules)]
-        self._first_page()
+        self.page = 0
+        self._turn_to_selected()
+        self._show_page()
+
+    def _read_lines(self) -> None:
+        comparison = self.graded
+        self.lines = match_lines(comparison.result) if comparison else []
+
+    def show(self, shown: bool) -> None:
+        super().show(shown)
+        self.hand.show(shown)
+        self.context.show(shown)
 
     def close(self) -> None:
         self.hand.close()
+        self.context.close()
         super().close()
 
     @property
@@ -83,6 +108,22 @@ class Align(Part):
         self.page += by
         self._show_page()
 
+    def _turn_to_selected(self) -> None:
+        """Show the page of the match that is looked at, if the filters leave it."""
+        for place, line in enumerate(self._chosen()):
+            if self._selected in line.rows:
+                self.page = place // PAGE
+
+    @property
+    def _selected(self) -> int:
+        return self.bench.comparison.look.selected if self.bench.comparison is not None else -1
+
+    def chosen(self, row: int) -> None:
+        """Look at a match, at the tensor of it that is looked at already if there is one."""
+        line = next((line for line in self.lines if line.index == row), None)
+        if line is None or self._selected not in line.rows:
+            super().chosen(row)
+
     def _chosen(self) -> list[MatchLine]:
         words, rule, kind = self.search.value.lower().split(), self.rule.value, self.kind.value
         return [
@@ -95,13 +136,14 @@ class Align(Part):
         ]
 
     def _show_page(self) -> None:
-        comparison = self.bench.comparison
+        comparison = self.graded
         shown = self._chosen()
         last = max(0, (len(shown) - 1) // PAGE)
         self.page = min(self.page, last)
         self.back.disabled, self.forth.disabled = self.page == 0, self.page >= last
-        self.table.value = "" if comparison is None else matches_html(
-            comparison.result, shown, all_lines=len(self.lines), page=self.page, language=self.bench.language
+        self.table.html = "" if comparison is None else matches_html(
+            comparison.result, shown, all_lines=len(self.lines), page=self.page, language=self.bench.language,
+            selected=self._selected, clickable=self.table.clickable,
         )  # fmt: skip
 
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from html import escape
+import math
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from workbench.compare.overrides import Ignore, Match, Tolerance
+from workbench.compare.overrides import MAX_NAME, Ignore, Match, Tolerance
 from workbench.core.errors import WorkbenchError
-from workbench.show.match_view import operator_names, orphans
-from workbench.ui.boxes import row
+from workbench.core.text import brief, escape, one_line
+from workbench.show.match_view import operator_names, orphans, row_of
+from workbench.ui.boxes import row, styled
 from workbench.ui.code import map_code
-from workbench.ui.copy import CopyButton
+from workbench.ui.job import compared
+from workbench.ui.native import make_copy
 from workbench.ui.part import Part
+from workbench.ui.typed import typed_path
 
 if TYPE_CHECKING:
     from workbench.compare.result import Result, Side
     from workbench.ui.job import Job
 
-_STYLE = {"description_width": "150px"}
-_WIDE = {"width": "48%", "min_width": "320px"}
 _SIDES: tuple[Side, Side] = ("target", "golden")
 _EVERY = "every operator"
 
@@ -36,7 +39,7 @@ class ByHand(Part):
     def build(self) -> W.Widget:
         self._make()
         self._connect()
-        return W.VBox([*self._rows(), self.alert.widget])
+        return W.VBox([self.alert.widget, *self._rows()])
 
     def _make(self) -> None:
         say = self.say
@@ -47,36 +50,44 @@ class ByHand(Part):
         self.search.placeholder = say("part of a name or type")
         self.counted = W.HTML()
         self.names = {
-            side: W.SelectMultiple(description=say(side.title()), rows=8, layout=_WIDE)
+            side: styled(W.SelectMultiple(description=say(side.title()), rows=8), "stacked")
             for side in _SIDES
         }
-        self.reason = W.Text(description=say("reason"), style=_STYLE)
-        self.error = W.Text(description=say("relative error"), style=_STYLE)
-        self.path = W.Text(description=say("map file"), value="map.json", style=_STYLE)
+        self._before: dict[Side, list[str]] = {side: [] for side in _SIDES}
+        self.reason = W.Text(description=say("reason"))
+        self.error = W.Text(description=say("relative error"))
+        self.path = W.Text(description=say("map file"), value="map.json")
+        for widget in (self.which, self.search, self.reason, self.error, self.path):
+            styled(widget, "short")
         words = {
             "pair": "Match these", "ignore": "Ignore these", "tolerate": "Tolerate these", "take": "Take back",
             "undo": "Undo", "redo": "Redo", "again": "Compare again", "save": "Save map file", "open": "Open map file",
         }  # fmt: skip
         self.buttons = {key: W.Button(description=say(text)) for key, text in words.items()}
-        self.entries = W.Select(description=say("by hand"), rows=4, layout={"width": "98%"})
+        self.entries = styled(W.Select(description=say("by hand"), rows=4), "stacked")
         self.status = W.HTML()
-        self.code = CopyButton(say("Copy as code"))
+        self.code = make_copy(say("Copy as code"))
 
     def _rows(self) -> list[W.Widget]:
         button = self.buttons
+        actions = [button[key] for key in ("pair", "ignore", "tolerate")]
+        steps = [button[key] for key in ("take", "undo", "redo", "again")]
         return [
-            row([self.which, self.search, self.counted]),
-            row(list(self.names.values())),
-            row([button["pair"], button["ignore"], button["tolerate"]]),
-            row([self.reason, self.error]),
+            self.row(self.which, self.search, self.counted),
+            row(self.names.values()),
+            self.row(self.reason, self.error, *actions, others=self.names.values()),
             self.entries,
-            row([button["take"], button["undo"], button["redo"], button["again"], self.status]),
-            row([self.path, button["save"], button["open"], self.code]),
+            self.row(*steps, self.status, others=[self.entries]),
+            self.row(self.path, button["save"], button["open"], self.code),
         ]
 
     def _connect(self) -> None:
         for widget in (self.which, self.search):
             self.on(widget, self._list_names)
+        for side, box in self.names.items():
+            self.on(box, partial(self._look_at, side))
+        for widget in (self.reason, self.error, self.entries, self.path):
+            self.on(widget)
         mapped = self.bench.map_file
         actions = {
             "pair": self._pair, "ignore": self._ignore, "tolerate": self._tolerate, "take": self._take_back,
@@ -84,7 +95,7 @@ class ByHand(Part):
         }  # fmt: skip
         for key, action in actions.items():
             self.on_click(self.buttons[key], action)
-        self.follow(self.bench, "comparison", self.refresh)
+        self.follow(self.bench, "comparison", self.update)
         self.follow(mapped, "overrides", self._show_map)
         self.follow(self.bench.runner, "state", self._show_map)
 
@@ -107,8 +118,11 @@ class ByHand(Part):
 
     def _options(self, result: Result, side: Side) -> list[tuple[str, str]]:
         if self.which.value == _EVERY:
-            return [(name, name) for name in operator_names(result, side)]
-        return [(f"{one.op_name} · {one.op_type}", one.op_name) for one in orphans(result, side)]
+            return [(brief(name), name) for name in operator_names(result, side)]
+        return [
+            (f"{brief(one.op_name)} · {brief(one.op_type)}", one.op_name)
+            for one in orphans(result, side)
+        ]
 
     def _show_map(self) -> None:
         mapped, busy = self.bench.map_file, self.bench.runner.busy
@@ -121,6 +135,15 @@ class ByHand(Part):
         self.buttons["again"].disabled = busy or self.bench.comparison is None
         self.buttons["take"].disabled = not entries
         self.code.text = "\n".join(map_code(mapped)) + "\n"
+
+    def _look_at(self, side: Side) -> None:
+        """Look at an operator that was just chosen in a list; of several at the last of the list."""
+        comparison, names = self.bench.comparison, self._picked(side)
+        new = [name for name in names if name not in self._before[side]]
+        self._before[side] = names
+        index = row_of(comparison.result, side, new[-1]) if new and comparison is not None else -1
+        if index >= 0:
+            comparison.look.selected = index
 
     def _picked(self, side: Side) -> list[str]:
         return list(self.names[side].value)
@@ -137,7 +160,7 @@ class ByHand(Part):
         picked = [(side, name) for side in _SIDES for name in self._picked(side)]
         if not picked:
             raise WorkbenchError("ignore must have an operator, got none; select some in the lists")
-        self.bench.map_file.ignore_all(picked, self.reason.value.strip())
+        self.bench.map_file.ignore_all(picked, self._reason())
 
     def _tolerate(self) -> None:
         picked = self._picked("target")
@@ -145,13 +168,18 @@ class ByHand(Part):
             raise WorkbenchError(
                 "tolerance must have an operator of the target, got none; select one"
             )
-        try:
-            limit = float(self.error.value)
-        except ValueError:
-            got = self.error.value[:40]
-            raise WorkbenchError(f"relative error must be a number above 0, got {got!r}") from None
+        limit, reason = _limit(self.error.value), self._reason()
+        if not reason:
+            raise WorkbenchError("reason must say why the error is tolerated, got none")
         for name in picked:
-            self.bench.map_file.tolerate(limit, self.reason.value.strip(), name=name)
+            self.bench.map_file.tolerate(limit, reason, name=name)
+
+    def _reason(self) -> str:
+        reason = str(self.reason.value).strip()
+        if len(reason) > MAX_NAME:
+            message = f"reason must have at most {MAX_NAME:,} characters, got {len(reason):,}"
+            raise WorkbenchError(f"{message}; say it shorter")
+        return reason
 
     def _take_back(self) -> None:
         if self.entries.value is None:
@@ -162,12 +190,10 @@ class ByHand(Part):
         self.bench.runner.start(self._work)
 
     def _work(self, job: Job) -> Any:
-        return self.bench.compare(report=job.report)
+        return compared(job, self.bench.compare)
 
     def _path(self) -> str:
-        if not self.path.value.strip():
-            raise WorkbenchError("map file must have a path, got none; for example map.json")
-        return str(self.path.value).strip()
+        return typed_path(self.path.value, "map file", "map.json")
 
     def _save(self) -> None:
         path = self.bench.map_file.save(self._path())
@@ -177,7 +203,17 @@ class ByHand(Part):
         self.bench.map_file.open(self._path())
 
 
+def _limit(text: str) -> float:
+    """Read a relative error."""
+    with suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise WorkbenchError(
+        f"relative error must be a number above 0, got {text[:40]!r}; for example 0.01"
+    )
+
+
 def _said(entry: Match | Ignore | Tolerance) -> str:
     kinds = {Match: "match", Ignore: "ignore", Tolerance: "tolerate"}
     reason = getattr(entry, "reason", "")
-    return f"{kinds[type(entry)]}: {entry}" + (f" ({reason})" if reason else "")
+    return one_line(f"{kinds[type(entry)]}: {entry}" + (f" ({reason})" if reason else ""))

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import base64
-from html import escape
 from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import WorkbenchError
-from workbench.ui.boxes import row
+from workbench.core.text import escape
+from workbench.ui.boxes import panel, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.form import ConfigForm
 from workbench.ui.part import Part
+from workbench.ui.typed import typed_path
 
 if TYPE_CHECKING:
     from workbench.config import Config
 
 ENDINGS = (".json", ".py", ".cfg", ".txt")
 """Endings of files that may be a form."""
-
-_STYLE = {"description_width": "190px"}
-_WIDE = {"width": "640px", "max_width": "98%"}
 
 
 class Configure(Part):
@@ -33,32 +31,29 @@ class Configure(Part):
     def build(self) -> W.Widget:
         surfaces = [(get(name).title, name) for name in HOMES]
         say = self.say
-        self.surface = W.Dropdown(description=say("system"), options=surfaces, layout=_WIDE, style=_STYLE)  # fmt: skip
-        self.way = W.ToggleButtons(
-            options=[(say("begin anew"), "new"), (say("convert"), "convert")]
-        )
+        self.surface = styled(W.Dropdown(description=say("system"), options=surfaces), "input")
+        ways = [(say("begin anew"), "new"), (say("convert"), "convert")]
+        self.way = styled(W.ToggleButtons(options=ways), "beside")
         self.way.tooltips = [say("a form of this system that dumps something"), say("say the same there")]  # fmt: skip
         self.file = Chooser(say("open a form"), say, suffixes=ENDINGS)
-        self.path = W.Text(description=say("save as"), layout=_WIDE, style=_STYLE)
+        self.path = styled(W.Text(description=say("save as")), "input")
         self.save = W.Button(description=say("Save form"))
         self.said, self.download = W.HTML(), W.HTML()
         self.holder = W.VBox()
         self.form: ConfigForm | None = None
         self._connect()
         self._show_config()
-        head = [row([self.surface, self.way]), self.file.view]
-        foot = [row([self.path, self.save, self.download])]
-        return W.VBox([*head, self.alert.widget, self.said, self.holder, *foot])
+        head = [self.alert.widget, self.row(self.surface, self.way), self.file.view]
+        foot = self.row(self.path, self.save, self.download)
+        return panel([*head, self.said, self.holder, foot])
 
     def _connect(self) -> None:
         self.on(self.surface, self._turn_to)
-        self.follow(self.file, "value", self._open)
+        self.on(self.file, self._open)
+        self.on(self.path)
         self.on_click(self.save, self._save)
         self.follow(self.bench, ["graph", "seed", "ranks"], self._show_graph)
         self.follow(self.bench, "config", self._show_config)
-
-    def refresh(self) -> None:
-        self._show_graph()
 
     @property
     def state(self) -> tuple[str, str]:
@@ -102,10 +97,7 @@ class Configure(Part):
         self.bench.config = config
 
     def _save(self) -> None:
-        path = self.path.value.strip()
-        if not path:
-            raise WorkbenchError("form must be saved under a path, got none; for example dump.json")
-        saved = self.bench.config.save(path)
+        saved = self.bench.config.save(typed_path(self.path.value, "form", "dump.json"))
         self.said.value = f'<div role="status">{escape(str(saved))}</div>'
 
     def _changed(self, form: ConfigForm) -> None:
@@ -119,7 +111,7 @@ class Configure(Part):
         config = self.bench.config
         self.surface.value = config.surface.name
         if self.form is None or self.form.draft.surface is not config.surface:
-            old, self.form = self.form, ConfigForm(config, changed=self._changed)
+            old, self.form = self.form, ConfigForm(config, changed=self._changed, say=self.say)
             self.holder.children = (self.form.view,)
             if old is not None:
                 old.close()
@@ -133,14 +125,13 @@ class Configure(Part):
         config = self.bench.config
         name = f"{config.surface.name}{'.json' if config.surface.language == 'json' else '.py'}"
         data = base64.b64encode(config.to_text().encode()).decode("ascii")
-        link = f'<a download="{name}" href="data:text/plain;base64,{data}">{escape(self.say("Download"))}</a>'
-        self.download.value = link
+        link = f'download="{name}" href="data:text/plain;base64,{data}"'
+        self.download.value = f'<a class="jupyter-button" {link}>{escape(self.say("Download"))}</a>'
 
     def _show_graph(self) -> None:
         if self.form is None:
             return
-        self.form.graph = None
         try:
             self.form.graph = self.bench.network
         except WorkbenchError as error:
-            self.form.alert.show(error)
+            self.form.graph = str(error)

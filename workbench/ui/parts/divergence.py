@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
+from workbench.core.text import escape
 from workbench.show.columns import worst_first
 from workbench.show.html import head_html
 from workbench.show.look import look_code
-from workbench.ui.copy import CopyButton
+from workbench.ui.boxes import panel
+from workbench.ui.code import code_html
+from workbench.ui.native import make_copy
 from workbench.ui.part import Part
 
 if TYPE_CHECKING:
@@ -28,16 +30,17 @@ class Divergence(Part):
         self.explorer: Any = None
         self.answer, self.listing, self.place = W.HTML(), W.HTML(), W.VBox()
         self.first = W.Button(description=self.say("First divergence"))
+        self.jump = W.Button(description=self.say("Largest jump"))
         self.worst = W.Button(description=self.say("Worst error"))
-        self.code = CopyButton(self.say("Copy as code"))
+        self.code = make_copy(self.say("Copy as code"))
         self._heard = self.alert.guard(lambda _change: self._show_code())
         self.on_click(self.first, self._select_first)
+        self.on_click(self.jump, self._select_jump)
         self.on_click(self.worst, self._select_worst)
-        self.follow(self.bench, "comparison", self.refresh)
-        buttons = [self.first, self.worst, self.code]
-        self.tools = W.HBox(buttons, layout={"align_items": "center", "margin": "0 0 6px"})
+        self.follow(self.bench, "comparison", self.update)
+        self.tools = self.row(self.first, self.jump, self.worst, self.code)
         parts = [self.alert.widget, self.answer, self.tools, self.place, self.listing]
-        return W.VBox(parts, layout={"width": "100%"})
+        return panel(parts)
 
     def refresh(self) -> None:
         comparison = self.bench.comparison
@@ -47,13 +50,14 @@ class Divergence(Part):
         self.told = comparison
         self.tools.layout.display = "none" if comparison is None else ""
         if comparison is None:
-            text = self.say("Nothing has been compared yet.")
-            self.answer.value = f'<p role="status">{escape(text)}</p>'
+            self.answer.value = self.waiting("Nothing has been compared yet.")
             return
-        self.answer.value = head_html(comparison.result, self.bench.language)
+        head = head_html(comparison.result, self.bench.language)
+        self.answer.value = head + "".join(map(self._lost, self.bench.lost))
         self.explorer = comparison.explore(language=self.bench.language)
         self.place.children = [self.explorer]
         self.first.disabled = comparison.first_divergence is None
+        self.jump.disabled = comparison.largest_jump is None
         self.worst.disabled = not comparison.rows
         comparison.look.observe(self._heard)
         self._show_code()
@@ -64,12 +68,21 @@ class Divergence(Part):
 
     def _show_code(self) -> None:
         self.code.text = self.to_code()
-        summary = f"<summary>{escape(self.say('The code'))}</summary>"
-        self.listing.value = f"<details>{summary}<pre>{escape(self.code.text)}</pre></details>"
+        self.listing.value = code_html(self.say("The code"), self.code.text)
+
+    def _lost(self, lost: tuple[str, str]) -> str:
+        """Say what was looked at last time and is no more."""
+        words, value = lost
+        name = f'<bdi style="overflow-wrap:anywhere">{escape(value)}</bdi>'
+        return f'<p role="status">{escape(self.say(words))} {name}</p>'
 
     def _select_first(self) -> None:
         if self.told is not None:
             self.told.selected = self.told.first_divergence
+
+    def _select_jump(self) -> None:
+        if self.told is not None:
+            self.told.selected = self.told.largest_jump
 
     def _select_worst(self) -> None:
         worst: list[Row] = worst_first(self.told.rows) if self.told is not None else []

@@ -2,156 +2,216 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from html import escape
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import escape, escape_whole
 from workbench.pipeline.operator_html import operator_html
-from workbench.show.html import read_asset
-from workbench.ui.copy import CopyButton
+from workbench.show.assets import style_sheets
+from workbench.show.look import call_text
+from workbench.show.templates import OPERATOR_STYLES
+from workbench.ui.background import Background
+from workbench.ui.boxes import panel, styled
 from workbench.ui.following import Following
+from workbench.ui.native import make_copy
 from workbench.ui.parts.planes import Planes
-from workbench.ui.pieces import Pieces
+from workbench.ui.typed import typed_path
 
 if TYPE_CHECKING:
-    from workbench.compare.elements import HeatMap
-    from workbench.pipeline.operator_view import OperatorView
+    from collections.abc import Callable, Iterable
 
-_ABOVE = ("head", "source", "tensors", "elements")
-_BELOW = ("trend", "neighbours", "attributes", "ir")
+    from workbench.compare.elements import ErrorKind, HeatMap
+    from workbench.pipeline.compare import Comparison
+    from workbench.pipeline.operator_view import OperatorView
+    from workbench.show.look import Look
+
+_PIECES = {
+    "above": ("head", "source", "tensors", "values", "elements"),
+    "heat": ("heat",),
+    "worst": ("worst",),
+    "below": ("trend", "neighbours", "attributes", "ir"),
+}
+"""Pieces that are drawn anew by themselves → their sections."""
+
+_FOLLOWS = {
+    "element_error": ("above", "heat", "worst"),
+    "worst": ("worst",),
+    "axes": ("heat",),
+    "plane": ("heat",),
+}
+"""Trait of the look → pieces that follow it."""
+
+
+@dataclass
+class Drawn:
+    """Pieces of one operator as HTML, the plane of its heat map, and what could not be drawn."""
+
+    html: dict[str, str] = field(default_factory=dict)
+    plane: HeatMap | None = None
+    error: Exception | None = None
 
 
 class Operator(Following):
     """What `Comparison.operator` tells of the row that is looked at; its clicks select another one."""
 
     name, title = "operator", "Operator"
-    traits = ("selected", "element_error", "worst", "axes", "plane")
+    traits = ("selected", "element_error", "worst", "axes", "plane", "factor", "limit")
 
     def build(self) -> W.Widget:
         self.view_of: OperatorView | None = None
-        choose = self.alert.guard(self._choose)
-        self.style = W.HTML(f"<style>{read_asset('parts.css')}{read_asset('operator.css')}</style>")
-        self.hint, self.above, self.below = W.HTML(), Pieces(choose), Pieces(choose)
-        self.planes = Planes(self)
-        self.worst = Pieces(choose)
-        self.details = W.VBox(
-            [self.above, self.planes.view, self.worst, self.below, self._minimal_case()]
-        )
+        self.style = W.HTML(f"<style>{style_sheets(*OPERATOR_STYLES)}</style>")
+        self.hint, self.planes = W.HTML(), Planes(self)
+        self.writing = Background(self.lock, self.alert)
+        self.todo: frozenset[str] = frozenset()
+        self.above, self.worst, self.below = (self.new_pieces() for _ in range(3))
+        told = [
+            self.note(self.above),
+            self.above,
+            self.planes.view,
+            self.note(self.worst),
+            self.worst,
+        ]
+        told += [self.note(self.below), self.below]
+        self.details = W.VBox([*told, self._minimal_case()])
         self.follow(self.bench, "export", self._show_pin)
         self.follow_comparison()
-        head = [self.style, self._buttons(), self.alert.widget, self.hint, self.details]
-        return W.VBox(head)
+        self.doing = self.drawing_line()
+        head = [self.style, self._buttons(), self.alert.widget, self.hint, self.doing, self.details]
+        return panel(head)
 
     def _buttons(self) -> W.Widget:
         say = self.say
         self.back = W.Button(description=say("Previous failing"))
         self.forth = W.Button(description=say("Next failing"))
-        self.pin = W.Button()
-        self.code = CopyButton(say("Copy as code"))
+        self.pin = W.Button(description=say("Pin to report"))
+        self.code = make_copy(say("Copy as code"))
         self.on_click(self.back, lambda: self._step(-1))
         self.on_click(self.forth, lambda: self._step(1))
         self.on_click(self.pin, self._toggle_pin)
-        wrap = {"flex_flow": "row wrap", "align_items": "center"}
-        return W.HBox([self.back, self.forth, self.pin, self.code], layout=wrap)
+        return self.row(self.back, self.forth, self.pin, self.code)
 
     def _minimal_case(self) -> W.Widget:
         say = self.say
-        self.folder = W.Text(description=say("folder"), value="minimal_case")
+        self.folder = styled(W.Text(description=say("folder"), value="minimal_case"), "short")
         self.extract = W.Button(description=say("Write minimal case"))
-        self.case = W.HTML()
+        self.said, self.case = W.HTML(), W.HTML()
+        self.on(self.folder)
         self.on_click(self.extract, self._extract)
+        self.watch(self.writing, self._allow)
         head = W.HTML(f'<div class="wb wb-op"><h3>{escape(say("Minimal case"))}</h3></div>')
-        return W.VBox([head, W.HBox([self.folder, self.extract]), self.case])
+        return W.VBox([head, self.row(self.folder, self.extract), self.said, self.case])
 
     def changed(self, name: str) -> None:
-        if name == "selected":
-            self.refresh()
-        elif name == "element_error":
-            self._draw()
+        if name in _FOLLOWS:
+            self._draw(_FOLLOWS[name])
         else:
-            self._draw_elements(name)
+            self.refresh()
 
     def refresh(self) -> None:
         """Show the row that is looked at now."""
-        if not self.shown:
-            return
-        comparison = self.bench.comparison
+        comparison, before = self.graded, self.view_of
         row = comparison.selected if comparison is not None else None
-        before = self.view_of
-        if row is None:
+        same = before is not None and comparison is not None and _same(before, comparison)
+        if comparison is None or row is None:
             self.view_of = None
-        elif before is None or before.comparison is not comparison or before.row is not row:
+        elif before is None or not same:
             self.view_of = comparison.operator(comparison.look.selected)
+            comparison.look.axes = comparison.look.plane = None
+            self.case.value = ""
+        elif before.comparison is not comparison:
+            self.view_of = before.graded_in(comparison)
         self.details.layout.display = "none" if row is None else "flex"
         for button in (self.back, self.forth, self.pin):
             button.disabled = comparison is None or (row is None and button is self.pin)
-        missing = "Run a comparison first; then an operator can be looked at here."
-        if comparison is not None:
-            missing = "Select an operator in the plot or the table."
-        self.hint.value = f"<p>{escape(self.say(missing))}</p>" if row is None else ""
-        if self.view_of is not before and self.view_of is not None:
-            comparison.look.axes = comparison.look.plane = None
-            self.case.value = ""
-            self._draw()
+        self.hint.value = "" if row is not None else self._hint()
+        if self.view_of is not before:
+            self._draw(_PIECES)
         self._show_pin()
 
-    def _html(self, *sections: str, **options: Any) -> str:
-        assert self.view_of is not None
-        look = self.bench.comparison.look
-        return operator_html(
-            self.view_of,
-            sections=sections,
+    def _hint(self) -> str:
+        if self.bench.comparison is None:
+            return self.waiting("Run a comparison first; then an operator can be looked at here.")
+        return f"<p>{escape(self.say('Select an operator in the plot or the table.'))}</p>"
+
+    def _draw(self, pieces: Iterable[str]) -> None:
+        """Draw some pieces anew, as soon as those are done that are being drawn."""
+        if self.view_of is not None:
+            self.todo |= frozenset(pieces)
+            self.background.ask(self._drawn)
+
+    def _drawn(self) -> Callable[[], None] | None:
+        """Draw what is wanted now; return what shows it. It ends when somebody has gone on to another operator."""
+        with self.lock:
+            view, todo, self.todo = self.view_of, self.todo, frozenset()
+        drawn = Drawn()
+        for piece in _PIECES:
+            if view is None or view is not self.view_of:
+                return None
+            if piece in todo:
+                try:
+                    self._add(drawn, view, piece)
+                except (WorkbenchError, OSError, ValueError) as error:
+                    drawn.error = error
+        return None if view is None else partial(self._show, view, drawn)
+
+    def _add(self, drawn: Drawn, view: OperatorView, piece: str) -> None:
+        """Draw one piece."""
+        look = _look(view)
+        if piece in ("heat", "worst") and view.elements is None:
+            drawn.html[piece] = ""
+            return
+        if piece == "heat" and view.elements is not None:
+            kinds = view.elements.kinds
+            kind: ErrorKind = look.element_error if look.element_error in kinds else "absolute"
+            drawn.plane = view.heat_map(look.axes, look.plane, kind)
+        drawn.html[piece] = operator_html(
+            view,
+            sections=_PIECES[piece],
             kind=look.element_error,
             count=look.worst,
+            heat=drawn.plane,
             say=self.say,
-            clickable=True,
-            **options,
+            clickable=self.above.clickable,
         )
 
-    def _draw(self) -> None:
-        """Draw everything anew."""
-        if self.view_of is None:
+    def _show(self, view: OperatorView, drawn: Drawn) -> None:
+        """Show what was drawn, unless another operator is wanted by now."""
+        if view is not self.view_of:
             return
-        self.above.html = self._html(*_ABOVE)
-        self.below.html = self._html(*_BELOW)
-        self.planes.refresh()
-        self._draw_elements()
-
-    def _draw_elements(self, name: str = "") -> None:
-        """Draw what the controls of the elements decide: all of it, or what follows one of them."""
-        if self.view_of is None:
-            return
-        if name != "worst":
-            self.planes.draw()
-        if name in ("", "worst"):
-            self.worst.html = self._html("worst") if self.view_of.elements is not None else ""
+        for name, widget in (("above", self.above), ("worst", self.worst), ("below", self.below)):
+            if name in drawn.html:
+                widget.html = drawn.html[name]
+        if "heat" in drawn.html:
+            self.planes.show(view, drawn.plane, drawn.html["heat"])
         self.code.text = self._code()
-
-    def draw_heat(self, plane: HeatMap) -> str:
-        """Return the heat map of a plane."""
-        return self._html("heat", heat=plane)
+        self.update_stills()
+        if drawn.error is not None:
+            raise drawn.error
 
     def _code(self) -> str:
         """Lines that show the same in a cell."""
         view = self.view_of
         if view is None:
             return ""
-        look = self.bench.comparison.look
-        lines = [f"operator = comparison.operator({view.index})  # {view.name!a}"]
+        look = _look(view)
+        grades = {name: getattr(look, name) for name in ("factor", "limit")}
+        given = {name: value for name, value in grades.items() if value is not None}
+        comparison = f"comparison{call_text('regrade', given)}"
+        lines = [f"operator = {comparison}.operator({view.index})  # {view.name!a}"]
         if view.elements is not None:
             kind = f"kind={look.element_error!r}"
             lines.append(f"worst = operator.worst({look.worst}, {kind})")
             lines.append(f"errors = operator.heat_map({look.axes}, {look.plane}, {kind})")
         return "\n".join((*lines, "operator")) + "\n"
 
-    def _choose(self, row: str) -> None:
-        self.bench.comparison.selected = int(row)
-
     def _step(self, step: int) -> None:
-        comparison = self.bench.comparison
+        comparison = self.graded
+        if comparison is None:
+            raise WorkbenchError("operator must be one of a comparison, got none; run one first")
         start = comparison.look.selected
         if start < 0:
             start = -1 if step > 0 else len(comparison.rows)
@@ -166,28 +226,44 @@ class Operator(Following):
         self.pin.description = self.say("Unpin from report" if pinned else "Pin to report")
         self.pin.icon = "check" if pinned else ""
 
+    def _seen(self, what: str) -> OperatorView:
+        """The operator that is looked at; raises WorkbenchError if there is none to be pinned or written."""
+        if self.view_of is None:
+            raise WorkbenchError(f"operator must be selected to be {what}, got none; select one")
+        return self.view_of
+
     def _toggle_pin(self) -> None:
-        assert self.view_of is not None
-        name, pins = self.view_of.name, self.bench.export.pins
+        name, pins = self._seen("pinned").name, self.bench.export.pins
         left = tuple(pin for pin in pins if pin != name)
         self.bench.export = replace(
             self.bench.export, pins=left if len(left) < len(pins) else (*pins, name)
         )
 
     def _extract(self) -> None:
-        assert self.view_of is not None
-        found = self.view_of.extract(self.folder.value)
+        folder = typed_path(self.folder.value, "folder", "minimal_case")
+        work = partial(self._extracted, self._seen("written"), folder)
+        self.writing.ask(work, self.alert_of(self.extract))
+
+    def _extracted(self, view: OperatorView, folder: str) -> Callable[[], None]:
+        """Write the minimal case; return what tells of it."""
+        found = view.extract(folder)
         script = found.script.read_text(encoding="utf-8", errors="replace")
-        self.case.value = (
+        html = (
             f'<div class="wb wb-op" role="status"><p>{escape(str(found))}</p>'
-            f'<div class="wb-op-lines"><pre>{escape(script)}</pre></div></div>'
+            f'<div class="wb-op-lines"><pre>{escape_whole(script)}</pre></div></div>'
         )
+        return lambda: setattr(self.case, "value", html)
+
+    def _allow(self) -> None:
+        self.extract.disabled = self.writing.busy
+        text = f"{self.say('writing')} …" if self.writing.busy else ""
+        self.said.value = f'<span role="status">{escape(text)}</span>'
 
     def still(self) -> str:
         if self.view_of is None:
             return super().still()
-        pieces = (self.above, self.planes.picture, self.worst, self.below)
-        return str(self.style.value) + "".join(piece.html for piece in pieces)
+        shown = (self.above, self.planes.picture, self.worst, self.below)
+        return str(self.style.value) + "".join(piece.html for piece in shown)
 
     @property
     def state(self) -> tuple[str, str]:
@@ -200,4 +276,16 @@ class Operator(Following):
 
     def close(self) -> None:
         self.planes.close()
+        self.writing.close()
         super().close()
+
+
+def _same(view: OperatorView, comparison: Comparison) -> bool:
+    """Whether a view is of the row that is looked at, however it is graded."""
+    return _look(view) is comparison.look and view.index == comparison.look.selected
+
+
+def _look(view: OperatorView) -> Look:
+    """State of the view of a comparison; the bench may have another one by now."""
+    look: Look = view.comparison.look  # type: ignore[attr-defined]  # every `Comparison` has one
+    return look

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import ipywidgets as W
 
 from workbench.ui.alerts import close_tree
-from workbench.ui.pieces import Pieces
-from workbench.ui.slider import Slider
+from workbench.ui.boxes import styled
+from workbench.ui.native import make_pieces, make_slider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     from workbench.compare.elements import Elements, HeatMap
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
-    from workbench.ui.alerts import Alert
     from workbench.ui.app import Workbench
 
 _NONE = -1
-_STYLE = {"description_width": "initial"}
 
 
 class Owner(Protocol):
     """The panel that the inputs belong to."""
 
     bench: Workbench
-    alert: Alert
 
     @property
     def view_of(self) -> OperatorView | None:
@@ -36,11 +33,17 @@ class Owner(Protocol):
     def say(self, text: str) -> str:
         """Words in the language of the bench."""
 
-    def on(self, widget: W.Widget, call: Callable[[], None]) -> None:
+    def on(self, control: Any, call: Callable[[], None]) -> None:
         """Call back after a change."""
 
-    def draw_heat(self, plane: HeatMap) -> str:
-        """Draw a plane."""
+    def row(self, *controls: W.Widget) -> W.HBox:
+        """Controls, and beside them what is wrong with them."""
+
+    def note(self, *controls: W.Widget) -> W.Widget:
+        """The place for what is wrong with controls."""
+
+    def guard(self, item: Any, call: Callable[[], None]) -> Callable[..., None]:
+        """A handler whose errors are shown beside a control."""
 
 
 class Planes:
@@ -49,23 +52,19 @@ class Planes:
     def __init__(self, panel: Owner) -> None:
         self.panel = panel
         say = panel.say
-        short: dict[str, Any] = {"layout": {"width": "190px"}, "style": _STYLE}
-        self.kind = W.Dropdown(description=say("error"), options=["absolute"], **short)
-        self.rows = W.Dropdown(description=say("rows"), options=[("–", _NONE)], **short)
-        self.columns = W.Dropdown(description=say("columns"), options=[("–", _NONE)], **short)
+        self.kind = W.Dropdown(description=say("error"), options=["absolute"])
+        self.rows = W.Dropdown(description=say("rows"), options=[("–", _NONE)])
+        self.columns = W.Dropdown(description=say("columns"), options=[("–", _NONE)])
         self.count = W.BoundedIntText(
-            description=say("worst elements"), value=20, min=1, max=10_000, **short
+            description=say("worst elements"), value=20, min=1, max=10_000
         )
         self.sliders = W.VBox()
-        self.picture = Pieces(lambda _row: None)
-        wrap = {"flex_flow": "row wrap"}
-        self.view = W.VBox(
-            [
-                W.HBox([self.kind, self.count, self.rows, self.columns], layout=wrap),
-                self.sliders,
-                self.picture,
-            ]
-        )
+        self.picture = make_pieces(lambda _row: None)
+        shorts = (self.kind, self.count, self.rows, self.columns)
+        inputs = panel.row(*(styled(one, "short") for one in shorts))
+        self.view = W.VBox([inputs, self.sliders, panel.note(self.sliders), self.picture])
+        self.shown: OperatorView | None = None
+        self.plane: HeatMap | None = None
         self._quiet = False
         panel.on(self.kind, self._take_kind)
         panel.on(self.count, self._take_count)
@@ -80,39 +79,35 @@ class Planes:
 
     @property
     def elements(self) -> Elements | None:
-        """The elements of the selected tensor."""
-        return self.panel.view_of.elements if self.panel.view_of is not None else None
+        """The elements of the tensor that is shown."""
+        return self.shown.elements if self.shown is not None else None
 
-    def refresh(self) -> None:
-        """Offer what the tensor that is looked at now has."""
-        elements = self.elements
-        self.view.layout.display = "none" if elements is None else "flex"
-        if elements is None:
-            self._replace_sliders([])
-            return
+    @property
+    def _deaf(self) -> bool:
+        """Whether changes are not the user's, or meant for an operator that is looked at no more."""
+        return self._quiet or self.shown is None or self.shown is not self.panel.view_of
+
+    def show(self, view: OperatorView, plane: HeatMap | None, html: str) -> None:
+        """Show a plane, and bring the inputs up to date with it."""
+        self.shown, self.plane = view, plane
+        self.view.layout.display = "none" if view.elements is None else "flex"
         self._quiet = True
         try:
-            self.kind.options = [(self.panel.say(kind), kind) for kind in elements.kinds]
-            wanted = self.look.element_error
-            self.kind.value = wanted if wanted in elements.kinds else "absolute"
-            self.count.value = self.look.worst
+            if view.elements is None or plane is None:
+                self._replace_sliders([])
+            else:
+                self._show_choices(view.elements)
+                self._show_axes(plane)
+                self._show_sliders(plane)
         finally:
             self._quiet = False
+        self.picture.html = html
 
-    def draw(self) -> None:
-        """Draw the plane, and bring the inputs up to date with it."""
-        if self.elements is None or self.panel.view_of is None:
-            self.picture.html = ""
-            return
-        kind = self.kind.value
-        plane = self.panel.view_of.heat_map(self.look.axes, self.look.plane, kind)
-        self.picture.html = self.panel.draw_heat(plane)
-        self._quiet = True
-        try:
-            self._show_axes(plane)
-            self._show_sliders(plane)
-        finally:
-            self._quiet = False
+    def _show_choices(self, elements: Elements) -> None:
+        self.kind.options = [(self.panel.say(kind), kind) for kind in elements.kinds]
+        wanted = self.look.element_error
+        self.kind.value = wanted if wanted in elements.kinds else "absolute"
+        self.count.value = self.look.worst
 
     def _show_axes(self, plane: HeatMap) -> None:
         assert self.elements is not None
@@ -135,38 +130,37 @@ class Planes:
         for slider in self.sliders.children:
             slider.value = plane.at[slider.axis]
 
-    def _slider(self, axis: int, size: int) -> Slider:
+    def _slider(self, axis: int, size: int) -> W.Widget:
         """A slider over the index in one axis."""
-        slider = Slider(axis, f"{self.panel.say('axis')} {axis}", size - 1)
-        slider.observe(self.panel.alert.guard(lambda _change: self._take_plane()), "value")
-        return slider
+        made = make_slider(axis, f"{self.panel.say('axis')} {axis}", size - 1)
+        made.observe(self.panel.guard(self.sliders, self._take_plane), "value")
+        return made
 
-    def _replace_sliders(self, new: list[Slider]) -> None:
+    def _replace_sliders(self, new: list[W.Widget]) -> None:
         old, self.sliders.children = self.sliders.children, new
         for slider in old:
             close_tree(slider)
 
     def _take_kind(self) -> None:
-        if not self._quiet:
+        if not self._deaf:
             self.look.element_error = self.kind.value
 
     def _take_count(self) -> None:
-        if not self._quiet:
+        if not self._deaf:
             self.look.worst = self.count.value
 
     def _take_axes(self) -> None:
-        if self._quiet:
+        if self._deaf or self.plane is None:
             return
         chosen = (self.rows.value, self.columns.value)
         if chosen[0] == chosen[1]:  # then the other one takes what this one had
-            before = self.look.axes or self.elements.telling_axes(self.kind.value)  # type: ignore[union-attr]
-            chosen = before[::-1]
+            chosen = self.plane.axes[::-1]
         self.look.axes = chosen
 
     def _take_plane(self) -> None:
-        if self._quiet or self.elements is None:
+        if self._deaf or self.plane is None:
             return
-        at = list(self.look.plane or self.elements.worst_index(self.kind.value))
+        at = list(self.plane.at)
         for slider in self.sliders.children:
             at[slider.axis] = slider.value
         self.look.plane = tuple(at)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import editable, escape
 from workbench.graph.flow import Flow
 from workbench.graph.models import MODELS
 from workbench.graph.trainings import TRAININGS
-from workbench.run.faults import FAULTS, check_settings, parse_fault
+from workbench.run.faults import FAULTS
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
-from workbench.ui.alerts import alert_html
-from workbench.ui.boxes import row
+from workbench.ui.boxes import fold, row, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.own_graphs import graph_of, notebook_names, own_graphs
 from workbench.ui.part import Part
@@ -25,63 +25,57 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.graph.nodes import Op
+    from workbench.ui.alerts import Alert
 
-_STYLE = {"description_width": "190px"}
-_WIDE = {"width": "640px", "max_width": "98%"}
 _SETTINGS = ("graph", "device", "precision_mode", "faults", "iterations", "seed", "ranks")
 _NONE = ""
 
 
 class RehearsalInputs(Part):
-    """Inputs of the settings of a rehearsal, each with what is wrong beside it."""
+    """Inputs of the settings of a rehearsal; what one of them refuses changes nothing and stands beside it."""
 
     name, title = "rehearsal", "Rehearsal"
 
     def build(self) -> W.Widget:
         self.inputs = self._inputs()
-        self.notes = {name: W.HTML() for name in self.inputs}
         self.file = Chooser(self.say("model file"), self.say, suffixes=(".onnx", ".py"))
-        self.own = W.Dropdown(
-            description=self.say("from this notebook"), style=_STYLE, layout=_WIDE
-        )
-        self.kind = W.Dropdown(
-            description=self.say("kind of fault"), options=list(FAULTS), style=_STYLE, layout=_WIDE
-        )
-        self.operator = W.Combobox(description=self.say("in operator"), style=_STYLE, layout=_WIDE)
-        self.settings = W.Text(description=self.say("with"), style=_STYLE, layout=_WIDE)
-        self.meaning = W.HTML()
+        self.own = W.Dropdown(description=self.say("from this notebook"))
+        self.kind = W.Dropdown(description=self.say("kind of fault"), options=list(FAULTS))
+        self.operator = W.Combobox(description=self.say("in operator"))
+        self.settings = W.Text(description=self.say("with"))
+        for widget in (*self.inputs.values(), self.own, self.kind, self.operator, self.settings):
+            styled(widget, "input")
+        self.meaning = styled(W.HTML(), "below")
         self.add = W.Button(description=self.say("Add fault"))
-        self.fault_note = W.HTML()
         self._connect()
-        rows = [row([widget, self.notes[name]]) for name, widget in self.inputs.items()]
-        builder = W.VBox([self.kind, self.meaning, self.operator, self.settings])
-        builder.children = (*builder.children, row([self.add, self.fault_note]))
-        parts = [W.VBox([self.own, self.file.view]), builder]
-        more = W.Accordion(parts, titles=[self.say("Other networks"), self.say("Plant a fault")])
-        return W.VBox([*rows, more, self.alert.widget])
+        rows = [self.row(widget) for widget in self.inputs.values()]
+        fault = (self.kind, self.operator, self.settings, self.add)
+        add = styled(row([self.add, styled(self.note(*fault), "beside")]), "below")
+        builder = W.VBox([self.kind, self.meaning, self.operator, self.settings, add])
+        others = fold(self.say("Other networks"), W.VBox([self.row(self.own), self.file.view]))
+        return W.VBox([self.alert.widget, *rows, others, fold(self.say("Plant a fault"), builder)])
 
     def _connect(self) -> None:
         for name, widget in self.inputs.items():
             self.on(widget, partial(self._take, name))
         self.on(self.own, self._take_own)
-        self.follow(self.file, "value", self._take_file)
+        self.on(self.file, self._take_file)
         self.on(self.kind, self._explain)
+        for control in (self.operator, self.settings):
+            self.on(control)
         self.on_click(self.add, self._add)
         self.follow(self.bench, list(_SETTINGS), self.refresh)
         self._explain()
 
     def _inputs(self) -> dict[str, W.Widget]:
         modes = [(self.say("default of the device"), _NONE), *((mode, mode) for mode in MODES)]
-        choices: dict[str, Any] = {"layout": _WIDE, "style": _STYLE}
-        late = choices | {"continuous_update": False}
+        late: dict[str, Any] = {"continuous_update": False}
         words = {name: self.say(name.replace("_", " ")) for name in _SETTINGS}
         hint = "kind:operator:settings, " + self.say("one a line")
         return {
             "graph": W.Combobox(description=words["graph"], options=[*MODELS, *TRAININGS], **late),
-            "device": W.Dropdown(description=words["device"], options=list(PROFILES), **choices),
-            "precision_mode": W.Dropdown(
-                description=words["precision_mode"], options=modes, **choices
-            ),
+            "device": W.Dropdown(description=words["device"], options=list(PROFILES)),
+            "precision_mode": W.Dropdown(description=words["precision_mode"], options=modes),
             "iterations": W.Text(description=words["iterations"], **late),
             "seed": W.Text(description=words["seed"], **late),
             "ranks": W.Text(description=words["ranks"], **late),
@@ -89,28 +83,33 @@ class RehearsalInputs(Part):
         }
 
     def _take(self, name: str) -> None:
-        """Bring an input to the bench; what it refuses is said beside the input."""
-        self.notes[name].value = ""
+        """Bring an input to the bench."""
         if self.inputs[name].value == self._shown()[name]:
             return
-        try:
-            value = _value(name, self.inputs[name].value)
-            if name == "faults":
-                _check(value)
+        value = _value(name, self.inputs[name].value)
+        if name == "faults":
+            given = {editable(str(fault)): fault for fault in self.bench.faults}
+            value = tuple(given.get(text, text) for text in value)
+        if name == "graph":
+            self._take_graph(value)
+        else:
             setattr(self.bench, name, value)
-            if name == "graph":
-                self.bench.network  # noqa: B018  a graph that is none is said here
-        except WorkbenchError as error:
-            self.notes[name].value = alert_html(str(error))
+
+    def _take_graph(self, graph: Any) -> None:
+        """Bring a network to the bench, if it is one, whichever control names it."""
+        self.bench.look_up(graph)
+        self.bench.graph = graph
+        for control in (self.inputs["graph"], self.own, self.file):
+            self.alert_of(control).clear()
 
     def _take_own(self) -> None:
         if self.own.value:
             names = notebook_names()
-            self.bench.graph = graph_of(self.own.value, own_graphs(names)[self.own.value], names)
+            self._take_graph(graph_of(self.own.value, own_graphs(names)[self.own.value], names))
 
     def _take_file(self) -> None:
         if self.file.value:
-            self.bench.graph = self.file.value
+            self._take_graph(self.file.value)
 
     def _explain(self) -> None:
         kind = FAULTS[self.kind.value]
@@ -119,16 +118,11 @@ class RehearsalInputs(Part):
         self.meaning.value = f"<span>{escape(text)}</span>"
 
     def _add(self) -> None:
-        self.fault_note.value = ""
         settings = self.settings.value.strip()
-        text = f"{self.kind.value}:{self.operator.value.strip()}"
-        try:
-            faults = (*self.bench.faults, f"{text}:{settings}" if settings else text)
-            _check(faults)
-        except WorkbenchError as error:
-            self.fault_note.value = alert_html(str(error))
-            return
-        self.bench.faults = faults
+        name = self.operator.value.strip()
+        name = next((op.name for op in self._ops() if editable(op.name) == name), name)
+        text = f"{self.kind.value}:{name}"
+        self.bench.faults = (*self.bench.faults, f"{text}:{settings}" if settings else text)
 
     def _ops(self) -> Sequence[Op]:
         network = self.bench.network
@@ -138,11 +132,10 @@ class RehearsalInputs(Part):
     def refresh(self) -> None:
         """Bring the inputs up to date with the bench."""
         for name, value in self._shown().items():
-            if self.inputs[name].value != value and not self.notes[name].value:
-                self.inputs[name].value = value
+            self.fill(self.inputs[name], value)
         self.own.options = [_NONE, *own_graphs(notebook_names())]
         try:
-            self.operator.options = [op.name for op in self._ops()]
+            self.operator.options = [editable(op.name) for op in self._ops()]
         except WorkbenchError:
             self.operator.options = []
 
@@ -151,20 +144,19 @@ class RehearsalInputs(Part):
         bench = self.bench
         own = not isinstance(bench.graph, str)
         return {name: str(getattr(bench, name)) for name in _SETTINGS} | {
-            "graph": bench.graph.name if own else bench.graph,
-            "faults": "\n".join(map(str, bench.faults)),
+            "graph": editable(bench.graph.name if own else bench.graph),
+            "faults": "\n".join(editable(str(fault)) for fault in bench.faults),
             "precision_mode": bench.precision_mode or _NONE,
         }
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """Where it is said what the inputs refuse."""
+        return [self.alert_of(control) for control in (*self.inputs.values(), self.own, self.file)]
 
     def close(self) -> None:
         self.file.close()
         super().close()
-
-
-def _check(faults: Sequence[str]) -> None:
-    """Refuse faults that no run would take, whatever its graph; raises GraphError."""
-    for text in faults:
-        check_settings(parse_fault(text))
 
 
 def _value(name: str, text: str) -> Any:
@@ -174,7 +166,7 @@ def _value(name: str, text: str) -> Any:
     if name == "precision_mode":
         return text or None
     if name not in ("iterations", "seed", "ranks"):
-        return text
+        return os.path.expanduser(text.strip())
     try:
         return int(text)
     except ValueError:

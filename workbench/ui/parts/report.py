@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields, replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.text import brief, escape
+from workbench.pipeline.recipe import report_line
 from workbench.show.columns import worst_first
+from workbench.show.look import EXPLORED
 from workbench.show.report import SECTIONS
-from workbench.ui.boxes import row
-from workbench.ui.code import report_code
-from workbench.ui.copy import CopyButton
+from workbench.ui.boxes import panel, styled
+from workbench.ui.code import code_html
 from workbench.ui.export import Export
-from workbench.ui.part import Part
+from workbench.ui.following import Following
+from workbench.ui.native import make_copy
 from workbench.ui.session import session_path
+from workbench.ui.typed import typed_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,37 +30,34 @@ if TYPE_CHECKING:
     from workbench.compare.result import Result
     from workbench.pipeline.compare import Comparison
 
-_STYLE = {"description_width": "150px"}
-_WIDE = {"width": "640px", "max_width": "98%"}
 _FILES = {"html": "report.html", "csv": "report.csv", "json": "report.json"}
 
 MOST = 200
-"""Operators that can be pinned from the list, the worst; any other one from its own panel."""
+"""Operators that are listed at once to be pinned, the worst of those that the filter leaves."""
 
 
-class Report(Part):
+class Report(Following):
     """What the report holds, where it is written, and the code that does all of it again."""
 
     name, title = "report", "Report"
+    traits = tuple(name for name in EXPLORED if name != "selected")
 
     def build(self) -> W.Widget:
         say, self._filling = self.say, False
-        late = {"continuous_update": False, "layout": _WIDE, "style": _STYLE}
+        late = {"continuous_update": False}
         sections = [(say(heading), key) for key, heading in SECTIONS.items()]
         self.inputs: dict[str, W.Widget] = {
             "title": W.Text(description=say("title"), **late),
             "notes": W.Textarea(description=say("notes"), rows=4, **late),
             "sections": W.SelectMultiple(
-                description=say("sections"),
-                options=sections,
-                rows=len(sections) + 1,
-                layout=_WIDE,
-                style=_STYLE,
+                description=say("sections"), options=sections, rows=len(sections)
             ),
-            "pins": W.SelectMultiple(
-                description=say("pinned operators"), rows=6, layout=_WIDE, style=_STYLE
-            ),
+            "pins": W.SelectMultiple(description=say("pinned operators"), rows=6),
         }
+        self.search = W.Text(description=say("filter"), **late)
+        self.search.placeholder = say("part of a name")
+        self.counted = W.HTML()
+        self.worst: list[str] = []
         self.paths = {
             kind: W.Text(description=kind.upper(), value=name, **late)
             for kind, name in _FILES.items()
@@ -67,42 +68,74 @@ class Report(Part):
         self.session = W.Text(description=say("session"), value=str(session_path()), **late)
         self.keep = W.Button(description=say("Save session"))
         self.said, self.listing = W.HTML(), W.HTML()
-        self.code = CopyButton(say("Copy all as code"))
+        self.code = make_copy(say("Copy all as code"))
         self._connect()
-        files = [row([self.paths[kind], self.writers[kind]]) for kind in _FILES]
-        kept = row([self.session, self.keep])
-        below = [self.said, self.alert.widget, self.code, self.listing]
-        return W.VBox([*self.inputs.values(), *files, kept, *below])
+        for widget in (*self.inputs.values(), self.search, *self.paths.values(), self.session):
+            styled(widget, "input")
+        *others, pins = (self.row(widget) for widget in self.inputs.values())
+        chosen = [*others, self.row(self.search, self.counted), pins]
+        files = [self.row(self.paths[kind], self.writers[kind]) for kind in _FILES]
+        kept = self.row(self.session, self.keep)
+        below = [self.said, self.code, self.listing]
+        return panel([self.alert.widget, *chosen, *files, kept, *below])
 
     def _connect(self) -> None:
         for name, widget in self.inputs.items():
             self.on(widget, partial(self._take, name))
+        self.on(self.search, self._list_pins)
         for kind, button in self.writers.items():
             self.on_click(button, partial(self._write, kind))
         for text in self.paths.values():
             self.on(text, self._show_code)
+        self.on(self.session)
         self.on_click(self.keep, self._save)
-        self.follow(self.bench, ["comparison", "export", "profile"], self.refresh)
+        self.follow(self.bench, ["export", "profile"], self.update)
         self.follow(self.bench.map_file, "overrides", self._show_code)
+        self.follow(self.bench, "comparison", self._forget)
+        self.follow_comparison()
+        self.watch(self.background, self._allow)
 
-    def refresh(self) -> None:
-        """Bring inputs, buttons and code up to date with the bench."""
-        comparison, export = self.bench.comparison, self.bench.export
-        names = _worst_operators(comparison.result) if comparison else []
-        options = [*dict.fromkeys((*names[:MOST], *export.pins))]
+    def _forget(self) -> None:
+        self.worst = []
+
+    def _list_pins(self) -> None:
+        """List operators to pin: those that are pinned, and the worst that the filter leaves."""
+        comparison, words = self.bench.comparison, self.search.value.lower().split()
+        if comparison is not None and not self.worst:
+            self.worst = _worst_operators(comparison.result)
+        found = [name for name in self.worst if all(word in name.lower() for word in words)]
+        pins = self.bench.export.pins
+        options = [(brief(name), name) for name in dict.fromkeys((*found[:MOST], *pins))]
+        told = f"{min(len(found), MOST):,} {self.say('of')} {len(self.worst):,}, {self.say('the worst')}"
+        shown = told if len(found) > MOST or words else ""
+        self.counted.value = f'<span role="status">{escape(shown)}</span>'
         self._filling = True  # a list whose options change drops what is selected
         try:
             if list(self.inputs["pins"].options) != options:
                 self.inputs["pins"].options = options
+            self.inputs["pins"].value = pins
+        finally:
+            self._filling = False
+
+    def refresh(self) -> None:
+        """Bring inputs, buttons and code up to date with the bench."""
+        export = self.bench.export
+        self._list_pins()
+        self._filling = True
+        try:
             for field in fields(Export):
                 value = getattr(export, field.name)
                 if self.inputs[field.name].value != value:
                     self.inputs[field.name].value = value
         finally:
             self._filling = False
-        for button in self.writers.values():
-            button.disabled = comparison is None
+        self._allow()
         self._show_code()
+
+    def _allow(self) -> None:
+        """Allow one file after the other to be written."""
+        for button in self.writers.values():
+            button.disabled = self.bench.comparison is None or self.background.busy
 
     @property
     def state(self) -> tuple[str, str]:
@@ -116,23 +149,43 @@ class Report(Part):
         if value != getattr(self.bench.export, name):
             self.bench.export = replace(self.bench.export, **{name: value})
 
+    def changed(self, name: str) -> None:
+        self._show_code()
+
     def _show_code(self) -> None:
-        lines = [self.bench.to_code(), report_code(self.bench.export, self.paths["html"].value)]
-        lines += [f"comparison.to_{k}({self.paths[k].value!r})\n" for k in ("csv", "json")]
+        """Offer the code of the comparison that is here, or of the one that would come."""
+        paths = {
+            kind: os.path.expanduser(text.value.strip()) or _FILES[kind]
+            for kind, text in self.paths.items()
+        }
+        made = self.bench.comparison.to_code() if self.bench.comparison is not None else ""
+        lines = [made or self.bench.to_code()]
+        lines.append(report_line(paths["html"], self.bench.export.options))
+        lines += [f"comparison.to_{kind}({paths[kind]!r})\n" for kind in ("csv", "json")]
         self.code.text = "".join(lines)
-        summary = f"<summary>{escape(self.say('The code'))}</summary>"
-        self.listing.value = f"<details>{summary}<pre>{escape(self.code.text)}</pre></details>"
+        self.listing.value = code_html(self.say("The code"), self.code.text)
 
     def _write(self, kind: str) -> None:
-        path = Path(self._named(kind.upper(), self.paths[kind].value))
+        path = Path(typed_path(self.paths[kind].value, kind.upper(), _FILES[kind]))
         comparison = self.bench.comparison
         if comparison is None:
             raise WorkbenchError("report must be of a comparison, got none; run one first")
-        self._writer(comparison, kind)(path)
-        size = f"{path.stat().st_size / 1024:,.0f} kB"
-        self.said.value = (
-            f'<div role="status">{escape(self.say("written"))}: {escape(str(path))} ({size})</div>'
-        )
+        self._tell("writing", path)
+        work = partial(self._written, self._writer(comparison, kind), path)
+        self.background.ask(work, self.alert_of(self.writers[kind]))
+
+    def _written(self, write: Callable[[Path], object], path: Path) -> Callable[[], None]:
+        """Write a file; return what tells of it."""
+        try:
+            write(path)
+        except BaseException:
+            self.said.value = ""  # that it is being written
+            raise
+        return partial(self._tell, "written", path, f" ({path.stat().st_size / 1024:,.0f} kB)")
+
+    def _tell(self, what: str, path: Path, more: str = "") -> None:
+        text = f"{self.say(what)}: {path}{more}"
+        self.said.value = f'<div role="status">{escape(text)}</div>'
 
     def _writer(self, comparison: Comparison, kind: str) -> Callable[[Path], object]:
         writers: dict[str, Callable[[Path], object]] = {
@@ -143,15 +196,8 @@ class Report(Part):
         return writers[kind]
 
     def _save(self) -> None:
-        path = self.bench.save(self._named("session", self.session.value))
-        self.said.value = (
-            f'<div role="status">{escape(self.say("written"))}: {escape(str(path))}</div>'
-        )
-
-    def _named(self, what: str, text: str) -> str:
-        if not text.strip():
-            raise WorkbenchError(f"{what} must have a path, got none")
-        return text.strip()
+        path = typed_path(self.session.value, "session", str(session_path()))
+        self._tell("written", self.bench.save(path))
 
 
 def _worst_operators(result: Result) -> list[str]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
 from workbench.compare.profiles import PROFILES as VERDICTS
-from workbench.ui.alerts import alert_html
-from workbench.ui.boxes import row
-from workbench.ui.copy import CopyButton
+from workbench.core.text import escape, shorten
+from workbench.show.summary import summary
+from workbench.ui.alerts import MOST, alert_html, error_text
+from workbench.ui.boxes import panel, styled
+from workbench.ui.code import code_html
+from workbench.ui.job import compared
+from workbench.ui.native import make_copy
 from workbench.ui.part import Part
 from workbench.ui.parts.rehearsal import RehearsalInputs
 from workbench.ui.parts.trees import TreeInputs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.ui.job import Job
 
 _SHOWN = (
@@ -39,31 +44,29 @@ class Run(Part):
         self.way = W.ToggleButtons(options=ways, value=self.bench.rehearsing)
         self.way.style.button_width = "auto"
         self.way.description = self.say("what to do")
-        self.profile = W.Dropdown(
-            description=self.say("profile"),
-            options=list(VERDICTS),
-            style={"description_width": "190px"},
-        )
-        self.progress = W.FloatProgress(
-            description=self.say("progress"), min=0.0, max=1.0, style={"description_width": "190px"}
-        )
-        self.status, self.reason, self.listing = W.HTML(), W.HTML(), W.HTML()
+        self.profile = W.Dropdown(description=self.say("profile"), options=list(VERDICTS))
+        self.progress = W.FloatProgress(description=self.say("progress"), min=0.0, max=1.0)
+        for widget in (self.way, self.profile, self.progress):
+            styled(widget, "input")
+        self.status, self.reason, self.listing = styled(W.HTML(), "below"), W.HTML(), W.HTML()
         self.run = W.Button(description=self.say("Run comparison"), button_style="primary")
         self.cancel = W.Button(description=self.say("Cancel run"), disabled=True)
-        self.code = CopyButton(self.say("Copy as code"))
+        self.code = make_copy(self.say("Copy as code"))
         self._connect()
-        buttons = row([self.run, self.cancel, self.reason])
-        below = [buttons, self.progress, self.status, self.alert.widget, self.code, self.listing]
-        inputs = [self.way, self.rehearsal.view, self.trees.view, self.profile]
-        return W.VBox([*inputs, *below])
+        buttons = styled(self.row(self.run, self.cancel, self.reason), "below")
+        below = [buttons, self.progress, self.status, self.code, self.listing]
+        inputs = [self.rehearsal.view, self.trees.view, self.row(self.profile)]
+        return panel([self.alert.widget, self.row(self.way), *inputs, *below])
 
     def _connect(self) -> None:
         self.on_click(self.run, self._start)
-        self.on_click(self.cancel, self.bench.runner.cancel)
+        self.on_click(self.cancel, self._stop)
         self.on(self.way, lambda: setattr(self.bench, "rehearsing", self.way.value))
         self.on(self.profile, lambda: setattr(self.bench, "profile", self.profile.value))
         self.follow(self.bench, list(_SHOWN), self.refresh)
         self.follow(self.bench.runner, ["state", "progress"], self._show_job)
+        for alert in (*self.rehearsal.alerts, *self.trees.alerts):
+            self.follow(alert.widget, "value", self._allow)
 
     def refresh(self) -> None:
         """Bring the inputs, the code and the buttons up to date with the bench."""
@@ -74,8 +77,7 @@ class Run(Part):
         ):
             part.view.layout.display = "" if shown else "none"
         self.code.text = self.bench.to_code()
-        text = f"<summary>{self.say('The code')}</summary><pre>{escape(self.code.text)}</pre>"
-        self.listing.value = f"<details>{text}</details>"
+        self.listing.value = code_html(self.say("The code"), self.code.text)
         self._allow()
 
     @property
@@ -86,19 +88,30 @@ class Run(Part):
             state = "done"
         return ("to do", why) if state == "ready" and why else (state, "")
 
+    def _why(self) -> str:
+        """Why nothing can run; empty if it can. What an input refused is not what would run."""
+        alerts = (self.rehearsal if self.bench.rehearsing else self.trees).alerts
+        return self.bench.reason() or next((alert.text for alert in alerts if alert.text), "")
+
     def _allow(self) -> None:
         """Allow a run, or say why there can be none."""
-        why, busy = self.bench.reason(), self.bench.runner.busy
+        why, busy = self._why(), self.bench.runner.busy
         self.run.disabled = busy or bool(why)
         self.cancel.disabled = not busy
-        text = f"cannot run: {why}" if why else ""
+        text = f"{self.say('cannot run')}: {shorten(why, MOST)}" if why else ""
         self.reason.value = f'<span role="status">{escape(text)}</span>' if text else ""
 
     def _start(self) -> None:
         self.bench.runner.start(self._work)
 
+    def _stop(self) -> None:
+        """Ask what runs to stop, and say so at once: what was compared by then is still to be judged."""
+        self.bench.runner.cancel()
+        with self.lock:
+            self._show_job()
+
     def _work(self, job: Job) -> Any:
-        return self.bench.run(report=job.report)
+        return compared(job, self.bench.run)
 
     def _show_job(self) -> None:
         job = self.bench.runner.job
@@ -108,7 +121,7 @@ class Run(Part):
             self.progress.value = job.done / job.total
         elif job.state == "running":
             self.progress.value = (job.done % 200) / 200  # the number is not known yet
-        self.status.value = _words(job, self.bench.comparison)
+        self.status.value = _words(job, self.say)
         if job.state == "done":
             self.progress.value = 1.0
         self._allow()
@@ -120,10 +133,20 @@ class Run(Part):
         super().close()
 
 
-def _words(job: Job, comparison: Any) -> str:
-    if job.state == "failed":
-        return alert_html(f"failed: {type(job.error).__name__}: {job.error}")
-    text = f"{job.state}: {job.done} tensors, {job.text}"
-    if job.state == "done" and comparison is not None:
-        text = f"done in {job.seconds:.1f} s: {len(comparison.rows)} tensors compared"
+def _words(job: Job, say: Callable[[str], str]) -> str:
+    if job.error is not None:
+        return alert_html(f"{say('failed')}: {error_text(job.error)}")
+    done = f"{job.done:,} {say('tensors')}, " if job.done else ""
+    text = f"{say('stopping' if job.cancelled else job.state)}: {done}{job.text}"
+    if job.state == "done":
+        text = f"{say('done in')} {job.seconds:.1f} s: {summary(job.result.result)}"
+    elif job.state == "cancelled":
+        text = f"{say('cancelled after')} {job.seconds:.1f} s: {_kept(job, say)}"
     return f'<span role="status">{escape(text)}</span>'
+
+
+def _kept(job: Job, say: Callable[[str], str]) -> str:
+    """What stays of a cancelled job."""
+    if job.result is None:
+        return say("nothing was compared by then, and the result before it stays")
+    return f"{say('the result is partial')}; {summary(job.result.result)}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
 from workbench.pipeline.source_html import source_html
-from workbench.show.html import read_asset
+from workbench.show.assets import style_sheets
+from workbench.show.templates import OPERATOR_STYLES
+from workbench.ui.boxes import panel
 from workbench.ui.following import Following
-from workbench.ui.pieces import Pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.pipeline.source_view import SourceMap
 
 
@@ -20,42 +22,56 @@ class Source(Following):
     """What `Comparison.source_map` tells; a click on a line shows its operators, one on these selects."""
 
     name, title = "source", "Source"
-    traits = ("selected",)
+    traits = ("selected", "factor", "limit")
 
     def build(self) -> W.Widget:
         self.map_of: SourceMap | None = None
-        self.style = W.HTML(f"<style>{read_asset('parts.css')}{read_asset('operator.css')}</style>")
-        self.hint, self.lines = W.HTML(), Pieces(self.alert.guard(self._choose))
+        self.style = W.HTML(f"<style>{style_sheets(*OPERATOR_STYLES)}</style>")
+        self.hint, self.lines = W.HTML(), self.new_pieces()
         self.follow_comparison()
-        return W.VBox([self.style, self.alert.widget, self.hint, self.lines])
+        self.doing = self.drawing_line()
+        top = [self.style, self.alert.widget, self.hint, self.doing, self.note(self.lines)]
+        return panel([*top, self.lines])
 
     def changed(self, name: str) -> None:
-        self._draw()
+        if name == "selected":
+            self._draw()
+        else:
+            self.refresh()
 
     def refresh(self) -> None:
         """Show the lines of the present comparison."""
-        if not self.shown:
-            return
-        comparison = self.bench.comparison
+        comparison = self.graded
         if comparison is None:
             self.map_of = None
         elif self.map_of is None or self.map_of.comparison is not comparison:
             self.map_of = comparison.source_map()
-        missing = self.say("Run a comparison first; then the lines of the network stand here.")
-        self.hint.value = "" if comparison is not None else f"<p>{escape(missing)}</p>"
+        missing = "Run a comparison first; then the lines of the network stand here."
+        self.hint.value = "" if comparison is not None else self.waiting(missing)
         self._draw()
 
     def _draw(self) -> None:
         if self.map_of is None:
             self.lines.html = ""
-            return
-        comparison = self.map_of.comparison
+        else:
+            self.background.ask(self._drawn)
+
+    def _drawn(self) -> Callable[[], None] | None:
+        """Draw what is wanted now; return what shows it."""
+        found = self.map_of
+        if found is None:
+            return None
+        comparison = found.comparison
         row = comparison.selected
         chosen = comparison.places.of_execution(row) if row is not None else ()
-        self.lines.html = source_html(self.map_of, selected=chosen, say=self.say, clickable=True)
+        html = source_html(found, selected=chosen, say=self.say, clickable=self.lines.clickable)
 
-    def _choose(self, row: str) -> None:
-        self.bench.comparison.selected = int(row)
+        def show() -> None:
+            if self.map_of is found:
+                self.lines.html = html
+                self.update_stills()
+
+        return show
 
     def still(self) -> str:
         return (

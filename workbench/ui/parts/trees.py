@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.files import open_file
+from workbench.core.text import escape
+from workbench.ir.detect import read_graph
 from workbench.pipeline.tree_summary import summarize_tree
-from workbench.ui.alerts import alert_html
-from workbench.ui.boxes import row
+from workbench.ui.boxes import fold, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.part import Part
 
 if TYPE_CHECKING:
+    from workbench.ui.alerts import Alert
     from workbench.ui.trees import Number
 
 GRAPH_FILES = (".ir", ".pb", ".pbtxt", ".txt", ".json", ".proto")
 """Endings of files that may be a graph."""
+
+LOOKED_INTO = 1 << 22
+"""Bytes of a graph file that is read when it is chosen, and not only by the run."""
 
 _PATHS = {
     "target": "target tree",
@@ -44,17 +50,15 @@ class TreeInputs(Part):
             key: Chooser(self.say(label), self.say, suffixes=GRAPH_FILES if "graph" in key else ())
             for key, label in _PATHS.items()
         }
-        self.found = {side: W.HTML() for side in ("target", "golden")}
-        self.notes = {key: W.HTML() for key in _NUMBERS}
-        style = {"description_width": "190px"}
+        self.found = {side: styled(W.HTML(), "below") for side in ("target", "golden")}
         self.texts = {
-            key: W.Text(description=self.say(label), continuous_update=False, style=style)
+            key: styled(W.Text(description=self.say(label), continuous_update=False), "input")
             for key, label in (_TEXTS | _NUMBERS).items()
         }
         for key in _NUMBERS:
             self.texts[key].placeholder = self.say("all, or 0, or 0:1")
         for key, chooser in self.choosers.items():
-            self.follow(chooser, "value", partial(self._take, key))
+            self.on(chooser, partial(self._take, key))
         for key, text in self.texts.items():
             self.on(text, partial(self._take_number if key in _NUMBERS else self._take, key))
         self.follow(self.bench, "trees", self.refresh)
@@ -64,57 +68,63 @@ class TreeInputs(Part):
         sides = []
         for side in ("target", "golden"):
             sides += [self.choosers[side].view, self.found[side]]
-        numbers = [row([self.texts[key], self.notes[key]]) for key in _NUMBERS]
-        models = [self.texts[key] for key in _TEXTS]
+        numbers = [self.row(self.texts[key]) for key in _NUMBERS]
+        models = [self.row(self.texts[key]) for key in _TEXTS]
         graphs = [self.choosers[f"{side}_graph"].view for side in ("target", "golden")]
-        more = W.Accordion(
-            [W.VBox([*graphs, *models])], titles=[self.say("Graph files and models")]
-        )
-        return W.VBox([*sides, *numbers, more, self.alert.widget])
+        more = fold(self.say("Graph files and models"), W.VBox([*graphs, *models]))
+        return W.VBox([self.alert.widget, *sides, *numbers, more])
 
     def refresh(self) -> None:
         """Bring the inputs up to date with the bench."""
         trees = self.bench.trees
-        for key, chooser in self.choosers.items():
-            if chooser.value != getattr(trees, key):
-                chooser.value = getattr(trees, key)
-        for key, text in self.texts.items():
+        for key, control in (self.choosers | self.texts).items():
             value = getattr(trees, key)
-            shown = value if isinstance(value, str) else _spelled(value)
-            if text.value != shown:
-                text.value = shown
-        for side, found in self.found.items():
-            found.value = self._described(getattr(trees, side))
+            self.fill(control, value if isinstance(value, str) else _spelled(value))
+        for side in self.found:
+            self.guard(self.choosers[side], partial(self._describe, side))()
 
-    def _described(self, path: str) -> str:
-        if not path:
-            return ""
-        try:
-            return f'<span role="status">{escape(str(summarize_tree(path)))}</span>'
-        except (WorkbenchError, OSError, ValueError) as error:
-            return alert_html(str(error))
+    def _describe(self, side: str) -> None:
+        """Tell what lies at the path of a tree; its chooser says why nothing does."""
+        self.found[side].value = ""
+        path = getattr(self.bench.trees, side)
+        if path:
+            text = escape(str(summarize_tree(path)))
+            self.found[side].value = f'<span role="status">{text}</span>'
 
     def _take(self, key: str) -> None:
-        holder = self.choosers.get(key) or self.texts[key]
-        if holder.value != getattr(self.bench.trees, key):
-            self.bench.trees = replace(self.bench.trees, **{key: holder.value})
+        """Bring a path or text to the bench; a path must lead to what it is to be."""
+        value = (self.choosers | self.texts)[key].value
+        if value == getattr(self.bench.trees, key):
+            return
+        if key in self.found and value:
+            summarize_tree(value)
+        elif key in self.choosers and value:
+            _look_into(value)
+        self.bench.trees = replace(self.bench.trees, **{key: value})
 
     def _take_number(self, key: str) -> None:
-        """Read a number or two; what is none is said beside the input and changes nothing."""
-        text = self.texts[key].value
-        self.notes[key].value = ""
-        try:
-            value = _number(key, text)
-        except WorkbenchError as error:
-            self.notes[key].value = alert_html(str(error))
-            return
+        """Read a number or two."""
+        value = _number(key, self.texts[key].value)
         if value != getattr(self.bench.trees, key):
             self.bench.trees = replace(self.bench.trees, **{key: value})
+
+    @property
+    def alerts(self) -> list[Alert]:
+        """Where it is said what the inputs refuse."""
+        return [self.alert_of(one) for one in (*self.choosers.values(), *self.texts.values())]
 
     def close(self) -> None:
         for chooser in self.choosers.values():
             chooser.close()
         super().close()
+
+
+def _look_into(path: str) -> None:
+    """Raise FormatError for what is no graph; one that takes long to read is read by the run."""
+    with open_file(path, "graph") as file:
+        large = os.fstat(file.fileno()).st_size > LOOKED_INTO
+    if not large:
+        read_graph(path)
 
 
 def _number(key: str, text: str) -> Number:

@@ -1,0 +1,46 @@
+"""What a reader sees of a panel: its controls, its alerts, and how near these are to one another."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import ipywidgets as W
+
+
+def walk(widget):
+    """A widget and all it consists of."""
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from walk(child)
+
+
+def alerts_in(view):
+    """Texts of the alerts that can be seen in a widget; a panel stands for its view."""
+    shown = [one for one in walk(getattr(view, "view", view)) if isinstance(one, W.HTML)]
+    found = "".join(one.value for one in shown if one.layout.display != "none")
+    return [
+        unescape(text) for text in re.findall(r'<div role="alert"[^>]*>(.*?)</div>', found, re.S)
+    ]
+
+
+def alerts_beside(view, control, most=8):
+    """Texts of the alerts in the smallest box that holds a control and any of them, if that box is small."""
+    boxes = [one for one in walk(view) if hasattr(one, "children") and control in walk(one)]
+    for box in reversed(boxes):
+        found = alerts_in(box)
+        if found:
+            return found if sum(is_control(one) for one in walk(box)) <= most else []
+    return []
+
+
+KINDS = (
+    W.Text, W.Textarea, W.Combobox, W.Dropdown, W.Select, W.SelectMultiple, W.BoundedIntText, W.Button,
+    W.ToggleButton, W.ToggleButtons, W.Tab, W.Accordion,
+)  # fmt: skip
+"""Widgets of ipywidgets that take something from the user."""
+
+
+def is_control(widget):
+    """Whether a widget takes something from the user: of ipywidgets, or one of our own modules."""
+    return isinstance(widget, KINDS) or hasattr(widget, "_esm")

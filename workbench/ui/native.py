@@ -1,0 +1,96 @@
+"""Which widgets this kernel can make: those of anywidget, or plain ones in their place. Decided here alone.
+
+anywidget is required, but a kernel may run in another environment than it was installed in, or have a version of it
+that does not load.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ipywidgets as W
+
+from workbench.core.text import escape
+from workbench.ui.plain import PlainCopy, PlainPieces, PlainSlider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.pipeline.compare import Comparison
+    from workbench.show.labels import Language
+    from workbench.ui.explorer import Explorer
+    from workbench.ui.framed import Framed
+    from workbench.ui.live import CopyButton, Pieces, Slider
+    from workbench.ui.part import Part
+
+_QUIET = "margin:0 0 6px;color:var(--jp-ui-font-color2,#5a6472);line-height:1.4"
+
+
+def lacks_anywidget() -> bool:
+    """Whether anywidget cannot be used in this kernel."""
+    try:
+        import anywidget  # noqa: F401
+    except Exception:  # not there, or of a version that does not fit what it needs
+        return True
+    return False
+
+
+def make_copy(label: str) -> CopyButton | PlainCopy:
+    """Return what copies its ``text``."""
+    if lacks_anywidget():
+        return PlainCopy(label)
+    from workbench.ui.live import CopyButton
+
+    return CopyButton(label)
+
+
+def make_slider(axis: int, label: str, last: int) -> Slider | PlainSlider:
+    """Return what chooses a ``value`` from 0 to ``last`` along an ``axis``."""
+    if lacks_anywidget():
+        return PlainSlider(axis, label, last)
+    from workbench.ui.live import Slider
+
+    return Slider(axis, label, last)
+
+
+def make_pieces(
+    chosen: Callable[[str], None], say: Callable[[str], str] = str
+) -> Pieces | PlainPieces:
+    """Return what shows ``html`` and calls back with the ``data-row`` of what was chosen in it.
+
+    ``clickable`` says whether the HTML itself takes clicks.
+    """
+    if lacks_anywidget():
+        return PlainPieces(chosen, say)
+    from workbench.ui.live import Pieces
+
+    return Pieces(chosen)
+
+
+def make_explorer(
+    comparison: Comparison, *, fallback: bool = False, language: Language = "en"
+) -> Explorer | Framed:
+    """Return plot, table and details of a comparison."""
+    if fallback or lacks_anywidget():
+        from workbench.ui.framed import Framed
+
+        return Framed(comparison, language)
+    from workbench.ui.explorer import Explorer
+
+    return Explorer(comparison, language)
+
+
+def tell_what_is_missing(part: Part) -> None:
+    """Say above a panel that its widgets are plain ones, and how to get the others."""
+    if not lacks_anywidget():
+        return
+    line = W.HTML()
+
+    def write() -> None:
+        text = part.say("anywidget does not load in this kernel: plain inputs stand in its place.")
+        way = f"{part.say('To mend it')}: pip install anywidget"
+        line.value = f'<p role="note" style="{_QUIET}">{escape(text)} {escape(way)}</p>'
+
+    write()
+    part.follow(part.bench, "language", write)
+    part.view = W.VBox([line, part.view])
