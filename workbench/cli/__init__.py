@@ -26,11 +26,10 @@ from workbench.cli.config import (  # noqa: E402 - after the environment is set
 )
 from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
+from workbench.cli.terminal import complain, emit, emit_json, progress, tell  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workbench.compare.result import Finding
     from workbench.pipeline.compare import Comparison
 
@@ -102,7 +101,7 @@ def compare(
         golden,
         rank=_two("rank", rank),
         iteration=_two("iteration", iteration),
-        progress=_progress(),
+        progress=progress(),
         **{name: value for name, value in options.items() if value},
     )
     _write(comparison, json, html, csv)
@@ -113,7 +112,7 @@ def compare(
     if extract:
         _extract(comparison, extract)
     if json != "-":
-        typer.echo(_summary(comparison))
+        tell(*_summary(comparison))
     return _status(comparison)
 
 
@@ -131,23 +130,17 @@ def _two(name: str, text: str) -> tuple[int, int] | None:
 
 
 def _write(comparison: Comparison, json: str, html: str, csv: str) -> None:
-    """Write the files that were asked for; a path that cannot be written is the user's to mend."""
-    try:
-        if json == "-":
-            from workbench.show.json_result import dumps
+    """Write the files that were asked for."""
+    if json == "-":
+        from workbench.show.json_result import dumps
 
-            sys.stdout.write(dumps(comparison.result) + "\n")
-        elif json:
-            comparison.to_json(json)
-        if html:
-            comparison.to_html(html)
-        if csv:
-            comparison.to_csv(csv)
-    except OSError as error:
-        message = (
-            f"output must be a file that can be written, got {error.filename!r} ({error.strerror})"
-        )
-        raise WorkbenchError(message) from error
+        emit(dumps(comparison.result))
+    elif json:
+        comparison.to_json(json)
+    if html:
+        comparison.to_html(html)
+    if csv:
+        comparison.to_csv(csv)
 
 
 def _write_next(
@@ -155,27 +148,20 @@ def _write_next(
 ) -> None:
     """Write the next configuration; without a defect there is none, which is said on stderr."""
     if not any(finding.defect for finding in comparison.findings):
-        typer.echo("no defect: nothing to dump again", err=True)
+        tell("no defect: nothing to dump again", err=True)
         return
     found = comparison.next_config(surface or None, side=side)
-    try:
-        found.save(path)
-    except OSError as error:
-        message = f"output must be a file that can be written, got {path!r} ({error.strerror})"
-        raise WorkbenchError(message) from error
-    for text in (*found.why, *found.losses):
-        typer.echo(text, err=True)
-    typer.echo(
-        f"{side}: {found.surface} form for {len(found.operators)} operators: {path}", err=True
-    )
+    found.save(path)
+    what = f"{side}: {found.surface} form for {len(found.operators)} operators: {path}"
+    tell(*found.why, *found.losses, what, err=True)
 
 
 def _extract(comparison: Comparison, folder: str) -> None:
     """Write the guilty operator alone; without a defect there is none, which is said on stderr."""
     if any(finding.defect for finding in comparison.findings):
-        typer.echo(str(comparison.extract(folder)), err=True)
+        tell(str(comparison.extract(folder)), err=True)
     else:
-        typer.echo("no defect: no operator to extract", err=True)
+        tell("no defect: no operator to extract", err=True)
 
 
 def _status(comparison: Comparison) -> int:
@@ -184,8 +170,8 @@ def _status(comparison: Comparison) -> int:
     return TROUBLE if comparison.verdict == "inconclusive" or comparison.result.partial else AGREE
 
 
-def _summary(comparison: Comparison) -> str:
-    """Verdict, ledger and findings for a terminal, the sentence last."""
+def _summary(comparison: Comparison) -> list[str]:
+    """Ledger and findings for a terminal; verdict and sentence last."""
     cover = comparison.coverage
     lines = []
     for side in ("target", "golden"):
@@ -219,7 +205,7 @@ def _summary(comparison: Comparison) -> str:
         lines.append(f"{len(comparison.anomalies)} anomalies: {_kinds(comparison)}")
     reported = [one for one in comparison.anomalies if one.kind in ("overflow", "exception")]
     lines += [f"  {one.side} {one.op_name}: {one.detail}" for one in reported[:_SHOWN]]
-    return "\n".join([*lines, f"{comparison.verdict}: {comparison.sentence}"])
+    return [*lines, f"{comparison.verdict}: {comparison.sentence}"]
 
 
 def _when(comparison: Comparison, finding: Finding) -> str:
@@ -238,24 +224,6 @@ def _kinds(comparison: Comparison) -> str:
     return ", ".join(f"{count} {key}" for key, count in counts.items())
 
 
-def _progress(unit: str = "tensors") -> Callable[[int, int, str], None] | None:
-    """Return a progress bar on a terminal, nothing elsewhere; it redraws ten times a second."""
-    if not sys.stderr.isatty():
-        return None
-    from tqdm import tqdm
-
-    bar: Any = tqdm(unit=f" {unit}", mininterval=0.1, file=sys.stderr, leave=False)
-
-    def show(done: int, total: int, name: str) -> None:
-        bar.total = total
-        bar.set_postfix_str(name[-40:], refresh=False)
-        bar.update(done - bar.n)
-        if done == total:
-            bar.close()
-
-    return show
-
-
 @app.command()
 def inspect(
     dump: Annotated[str, typer.Argument(help="A dump tree.")],
@@ -272,13 +240,11 @@ def inspect(
 
     info = inspect_dump(load(dump, graph=graph or None, model=model or None), at or None)
     if json:
-        from json import dumps
-
-        typer.echo(dumps(info, indent=1, ensure_ascii=False))
+        emit_json(info)
     else:
         from workbench.cli.inspection import text_of
 
-        typer.echo(text_of(info))
+        tell(*text_of(info))
     return AGREE
 
 
@@ -345,9 +311,9 @@ def simulate(
         env=variables(env),
         schedule=_places(schedule),
         max_turns=max_turns,
-        say=lambda text: typer.echo(text, err=True),
+        say=lambda text: tell(text, err=True),
     )
-    typer.echo(str(tree))
+    emit(str(tree))
     return AGREE
 
 
@@ -375,10 +341,10 @@ def convert(
     """Convert binary dump files to npy, device formats to a host format, overflow records to JSON."""
     from workbench.dump.convert.files import convert as run
 
-    result = run(dump, out, format=format_, type=type_, progress=_progress("files"))
+    result = run(dump, out, format=format_, type=type_, progress=progress("files"))
     for line in result.remark_lines():
-        typer.echo(line, err=True)
-    typer.echo(
+        tell(line, err=True)
+    tell(
         f"{result.files} files read, {len(result.written)} written to {result.out}, "
         f"{len(result.remarks)} remarks"
     )
@@ -392,12 +358,12 @@ def demo(
     """Simulate a network with a planted defect, compare it with the reference, write a report."""
     from workbench.pipeline.demo import demo as run
 
-    comparison, report, found = run(out, say=lambda text: typer.echo(text, err=True))
-    typer.echo(_summary(comparison).rpartition("\n")[0])
+    comparison, report, found = run(out, say=lambda text: tell(text, err=True))
+    tell(*_summary(comparison)[:-1])
     if not found:
-        typer.echo("error: the planted defect was not found", err=True)
-    typer.echo(f"{comparison.verdict}: {comparison.sentence}")
-    typer.echo(f"report: {report}")
+        complain("the planted defect was not found")
+    tell(f"{comparison.verdict}: {comparison.sentence}")
+    tell(f"report: {report}")
     return AGREE if found else TROUBLE
 
 
@@ -410,20 +376,25 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         status = app(arguments, standalone_mode=False)
     except WorkbenchError as error:
-        typer.echo(f"error: {error}", err=True)
+        complain(error)
         status = TROUBLE
     except typer.Exit as error:
         status = error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(f"path must be one that can be used, got {error.filename!r} ({error.strerror})")
+        status = TROUBLE
     except MemoryError as error:
-        typer.echo(f"error: memory must suffice for what was asked, got none: {error}", err=True)
+        complain(f"memory must suffice for what was asked, got none: {error}")
         status = TROUBLE
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("error: interrupted before there was anything to keep", err=True)
+        complain("interrupted before there was anything to keep")
         status = TROUBLE
     except Exception as error:
         if not hasattr(error, "format_message"):  # what typer raises for wrong usage
             raise
-        typer.echo(f"error: {error.format_message()}", err=True)
+        complain(error.format_message())
         status = TROUBLE
     finally:
         gc.enable()

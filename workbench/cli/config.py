@@ -7,10 +7,11 @@ Exit status of ``check``: 0 accepted, 1 the vendor's reader of this form would r
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from workbench.cli.terminal import emit, emit_json, tell
 from workbench.core.errors import FormatError, WorkbenchError
 
 if TYPE_CHECKING:
@@ -62,13 +63,13 @@ def check(
         config = _load(file, surface)
     except FormatError as error:
         if json:
-            _print_json(unreadable(error, surface, target_version))
+            emit_json(unreadable(error, surface, target_version))
         raise
     verdict = judge(config, context)
     if json:
-        _print_json(verdict.to_dict())
+        emit_json(verdict.to_dict())
     else:
-        typer.echo("\n".join([*_lines(file, verdict.problems), verdict.sentence]))
+        tell(*_lines(file, verdict.problems), verdict.sentence)
     return ACCEPTED if verdict.accepted else REFUSED
 
 
@@ -77,7 +78,7 @@ def new(surface: Annotated[str, typer.Argument(help="A surface, such as mindspor
     """Print a form that passes its check and dumps something."""
     from workbench import config
 
-    typer.echo(config.new(surface).to_text(), nl=False)
+    emit(config.new(surface).to_text(), nl=False)
     return ACCEPTED
 
 
@@ -95,10 +96,10 @@ def explain(
     from workbench.config.help import surface_help
 
     if what in config.HOMES:
-        typer.echo(surface_help(config.get(what), key))
+        emit(surface_help(config.get(what), key))
     else:
         context = _context(target_version, here, env)
-        typer.echo(_load(what, surface).explain(context))
+        emit(_load(what, surface).explain(context))
     return ACCEPTED
 
 
@@ -133,9 +134,9 @@ def preview(
         compiling=Compiling(device, precision_mode or None, fusion, quantization or None),
     )
     if json:
-        _print_json(result.to_dict())
+        emit_json(result.to_dict())
     else:
-        typer.echo(str(result))
+        emit(str(result))
     return ACCEPTED
 
 
@@ -151,9 +152,9 @@ def convert(
     """Print the form that says the same on another surface; what it cannot say goes to stderr."""
     context = _context(target_version, here, env)
     result = _load(file, surface).convert(to, context)
-    typer.echo(result.config.to_text(), nl=False)
+    emit(result.config.to_text(), nl=False)
     for loss in result.losses:
-        typer.echo(f"lost: {loss}", err=True)
+        tell(f"lost: {loss}", err=True)
     return ACCEPTED
 
 
@@ -165,7 +166,7 @@ def code(
     env: ENV = None,
 ) -> int:
     """Print the shell and Python lines that put a form to use, in their order."""
-    typer.echo(_load(file, surface).code(_context(target_version, False, env), file))
+    emit(_load(file, surface).code(_context(target_version, False, env), file))
     return ACCEPTED
 
 
@@ -174,7 +175,7 @@ def schema(surface: Annotated[str, typer.Argument(help="A surface whose form is 
     """Print the JSON Schema of a form, for editors."""
     from workbench import config
 
-    _print_json(config.json_schema(config.get(surface)))
+    emit_json(config.json_schema(config.get(surface)))
     return ACCEPTED
 
 
@@ -212,9 +213,3 @@ def _lines(file: str, problems: Sequence[Problem]) -> list[str]:
         code = f" {problem.code}" if problem.code else ""
         lines.append(f"{place}: {problem.severity}{code} [{problem.id}] {problem}")
     return lines
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    from json import dumps
-
-    typer.echo(dumps(value, indent=1, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def text_of(info: dict[str, Any]) -> str:
+def text_of(info: dict[str, Any]) -> list[str]:
     """Return what `workbench.pipeline.inspect` found, for a terminal; long lists are cut."""
     lines = [f"{info['path']}: {info['layout']}, {info['tensors']} tensors"]
     lines.append(f"ranks {info['ranks']}, iterations {info['iterations']}")
@@ -37,36 +38,38 @@ def text_of(info: dict[str, Any]) -> str:
         for op in found:
             lines.append(f"  {op['op_name']}  {op['code']}")
             lines += [f"    {file}" for file in op["files"]]
-    return "\n".join(lines)
+    return lines
 
 
-def _overflow(found: dict[str, Any]) -> str:
+def _overflow(found: dict[str, Any]) -> list[str]:
     name = found["op_name"] or f"an operator without a file (of {found['path']})"
     where = f"overflow: {name}, iteration {found['iteration']}"
     if not found["unit"]:
-        return f"{where}: the record reports none"
+        return [f"{where}: the record reports none"]
     words = ", ".join(found["meaning"]) or f"status {', '.join(map(hex, found['status']))}"
-    return f"{where}: {found['unit']}: {words}"
+    return [f"{where}: {found['unit']}: {words}"]
 
 
-def _failure(found: dict[str, Any]) -> str:
+def _failure(found: dict[str, Any]) -> list[str]:
     lines = [f"failed: {found['op_name']} ({found['scene']} scene), {found['path']}"]
     for one in found["arguments"]:
         shape = "" if one["shape"] is None else f" ({', '.join(map(str, one['shape']))})"
         lines.append(f"  {one['role']}: {one['dtype'] or 'no type'}{shape}, {one['bytes']} bytes")
-    return "\n".join(lines)
+    return lines
 
 
-def _change(found: dict[str, Any]) -> str:
+def _change(found: dict[str, Any]) -> list[str]:
     damage = "changed memory" if found["needed"] is None else "reused memory"
     damage = "overwritten" if found["needed"] else damage
     first, *rest = found["evidence"]
     who = f"{found['after']} " if found["needed"] else ""
     where = f", iteration {found['iteration']}"
-    return "\n".join([f"{damage}{where}: {who}{first}", *(f"  {text}" for text in rest)])
+    return [f"{damage}{where}: {who}{first}", *(f"  {text}" for text in rest)]
 
 
-def _some(found: Sequence[dict[str, Any]], text: Callable[[dict[str, Any]], str]) -> Iterator[str]:
-    yield from map(text, found[:_SHOWN])
+def _some(
+    found: Sequence[dict[str, Any]], lines: Callable[[dict[str, Any]], list[str]]
+) -> Iterator[str]:
+    yield from chain.from_iterable(map(lines, found[:_SHOWN]))
     if len(found) > _SHOWN:
         yield f"… and {len(found) - _SHOWN} more"

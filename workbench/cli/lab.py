@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import workbench
+from workbench.cli.terminal import tell
 from workbench.core.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def lab(
         )
         raise WorkbenchError(message) from error
     if kept:
-        typer.echo(_kept(kept), err=True)
+        tell(_kept(kept), err=True)
     if port is not None:
         _check_port(port)
-    typer.echo(f"notebooks: {place / 'notebooks'}")
+    tell(f"notebooks: {place / 'notebooks'}")
     _serve(place.resolve(), port, browser=not no_browser)
     return 0
 
@@ -133,7 +134,7 @@ def _serve(folder: Path, port: int | None, *, browser: bool) -> None:
     options += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"] if port else []
     options += [] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        typer.echo("you are root, and so is whatever the notebooks run", err=True)
+        tell("you are root, and so is whatever the notebooks run", err=True)
         options.append("--allow-root")
     from workbench.cli import OWN_VARIABLES
 

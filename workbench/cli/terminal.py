@@ -1,0 +1,55 @@
+"""What the command says. Everything it prints goes through here, so that no name in it is obeyed by a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from workbench.core.text import json_visible, one_line, visible, visible_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_INDENT = " " * len("error: ")
+
+
+def tell(*lines: str, err: bool = False) -> None:
+    """Print lines for a person; none of them becomes two, whatever the names in it hold."""
+    typer.echo("\n".join(map(one_line, lines)), err=err)
+
+
+def emit(text: str, *, nl: bool = True) -> None:
+    """Print a text whole, such as a form; only what a terminal would obey is written out."""
+    typer.echo(visible_lines(text), nl=nl)
+
+
+def emit_json(value: dict[str, Any]) -> None:
+    """Print JSON that reads as exactly ``value``."""
+    typer.echo(json_visible(json.dumps(value, indent=1, ensure_ascii=False)))
+
+
+def complain(error: object) -> None:
+    """Print an error; its further lines are indented, so that none of them passes for one of ours."""
+    first, *rest = visible_lines(f"error: {error}").split("\n")
+    tell(first, *(_INDENT + line for line in rest), err=True)
+
+
+def progress(unit: str = "tensors") -> Callable[[int, int, str], None] | None:
+    """Return a progress bar on a terminal, nothing elsewhere; it redraws ten times a second."""
+    if not sys.stderr.isatty():
+        return None
+    from tqdm import tqdm
+
+    bar: Any = tqdm(unit=f" {unit}", mininterval=0.1, file=sys.stderr, leave=False)
+
+    def show(done: int, total: int, name: str) -> None:
+        bar.total = total or None
+        bar.set_postfix_str(visible(name[-40:])[-40:], refresh=False)
+        bar.update(done - bar.n)
+        if done == total > 0:
+            bar.close()
+
+    return show
