@@ -1,0 +1,1 @@
+"""How long a reader waits for the panels of a large comparison."""
