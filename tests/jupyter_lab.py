@@ -18,20 +18,33 @@ import tomllib
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 60
 
-READY = """async (path) => {
+
+def within(seconds: float, script: str) -> str:
+    """JavaScript that waits for what a function promises, but not for ever: a page that hangs would hold the test."""
+    end = f"setTimeout(() => fail(new Error('nothing came in {seconds} s')), {seconds * 1000})"
+    return f"(given) => Promise.race([({script})(given), new Promise((_, fail) => {end})])"
+
+
+READY = within(
+    SECONDS,
+    """async (path) => {
   const nap = () => new Promise((done) => setTimeout(done, 25));
   const shell = window.jupyterapp.shell;
   while (shell.currentWidget?.context?.path !== path) await nap();
   await shell.currentWidget.context.ready;
-}"""
+}""",
+)
 
 # The kernel's indicator says idle before its connection is up; a Run All clicked then is lost.
-CONNECTED = """async () => {
+CONNECTED = within(
+    SECONDS,
+    """async () => {
   const nap = () => new Promise((done) => setTimeout(done, 25));
   const session = window.jupyterapp.shell.currentWidget.sessionContext;
   await session.ready;
@@ -39,13 +52,16 @@ CONNECTED = """async () => {
   const kernel = session.session.kernel;
   await kernel.info;
   while (kernel.connectionStatus !== 'connected' || kernel.status !== 'idle') await nap();
-}"""
+}""",
+)
 
 # From the model: cells that are scrolled out of sight may not be in the page.
 ALL_RUN = """() => {
   const cells = [...window.jupyterapp.shell.currentWidget.content.model.cells];
-  return cells.every((c) => c.type !== 'code' || !c.sharedModel.getSource().trim()
-    || (c.executionCount && c.executionState !== 'running'));
+  const code = cells.filter((c) => c.type === 'code' && c.sharedModel.getSource().trim());
+  const failed = (c) => c.sharedModel.getOutputs().some((o) => o.output_type === 'error');
+  const done = (c) => c.executionCount && c.executionState !== 'running';
+  return code.some((c) => done(c) && failed(c)) || code.every(done);  // an error ends it
 }"""
 
 ERRORS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells].flatMap(
@@ -61,7 +77,9 @@ def missing(reason: str):
 
 
 # Runs source in a new last cell; gives its outputs.
-RUN_CODE = """async (source) => {
+RUN_CODE = within(
+    5 * SECONDS,
+    """async (source) => {
   const app = window.jupyterapp;
   const book = app.shell.currentWidget.content;
   book.activeCellIndex = book.widgets.length - 1;
@@ -69,7 +87,17 @@ RUN_CODE = """async (source) => {
   book.activeCell.model.sharedModel.setSource(source);
   await app.commands.execute('notebook:run-cell');
   return book.activeCell.model.sharedModel.getOutputs();
-}"""
+}""",
+)
+
+
+def python(page, source: str, *, keep: bool = True) -> str:
+    """Run source in a new last cell, which stays if it is to be kept; return what it prints."""
+    outputs = page.evaluate(RUN_CODE, source)
+    assert not any(output["output_type"] == "error" for output in outputs), outputs
+    if not keep:
+        page.evaluate("() => window.jupyterapp.commands.execute('notebook:delete-cell')")
+    return "".join(output.get("text", "") for output in outputs).strip()
 
 
 class Lab:
@@ -78,6 +106,14 @@ class Lab:
     def __init__(self, address: str, token: str, root: Path, data: Path) -> None:
         self.address, self.token, self.root = address, token, root
         self.data = data  # where Jupyter looks for kernels and extensions
+
+    def write(self, path: str, cells, kernel: str = "python3") -> str:
+        """Write a notebook of code cells below the folder that is served; return ``path``."""
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+        book.metadata["kernelspec"] = {"name": kernel, "display_name": kernel}
+        (self.root / path).parent.mkdir(exist_ok=True)
+        nbformat.write(book, self.root / path)
+        return path
 
     def open(self, page, path: str = "") -> None:
         """Show a notebook, or the launcher, in a workspace of its own, with no layout remembered."""
@@ -99,6 +135,19 @@ class Lab:
     def command(self, page, name: str, **arguments) -> None:
         """Execute one of JupyterLab's own commands."""
         page.evaluate("([n, a]) => window.jupyterapp.commands.execute(n, a)", [name, arguments])
+
+    def end_kernels(self) -> None:
+        """End all kernels: each holds some hundred megabytes."""
+        for session in json.loads(self._ask("GET", "sessions")):
+            self._ask("DELETE", f"sessions/{session['id']}")
+
+    def _ask(self, method: str, what: str) -> bytes:
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(
+            f"{self.address}/api/{what}", headers=headers, method=method
+        )
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return answer.read()
 
     def foreign(self, url: str) -> bool:
         """Whether a request leaves this server."""
@@ -158,16 +207,20 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def jupyter_lab(root: Path, *, kernels: bool = True):
+def jupyter_lab(root: Path, *, kernels: bool = True, disabled: tuple[str, ...] = ()):
     """Start JupyterLab on a folder; give a `Lab`; stop it and its kernels, and theirs alone.
 
     Each one has a key of its own, so that it trusts no notebook which another has run. Without
-    ``kernels`` it has nothing to run one with.
+    ``kernels`` it has nothing to run one with. Extensions that are ``disabled`` are as good as not installed.
     """
     port, token = _free_port(), secrets.token_hex(16)
     home = Path(tempfile.mkdtemp(prefix="lab-"))
     _settings(home)
     install_data(home / "data")
+    if disabled:
+        (home / "config" / "labconfig").mkdir(parents=True)
+        page = {"disabledExtensions": dict.fromkeys(disabled, True)}
+        (home / "config" / "labconfig" / "page_config.json").write_text(json.dumps(page))
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
         *("--ServerApp.ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"),
@@ -181,14 +234,42 @@ def jupyter_lab(root: Path, *, kernels: bool = True):
     if not kernels:
         command += ["--KernelSpecManager.ensure_native_kernel=False"]
         command += ["--KernelSpecManager.allowed_kernelspecs={'none'}"]
+    with _running(command, home) as server:
+        lab = Lab(f"http://127.0.0.1:{port}", token, root, home / "data")
+        _wait_for(lab, server, home / "log")
+        yield lab
+
+
+@contextlib.contextmanager
+def workbench_lab(folder: Path):
+    """Start ``workbench lab`` as a user does; give a `Lab` of the address that it prints, and that address."""
+    home = Path(tempfile.mkdtemp(prefix="lab-"))
+    _settings(home)
+    (home / "config").mkdir()
+    config = {
+        "LabApp": {"expose_app_in_browser": True},
+        "ServerApp": {"shutdown_no_activity_timeout": 600},
+    }
+    (home / "config" / "jupyter_lab_config.json").write_text(json.dumps(config))
+    port = _free_port()
+    command = [sys.executable, "-m", "workbench", "lab", folder, "--no-browser", f"--port={port}"]
+    with _running(command, home) as server:
+        printed = _printed_address(server, home / "log")
+        token = printed.partition("token=")[2]
+        lab = Lab(f"http://127.0.0.1:{port}", token, folder, home / "data")
+        _wait_for(lab, server, home / "log")
+        yield lab, printed
+
+
+@contextlib.contextmanager
+def _running(command, home: Path):
+    """Run a server with the settings at ``home``; stop it and its kernels, and theirs alone."""
     with (home / "log").open("wb") as log:
         server = subprocess.Popen(
             command, stdout=log, stderr=log, env=_environment(home), start_new_session=True
         )
     try:
-        lab = Lab(f"http://127.0.0.1:{port}", token, root, home / "data")
-        _wait_for(lab, server, home / "log")
-        yield lab
+        yield server
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         try:
@@ -197,6 +278,16 @@ def jupyter_lab(root: Path, *, kernels: bool = True):
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _printed_address(server: subprocess.Popen, log: Path) -> str:
+    """Address that a server printed."""
+    end = time.monotonic() + SECONDS
+    while server.poll() is None and time.monotonic() < end:
+        if found := re.search(r"http://127\.0\.0\.1:\S+token=\w+", log.read_text(errors="replace")):
+            return found[0]
+        time.sleep(0.05)
+    raise RuntimeError(log.read_text(errors="replace"))
 
 
 def _wait_for(lab: Lab, server: subprocess.Popen, log: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from explorer_stub import show  # noqa: F401  a fixture
 from jupyter_lab import jupyter_lab, missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -23,12 +24,13 @@ FLAGS = [
 @pytest.fixture(scope="session")
 def chromium():
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         missing("playwright is not installed")
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         missing("neither CHROMIUM nor chromium on the PATH names a browser; install Chromium")
+    expect.set_options(timeout=30_000)  # a busy machine is no defect
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         yield browser
@@ -36,7 +38,14 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
-def lab(chromium, tmp_path_factory):
-    """One JupyterLab for the whole session; each module puts its notebooks into a folder of it."""
+def server(chromium, tmp_path_factory):
+    """One JupyterLab for the whole session."""
     with jupyter_lab(tmp_path_factory.mktemp("lab")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def lab(server):
+    """The JupyterLab of the session, into which each module puts its notebooks; their kernels end with it."""
+    yield server
+    server.end_kernels()

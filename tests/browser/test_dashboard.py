@@ -1,6 +1,7 @@
 """The dashboard where there is no JupyterLab around it: Voila, Notebook 7, a page that nbconvert made."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,10 +42,14 @@ def assert_the_divergence_is_shown(page) -> None:
     assert page.locator("[class$=-still]:visible").count() == 0  # the panel lives
 
 
+@pytest.mark.criterion(20)
 def test_voila_serves_the_dashboard_unchanged(visitor, lab, dashboard):
     visit(visitor, lab, f"voila/render/{dashboard}")
     page = visitor.page
     assert_the_divergence_is_shown(page)
+    explorer = page.locator(".wbx[data-ready]:visible")
+    explorer.wait_for()
+    assert explorer.locator("tr[data-row]").count() > 5
     assert page.get_by_text("wb.Workbench(graph=GRAPH").count() == 0
     page.get_by_role("tab", name="Run", exact=True).click()
     page.get_by_role("button", name="Run comparison", exact=True).wait_for()
@@ -59,10 +64,12 @@ def test_notebook_7_runs_the_dashboard(visitor, lab, dashboard):
     assert lab.run_all(page) == []
     assert_the_divergence_is_shown(page)
     page.screenshot(path=lab.root / "notebook7.png")
-    own = "(reading 'schema')"  # Notebook's own, without any extension, too
-    assert [text for text in visitor.trouble if own not in text] == []
+    # nothing of ours names that command; Notebook's page has its name without its file browser
+    own = re.compile(r"\(reading 'schema'\)|^Command 'filebrowser:open-path' not registered\.$")
+    assert [text for text in visitor.trouble if not own.search(text)] == []
 
 
+@pytest.mark.criterion(30)
 def test_a_page_of_nbconvert_shows_the_result_without_the_network(chromium, lab, tmp_path):
     """With its plain defaults, which also save the states of widgets that only a script of the network could show."""
     shutil.copy(ROOT / "notebooks/dashboard.ipynb", tmp_path)

@@ -1,12 +1,13 @@
-"""The explorer in a real JupyterLab: Python and the browser show one state (ux rows 10, 12, 15, 17, 18, 19)."""
+"""The explorer in a real JupyterLab: Python and the browser show one state."""
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
-import nbformat
 import pytest
 from jupyter_lab import Reader, jupyter_lab
+from jupyter_lab import python as run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -16,53 +17,18 @@ CELLS = (
     "comparison = wb.Comparison(network_result(2000, 2))",
     "explorer = comparison.explore()\nexplorer",
 )
-FRAMED = (
-    "import sys\nsys.modules['anywidget'] = None  # as if it were not installed",
-    CELLS[0],
-    CELLS[1],
-)
-
-RUN_CODE = """async (source) => {
-  const app = window.jupyterapp;
-  const book = app.shell.currentWidget.content;
-  book.activeCellIndex = book.widgets.length - 1;
-  await app.commands.execute('notebook:insert-cell-below');
-  book.activeCell.model.sharedModel.setSource(source);
-  await app.commands.execute('notebook:run-cell');
-  const text = book.activeCell.model.sharedModel.getOutputs();
-  await app.commands.execute('notebook:delete-cell');
-  return text;
-}"""
-
+python = partial(run, keep=False)  # what is below the explorer would push it out of sight
 CELL_COUNT = "() => window.jupyterapp.shell.currentWidget.content.widgets.length"
-
-# Kernel and browser are one message apart; the page asks until they agree, or half a second is over.
-HALF_A_SECOND = 500
-
-
-def write(lab, name, cells):
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    (lab.root / "explorer").mkdir(exist_ok=True)
-    nbformat.write(book, lab.root / "explorer" / f"{name}.ipynb")
-    return f"explorer/{name}.ipynb"
 
 
 @pytest.fixture(scope="module")
 def user(chromium, lab):
     """One person, whose page the tests use in their order."""
-    reader = Reader(chromium, lab, write(lab, "live", CELLS))
+    reader = Reader(chromium, lab, lab.write("explorer/live.ipynb", CELLS))
     assert lab.run_all(reader.page) == []
     reader.page.locator(".wbx[data-ready]").wait_for()
     yield reader
     reader.page.close()
-
-
-def python(page, source):
-    """Run code in a cell of its own and return what it printed."""
-    outputs = page.evaluate(RUN_CODE, source)
-    assert not any(output["output_type"] == "error" for output in outputs), outputs
-    return "".join(output.get("text", "") for output in outputs).strip()
 
 
 def selected(page):
@@ -77,27 +43,38 @@ def selected(page):
 
 
 def reaches_python(page, row):
-    """Row 10: within half a second Python has the row."""
-    page.wait_for_timeout(HALF_A_SECOND)
-    assert python(page, "print(comparison.look.selected)") == str(row)
+    """Row 10: Python has the row; how soon is measured by `benchmarks/face.py`."""
+    agree(page, "comparison.look.selected", str(row))
 
 
+def agree(page, code, wanted):
+    """Kernel and browser are a message or two apart; ask until they agree."""
+    for _ in range(40):
+        if python(page, f"print({code})") == wanted:
+            return
+        page.wait_for_timeout(100)
+    assert python(page, f"print({code})") == wanted
+
+
+@pytest.mark.criterion(10)
 def test_row_10_a_row_set_in_python_is_shown_and_highlighted(user):
     page = user.page
     for row in (1500, 3, 777):
         python(page, f"comparison.selected = comparison.rows[{row}]")
-        page.locator(f".wbx-table tr[aria-selected=true][data-row='{row}']").wait_for(timeout=2000)
+        page.locator(f".wbx-table tr[aria-selected=true][data-row='{row}']").wait_for()
         assert selected(page) == (row, True)
     name = python(page, "print(comparison.selected.op_name)")
     assert page.locator(".wbx-details h3").inner_text() == name
 
 
+@pytest.mark.criterion(10)
 def test_row_10_a_click_on_a_row_reaches_python(user):
     page = user.page
     page.locator(".wbx-table tbody tr[data-row]").nth(3).click()
     reaches_python(page, selected(page)[0])
 
 
+@pytest.mark.criterion(10)
 def test_row_10_keys_in_table_and_plot_reach_python(user):
     page = user.page
     page.locator(".wbx-table").focus()
@@ -112,6 +89,7 @@ def test_row_10_keys_in_table_and_plot_reach_python(user):
     reaches_python(page, before + 3)
 
 
+@pytest.mark.criterion(10)
 def test_row_10_a_click_on_a_point_reaches_python(user):
     page = user.page
     python(page, "comparison.selected = 0")
@@ -133,9 +111,8 @@ def test_filters_of_both_sides_are_one_and_give_the_same_rows(user):
     page.get_by_role("button", name=re.compile("^fail")).click()
     shown = page.locator(".wbx-shown")
     told = int(re.match(r"[\d,]+", shown.inner_text())[0].replace(",", ""))
-    page.wait_for_timeout(HALF_A_SECOND)
-    said = python(page, "print(explorer.to_code()); print(len(eval(explorer.to_code()).rows))")
-    assert said.splitlines() == ["comparison.filter(status=('fail',), query='matmul')", str(told)]
+    agree(page, "explorer.to_code()", "comparison.filter(status=('fail',), query='matmul')")
+    assert python(page, "print(len(eval(explorer.to_code()).rows))") == str(told)
     python(page, "comparison.look.statuses = (); comparison.look.query = ''")
     page.wait_for_function(
         "() => document.querySelector('.wbx-shown').textContent.startsWith('2,004 of')"
@@ -143,6 +120,7 @@ def test_filters_of_both_sides_are_one_and_give_the_same_rows(user):
     assert page.locator(".wbx-filter").input_value() == ""
 
 
+@pytest.mark.criterion(12)
 def test_row_12_keys_stay_in_the_explorer_and_tab_leaves_it(user):
     page = user.page
     cells = page.evaluate(CELL_COUNT)
@@ -155,9 +133,7 @@ def test_row_12_keys_stay_in_the_explorer_and_tab_leaves_it(user):
     page.locator(".wbx-table").focus()
     python_text = (user.page.url, page.title())
     page.keyboard.press("Control+s")
-    page.wait_for_function(
-        "() => !window.jupyterapp.shell.currentWidget.context.model.dirty", timeout=5000
-    )
+    page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     assert python_text == (user.page.url, page.title())
     page.locator(".wbx-table").focus()
     for _ in range(40):
@@ -168,7 +144,8 @@ def test_row_12_keys_stay_in_the_explorer_and_tab_leaves_it(user):
 
 
 CONTRAST = """() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const whole = (text) => text.startsWith('color(') ? 255 : 1;  // color(srgb …) counts to 1, rgb(…) to 255
+  const rgb = (text) => text.match(/[\\d.]+/g).map((n, i) => i < 3 ? n * whole(text) : Number(n));
   const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
     .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
     .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
@@ -203,6 +180,7 @@ BRIGHTNESS = """() => {
 }"""
 
 
+@pytest.mark.criterion(15)
 def test_row_15_the_dark_theme_is_readable_and_the_plot_is_drawn_anew(user, lab):
     page = user.page
     page.locator(".wbx-plot").scroll_into_view_if_needed()
@@ -218,6 +196,7 @@ def test_row_15_the_dark_theme_is_readable_and_the_plot_is_drawn_anew(user, lab)
         page.screenshot(path=lab.root / f"explorer-{theme.split()[1].lower()}.png")
 
 
+@pytest.mark.criterion(18)
 def test_row_18_run_again_and_closed_it_leaves_no_widget(user, lab):
     page = user.page
     count = "from ipywidgets.widgets import widget; print(len(widget._instances))"
@@ -235,6 +214,7 @@ def test_row_18_run_again_and_closed_it_leaves_no_widget(user, lab):
     assert python(page, count) == before
 
 
+@pytest.mark.criterion(17)
 def test_row_17_saved_it_can_be_read_untrusted_and_without_a_kernel(user, lab, chromium):
     page = user.page
     assert lab.run_all(page) == []
@@ -265,24 +245,3 @@ def _kinds(text):
 
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):
     assert user.trouble == []
-
-
-def test_row_19_without_anywidget_a_frame_shows_it_and_a_field_selects(chromium, lab):
-    reader = Reader(chromium, lab, write(lab, "framed", FRAMED))
-    page = reader.page
-    assert lab.run_all(page) == []
-    frame = page.frame_locator("iframe[title=Divergence]")
-    frame.locator("#explorer[data-ready]").wait_for()
-    frame.locator(".wbx-filter").fill("matmul")
-    frame.get_by_role("button", name=re.compile("^fail")).click()
-    told = int(re.match(r"[\d,]+", frame.locator(".wbx-shown").inner_text())[0].replace(",", ""))
-    said = python(page, "print(len(comparison.filter(query='matmul', status='fail').rows))")
-    assert said == str(told)
-    name = python(page, "print(comparison.rows[8].op_name)")
-    field = page.get_by_label("Operator", exact=True)
-    field.fill(name)
-    field.press("Enter")
-    page.wait_for_timeout(HALF_A_SECOND)
-    assert python(page, "print(comparison.selected.op_name)") == name
-    assert reader.trouble == []
-    page.close()

@@ -1,94 +1,20 @@
-"""The explorer module on a page of its own, without Jupyter: what ux rows 9 to 16 ask of it."""
+"""The explorer module on a page of its own, without Jupyter, filters, thresholds, plot, names."""
 
-import base64
 import re
-from time import process_time
 
 import pytest
+from explorer_stub import PIXELS, ROWS, chips, order, shown, state
 
 import workbench as wb
 from sample_results import make_result, make_row, network_result
-from workbench.show.html import explorer_module, read_asset
 from workbench.show.payload import compressed
 
 pytestmark = pytest.mark.browser
-
-PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stub</title>
-<style>{css} body {{ margin: 8px; background: var(--jp-layout-color1, white); }}</style></head>
-<body data-jp-theme-light="{light}" style="--jp-layout-color1: {back}"><main class="wb"><div id="root"></div></main>
-<script type="module">
-{module}
-const bytes = Uint8Array.from(atob("{data}"), (letter) => letter.charCodeAt(0));
-window.states = [];
-unpack(bytes).then((raw) => {{
-  window.view = mount(document.getElementById("root"), raw, {{ onchange: (state) => states.push(state) }});
-}});
-</script></body></html>"""
-
-ROWS = ".wbx-table tbody tr[data-row]"
-
-PIXELS = "() => document.querySelector('.wbx-plot canvas').toDataURL()"
 
 
 @pytest.fixture(scope="module")
 def comparison():
     return wb.Comparison(network_result(334, 2))
-
-
-@pytest.fixture
-def show(chromium):
-    """Open the explorer of a comparison; nothing may be logged or requested meanwhile."""
-    pages, trouble = [], []
-
-    def show(comparison, *, language="en", light=True, width=1280, payload=None):
-        data = base64.b64encode(payload or compressed(comparison.result, language)).decode("ascii")
-        text = PAGE.format(
-            css=read_asset("parts.css") + read_asset("explorer.css"),
-            module=explorer_module(),
-            data=data,
-            light="true" if light else "false",
-            back="#ffffff" if light else "#111111",
-        )
-        page = chromium.new_page(viewport={"width": width, "height": 1000})
-        pages.append(page)
-        page.set_default_timeout(10_000)
-        page.on("console", lambda m: m.type == "error" and trouble.append(m.text))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))
-        page.on("request", lambda request: trouble.append(request.url))
-        page.set_content(text)
-        page.wait_for_selector("#root[data-ready]")
-        return page
-
-    yield show
-    for page in pages:
-        page.close()
-    assert trouble == []
-
-
-def shown(page):
-    """Number of rows the filters leave, and of all rows, as the page says."""
-    text = page.locator(".wbx-shown").inner_text()
-    return tuple(int(n.replace(",", "")) for n in re.findall(r"[\d,]+", text))
-
-
-def chips(page):
-    """Status → count, as the chips say."""
-    texts = [
-        chip.inner_text()
-        for chip in page.locator(".wbx-chip[data-status]").all()
-        if chip.is_visible()
-    ]
-    return {t.split()[0]: int(t.split()[1].replace(",", "")) for t in texts}
-
-
-def state(page):
-    return page.evaluate("states.at(-1)")
-
-
-def order(page):
-    """Rows of the result in the order of the table."""
-    return page.evaluate("[...view.store.visible]")
 
 
 def counts(comparison):
@@ -98,25 +24,28 @@ def counts(comparison):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "budget"), [(2_000, 1.0), (20_000, 2.0)])
-def test_row_9_it_is_seen_within_its_budget(show, rows, budget):
-    """Kernel and page one after the other, in processor time, whatever else the machine does."""
+@pytest.mark.parametrize(("rows", "most"), [(2_000, 200), (20_000, 1_000)])
+@pytest.mark.criterion(9)
+def test_row_9_large_comparisons_come_as_small_messages_and_show_every_row(show, rows, most):
     comparison = wb.Comparison(network_result(rows, 4))
-    start = process_time()
     data = compressed(comparison.result)
-    kernel = process_time() - start
+    assert len(data) <= 1000 * most  # what the kernel sends
     page = show(comparison, payload=data)
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable")
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    computed = next(one["value"] for one in metrics if one["name"] == "TaskDuration")
-    assert shown(page)[1] == len(comparison.rows)
-    assert kernel + computed <= budget, (kernel, computed)
+    assert shown(page) == (len(comparison.rows), len(comparison.rows))
+    assert page.locator(ROWS).count() < 100  # the table holds what is seen, and no more
+    painted = page.evaluate(PIXELS)
+    page.locator(".wbx-filter").fill("no such operator")
+    assert shown(page)[0] == 0
+    assert page.evaluate(PIXELS) != painted
+    page.get_by_role("button", name="Reset").click()
+    page.evaluate("(selected) => view.set({...view.state(), selected})", rows - 1)
+    page.locator(f"{ROWS}[data-row='{rows - 1}'][aria-selected=true]").wait_for()
 
 
 class TestRow11:
     """Filters and orders of the page are those of Python."""
 
+    @pytest.mark.criterion(11)
     def test_words_and_chip_leave_what_pandas_counts(self, show, comparison):
         page = show(comparison)
         page.locator(".wbx-filter").fill("matmul")
@@ -171,6 +100,7 @@ class TestRow11:
             rows, ours = ([r for r in some if "layers." in r.op_name] for some in (rows, ours))
         assert rows == list(ours)
 
+    @pytest.mark.criterion(11)
     def test_nan_and_infinity_stand_on_top_and_are_called_so(self, show, comparison):
         page = show(comparison)
         page.locator(".wbx-table thead button", has_text=re.compile("^Error")).click()
@@ -186,6 +116,7 @@ class TestRow13:
         ("factor", "limit"),
         [("4", None), (None, "1e-2"), ("0.5", "0.02"), ("0", None), (".5e2", "3")],
     )
+    @pytest.mark.criterion(13)
     def test_counts_are_those_of_python(self, show, comparison, factor, limit):
         page = show(comparison)
         assert chips(page) == counts(comparison)
@@ -201,6 +132,7 @@ class TestRow13:
         assert shown(page)[0] == len(graded.filter(status="fail").rows)
         assert (state(page)["factor"], state(page)["limit"]) == tuple(thresholds)
 
+    @pytest.mark.criterion(13)
     def test_chart_and_table_follow_and_come_back(self, show, comparison):
         page = show(comparison)
         page.evaluate("document.querySelector('.wbx-tip')?.remove()")
@@ -321,6 +253,7 @@ class TestRow16:
 
     @pytest.mark.parametrize("light", [True, False])
     @pytest.mark.parametrize("width", [1280, 800])
+    @pytest.mark.criterion(16)
     def test_axe_is_content(self, show, comparison, light, width):
         from axe_playwright_python.sync_playwright import Axe
 
@@ -373,6 +306,7 @@ class TestHostileNames:
         )
         return show(wb.Comparison(make_result(rows=rows)))
 
+    @pytest.mark.criterion(29)
     def test_they_are_text_in_table_details_plot_and_filters(self, page):
         assert page.evaluate("document.images.length") == 0
         assert page.locator(ROWS).count() == len(HOSTILE)
@@ -381,8 +315,8 @@ class TestHostileNames:
             for cell in page.locator(f"{ROWS} .wb-name:first-child").all()
         ]
         assert titles[0] == HOSTILE["markup"]
-        assert titles[2] == "Default/⟨202E⟩gpj.exe⟨202C⟩/\u0627\u0628/C-op3"
-        assert titles[3] == "Default/⟨001B⟩[31mred⟨001B⟩[0m⟨0007⟩/D-op4"
+        assert titles[2] == "Default/\\u202egpj.exe\\u202c/\u0627\u0628/C-op3"
+        assert titles[3] == "Default/\\x1b[31mred\\x1b[0m\\x07/D-op4"
         for row in range(len(HOSTILE)):
             page.locator(ROWS).nth(row).click()
             assert page.locator(".wbx-details h3").inner_text()

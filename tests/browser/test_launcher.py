@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from jupyter_lab import READY, Reader
+from jupyter_lab import READY, Reader, workbench_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -24,6 +24,7 @@ def user(chromium, lab):
     reader.page.close()
 
 
+@pytest.mark.criterion(1)
 def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
     page = user.page
     card = page.locator(".jp-LauncherCard").filter(has_text="Accuracy workbench")
@@ -37,6 +38,7 @@ def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
     assert cells[0] == cells[1]
 
 
+@pytest.mark.criterion(1)
 def test_the_copy_runs_and_shows_the_guilty_operator(user, lab):
     page = user.page
     assert lab.run_all(page) == []
@@ -92,5 +94,21 @@ def test_a_jupyterlab_that_shares_other_modules_gets_the_command_alone(user, sco
     assert commands == ["npu-accuracy-workbench:open"]
 
 
+@pytest.mark.criterion(1)
+def test_the_command_opens_the_dashboard_and_it_runs(chromium, tmp_path):
+    with workbench_lab(tmp_path / "mine") as (started, address):
+        reader = Reader(chromium, started, None)
+        reader.page.goto(address)
+        reader.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
+        reader.page.evaluate(READY, "notebooks/dashboard.ipynb")
+        assert started.run_all(reader.page) == []
+        reader.page.get_by_role("tab", name="Divergence", exact=True).click()
+        said = reader.page.locator(".wb-sentence:visible").filter(has_text=GUILTY)
+        said.first.wait_for()
+        assert reader.trouble == []
+        reader.page.close()
+
+
+@pytest.mark.criterion(1)
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):
     assert user.trouble == []

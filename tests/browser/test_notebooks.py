@@ -13,11 +13,17 @@ expect = pytest.importorskip("playwright.sync_api").expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = {  # those whose outputs are of all kinds: plots, tables, a form, an explorer
+NOTEBOOKS = {  # and whom they blame
     "01_compare_two_dumps": "Default/conv3-Conv2d/Conv2D-op0",
+    "02_simulate_and_compare": "Default/fc-Dense/MatMul-op0",
     "03_dump_configurations": "Default/conv3-Conv2d/Conv2D-op0",
     "04_training": "fc2-Dense/Grad_MatMul/MatMul-op1",
+    "05_diagnose": "attention-Attention/output-Dense/MatMul-op0",
+    "06_report": "Default/conv3-Conv2d/Conv2D-op0",
 }
+PLOTLESS = ("05_diagnose", "06_report")
+WORST = {"06_report": "Default/fc3-Dense/MatMul-op0"}
+"""Who stands in the table of the worst where it is not whom the sentence blames."""
 SENTENCE = "The first operator that adds error is"
 
 OVERLAPS = """(list) => {
@@ -82,7 +88,8 @@ def outputs(page):
 
 def assert_the_answer_can_be_read(page, operator):
     sentence = page.get_by_text(SENTENCE).locator("visible=true")
-    said = outputs(page).filter(has=sentence).filter(has_text=operator)
+    table = page.locator("table")
+    said = outputs(page).filter(has=sentence).filter(has_text=operator).filter(has=table)
     said.first.scroll_into_view_if_needed()
     assert said.first.get_by_text(SENTENCE).first.is_visible()
     return said.first
@@ -106,8 +113,9 @@ def assert_the_plot_is_drawn(page):
 def test_a_notebook_run_from_the_menu_shows_sentence_table_and_plot(author, name):
     page = author[name].page
     output = assert_the_answer_can_be_read(page, NOTEBOOKS[name])
-    assert_the_table_can_be_read(output, NOTEBOOKS[name])
-    assert_the_plot_is_drawn(page)
+    assert_the_table_can_be_read(output, WORST.get(name, NOTEBOOKS[name]))
+    if name not in PLOTLESS:
+        assert_the_plot_is_drawn(page)
     assert author[name].trouble == []
 
 
@@ -124,12 +132,14 @@ def test_the_figures_of_a_finding_do_not_overlap(author, lab, theme):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.criterion(17)
 def test_a_saved_notebook_can_be_read_untrusted_and_without_a_kernel(stranger, name):
     page = stranger[name].page
     assert page.evaluate(TRUSTED_AND_KERNEL) == [False, None]
     output = assert_the_answer_can_be_read(page, NOTEBOOKS[name])
-    assert_the_table_can_be_read(output, NOTEBOOKS[name])
-    assert_the_plot_is_drawn(page)
+    assert_the_table_can_be_read(output, WORST.get(name, NOTEBOOKS[name]))
+    if name not in PLOTLESS:
+        assert_the_plot_is_drawn(page)
     assert "model not found" not in page.content()
     assert stranger[name].trouble == []
 
@@ -140,10 +150,11 @@ def test_a_saved_notebook_stays_small(author, tree, name):
     outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", ())]
     kinds = {kind for output in outputs for kind in output.get("data", ())}
     static = {"text/plain", "text/html", "image/svg+xml", "image/png"}
-    assert kinds - {"application/vnd.jupyter.widget-view+json"} == static
-    assert len(text) < 200_000
+    assert {"text/html"} < kinds - {"application/vnd.jupyter.widget-view+json"} <= static
+    assert len(text) < 300_000
 
 
+@pytest.mark.criterion(17)
 def test_a_trusted_notebook_with_another_kernel_shows_what_stays_of_its_panel(author, lab):
     """Last, for it takes the kernel of the author's."""
     name = "03_dump_configurations"

@@ -2,7 +2,6 @@
 
 import re
 
-import nbformat
 import pytest
 from jupyter_lab import RUN_CODE, Reader
 
@@ -21,11 +20,7 @@ CELLS = (
 @pytest.fixture(scope="module")
 def notebook(lab):
     """Path of a notebook that shows the panel, below the folder that JupyterLab serves."""
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
-    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    (lab.root / "bench").mkdir()
-    nbformat.write(book, lab.root / "bench" / "bench.ipynb")
-    return "bench/bench.ipynb"
+    return lab.write("bench/bench.ipynb", CELLS)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +65,7 @@ def progress(page):
     )
 
 
+@pytest.mark.criterion(4)
 def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user, lab):
     page = user.page
     fill(page, "iteration", "1,x")
@@ -151,8 +147,8 @@ def test_a_pair_by_hand_counts_when_compared_again(user, lab):
     tab(page, "Align")
     page.get_by_text("matches shown").first.wait_for()
     field(page, "list").select_option("every operator")
-    field(page, "Target").select_option(GUILTY)
-    field(page, "Golden").select_option(GUILTY)
+    page.get_by_role("listbox", name="Target").select_option(GUILTY)
+    page.get_by_role("listbox", name="Golden").select_option(GUILTY)
     button(page, "Match these").click()
     entry = page.locator("option").filter(has_text=f"match: {GUILTY}")
     entry.wait_for(state="attached")

@@ -1,0 +1,267 @@
+"""Setting, running, cancelling and failing in a real JupyterLab: what the panels promise of each."""
+
+import re
+from pathlib import Path
+
+import pytest
+from jupyter_lab import RUN_CODE, Reader, python
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
+GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
+CELLS = (
+    "import time, workbench as wb\nfrom workbench.compare import measuring\n"
+    "measure = measuring.measure_pair",
+    f"bench = wb.Workbench(target={str(REAL / 'dump_b')!r}, golden={str(REAL / 'dump_a')!r})\n"
+    "panel = bench.form()\npanel",
+)
+SLOW = """def slow(*arguments):
+    time.sleep(0.2)  # 74 pairs: some fifteen seconds
+    return measure(*arguments)
+
+measuring.measure_pair = slow"""
+OUTPUT = ".jp-OutputArea-output"
+
+
+@pytest.fixture(scope="module")
+def user(chromium, lab):
+    """One person, whose page the tests use in their order."""
+    permissions = ["clipboard-read", "clipboard-write"]
+    reader = Reader(chromium, lab, lab.write("flows/flows.ipynb", CELLS), permissions=permissions)
+    assert lab.run_all(reader.page) == []
+    yield reader
+    reader.page.close()
+
+
+def field(page, name):
+    """Input that is seen, found by its label."""
+    return page.locator(OUTPUT).get_by_label(name, exact=True).locator("visible=true").first
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True).locator("visible=true").first
+
+
+def status(page, words):
+    """Wait until the panel says so; what it says."""
+    said = page.get_by_role("status").filter(has_text=re.compile(words)).locator("visible=true")
+    said.first.wait_for(timeout=60_000)
+    return said.first.inner_text()
+
+
+class TestSettings:
+    """A form that somebody fills in, and the object behind it."""
+
+    @pytest.mark.criterion(3)
+    def test_a_setting_of_the_form_shows_in_object_json_and_python(self, user):
+        page = user.page
+        tab(page, "Configure")
+        field(page, "saved_data").select_option("statistic")
+        field(page, "iteration").fill("0|3-5")
+        field(page, "iteration").press("Enter")
+        page.locator(f"{OUTPUT} pre").filter(has_text='"iteration": "0|3-5"').first.wait_for()
+        text = page.locator(f"{OUTPUT} pre").filter(has_text='"saved_data": "statistic"')
+        assert text.first.is_visible()
+        settings = "bench.config.data['common_dump_settings']"
+        said = python(page, f"print([{settings}[name] for name in ('saved_data', 'iteration')])")
+        assert said == "['statistic', '0|3-5']"
+        tab(page, "Code")
+        code = (
+            page.locator(f"{OUTPUT} pre")
+            .filter(has_text="form = wb.config")
+            .locator("visible=true")
+        )
+        assert "'0|3-5'" in code.first.inner_text()
+        assert "'statistic'" in code.first.inner_text()
+
+    @pytest.mark.criterion(3)
+    def test_the_copied_python_evaluates_to_the_object(self, user):
+        page = user.page
+        button(page, "Copy as code").click()
+        status(page, "copied")
+        code = page.evaluate("() => navigator.clipboard.readText()")
+        given = code.partition("form = ")[2]
+        assert given
+        assert python(page, f"print(bool(eval({given!r}) == bench.config))") == "True"
+        page.evaluate(
+            RUN_CODE, "bench.config = bench.config.set('common_dump_settings.iteration', '7')"
+        )
+        assert python(page, f"print(bool(eval({given!r}) == bench.config))") == "False"
+
+    @pytest.mark.criterion(3)
+    def test_what_a_cell_changes_shows_in_the_form(self, user):
+        page = user.page
+        expect(field(page, "iteration")).to_have_value("7")
+        page.evaluate(
+            RUN_CODE, "bench.config = bench.config.set('common_dump_settings.saved_data', 'tensor')"
+        )
+        expect(field(page, "saved_data")).to_have_value("tensor")
+
+    @pytest.mark.criterion(4)
+    def test_wrong_input_is_named_and_changes_nothing(self, user):
+        page = user.page
+        before = python(page, "print(bench.config.to_text())")
+        python(page, "bench.rehearsing = True")
+        field(page, "iteration").fill("1,x")
+        field(page, "iteration").press("Enter")
+        alert = page.get_by_role("alert").filter(has_text="common_dump_settings.iteration must be")
+        alert.locator("visible=true").first.wait_for()
+        assert python(page, "print(bench.config.to_text())") == before
+        tab(page, "Run")
+        status(page, "cannot run: .*iteration")
+        expect(button(page, "Run comparison")).to_be_disabled()
+        tab(page, "Configure")
+        field(page, "iteration").fill("0")
+        field(page, "iteration").press("Enter")
+        alert.first.wait_for(state="detached")
+        python(page, "bench.rehearsing = False")
+        tab(page, "Run")
+        expect(button(page, "Run comparison")).to_be_enabled()
+
+
+PROGRESS = """() => {
+  const bar = [...document.querySelectorAll('.progress-bar, .widget-hprogress .progress > div')]
+    .find((one) => one.checkVisibility());
+  return parseFloat(bar.style.width);
+}"""
+
+
+class TestRuns:
+    """A run that takes its time."""
+
+    @pytest.mark.criterion(5)
+    def test_it_moves_and_a_cell_answers_while_it_runs(self, user):
+        page = user.page
+        python(page, SLOW)
+        button(page, "Run comparison").click()
+        status(page, "^running: [1-9]")
+        seen = [page.evaluate(PROGRESS)]
+        while len(seen) < 4:
+            page.wait_for_function(f"(last) => ({PROGRESS})() > last", arg=seen[-1])
+            seen.append(page.evaluate(PROGRESS))
+        answers = [
+            python(page, "print(1 + 1, bench.runner.busy, bench.runner.progress[0])").split()
+            for _ in range(2)
+        ]
+        assert [answer[:2] for answer in answers] == [["2", "True"]] * 2
+        assert 0 < int(answers[0][2]) <= int(answers[1][2]) < 74
+        expect(button(page, "Run comparison")).to_be_disabled()
+
+    @pytest.mark.criterion(6)
+    def test_cancelled_it_keeps_what_it_has_and_calls_it_partial(self, user, lab):
+        page = user.page
+        button(page, "Cancel run").click()
+        said = status(page, "^cancelled after")
+        done, left = (
+            int(n) for n in re.search(r"(\d+) tensors of .* (\d+) not reached", said).groups()
+        )
+        assert done > 0
+        assert done + left == 74
+        page.screenshot(path=lab.root / "cancelled.png")
+        tab(page, "Divergence")
+        sentence = page.locator(".wb-sentence:visible").first
+        expect(sentence).to_contain_text(f"{left} of 74 tensors were not reached")
+        page.get_by_text("Partial: the comparison was cancelled").locator(
+            "visible=true"
+        ).first.wait_for()
+        row = page.locator(".wbx:visible tr[data-row]").nth(1)
+        row.locator("td").first.click()
+        page.wait_for_timeout(500)
+        number = int(row.get_attribute("data-row"))
+        told = python(
+            page, "print(bench.comparison.look.selected, bench.comparison.result.partial)"
+        )
+        assert told == f"{number} True"
+        said = python(page, "print(sum(r.reason == 'cancelled' for r in bench.comparison.rows))")
+        assert int(said) == left
+
+    @pytest.mark.criterion(5)
+    @pytest.mark.criterion(6)
+    def test_the_next_run_ends_with_what_was_compared(self, user):
+        page = user.page
+        python(page, "measuring.measure_pair = measure")
+        tab(page, "Run")
+        button(page, "Run comparison").click()
+        said = status(page, "^done in")
+        assert re.fullmatch(r"done in [\d.]+ s: 74 tensors of \d+ operators compared", said)
+        tab(page, "Divergence")
+        sentence = page.locator(".wb-sentence:visible").first
+        expect(sentence).to_contain_text(GUILTY)
+        assert "not reached" not in sentence.inner_text()
+
+
+class TestTrouble:
+    """What a handler does not expect, and work that reports without pause."""
+
+    @pytest.mark.criterion(7)
+    def test_an_error_in_a_handler_is_shown_and_the_panel_goes_on(self, user, lab):
+        page = user.page
+        tab(page, "Run")
+        python(page, "def broken(*_): raise ZeroDivisionError('<b>by zero</b>')\n"
+                     "bench.runner.start = broken")  # fmt: skip
+        button(page, "Run comparison").click()
+        alert = page.get_by_role("alert").filter(has_text="ZeroDivisionError: <b>by zero</b>")
+        alert.locator("visible=true").first.wait_for()
+        page.screenshot(path=lab.root / "handler.png")
+        python(page, "del bench.runner.start; bench.comparison = None")
+        button(page, "Run comparison").click()
+        expect(alert.locator("visible=true")).to_have_count(0)
+        tab(page, "Divergence")
+        expect(page.locator(".wb-sentence:visible").first).to_contain_text(GUILTY)
+
+    @pytest.mark.criterion(8)
+    def test_twenty_thousand_reports_are_few_messages(self, user, lab):
+        page = user.page
+        tab(page, "Run")
+        page.evaluate("""() => {
+          window.heard = [];
+          const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+          kernel.iopubMessage.connect((_, message) => window.heard.push(JSON.stringify(message.content)));
+        }""")
+        python(page, """def work(job):
+    for step in range(20_000):
+        job.note(step + 1, 20_000, f'operator {step}')
+        time.sleep(1e-4)
+    raise wb.WorkbenchError('twenty thousand')
+
+bench.runner.start(work)""")  # fmt: skip
+        alert = page.get_by_role("alert").filter(has_text="failed: twenty thousand")
+        alert.locator("visible=true").first.wait_for(timeout=60_000)
+        heard = page.evaluate("window.heard")
+        seconds = float(python(page, "print(bench.runner.job.seconds)"))
+        assert seconds > 2
+        assert python(page, "print(bench.runner.progress[0])") == "20000"
+        assert 20 < len(heard) < 10 * 12 * (seconds + 1)  # ten times a second, a dozen each time
+        assert "rate exceeded" not in "".join(heard)
+        assert "rate exceeded" not in page.locator(".jp-NotebookPanel").first.inner_text()
+
+
+def test_nothing_went_wrong_and_nothing_left_the_machine(user):
+    assert user.trouble == []
+
+
+@pytest.mark.criterion(18)
+def test_run_twice_there_is_one_shell_and_closed_it_leaves_nothing(chromium, lab):
+    reader = Reader(chromium, lab, lab.write("twice.ipynb", CELLS))
+    page = reader.page
+    for _ in range(2):
+        assert lab.run_all(page) == []
+    shells = page.get_by_role("tab", name="Divergence", exact=True)
+    shells.locator("visible=true").first.wait_for()
+    assert shells.count() == 1
+    page.evaluate(RUN_CODE, "bench.run(); panel.close()")
+    count = "from ipywidgets.widgets import widget; print(len(widget._instances))"
+    left = python(page, count)
+    for _ in range(2):
+        assert lab.run_all(page) == []  # the last cells close it again
+        assert python(page, count) == left
+    assert shells.count() == 0
+    assert reader.trouble == []
+    page.close()
