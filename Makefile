@@ -81,7 +81,7 @@ mutations: $(VENV)/developed
 
 # every network on every surface and device, clean in thirty variants and with every fault; hours, not minutes
 grid: $(VENV)/developed
-	GRID=all SEEDS=30 $(BIN)/python -m pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py
+	GRID=all SEEDS=30 $(BIN)/python -m pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py tests/scenarios/test_steady.py
 
 clean:
 	rm -rf $(VENV) .venv-mindspore .venv-msprobe demo_out
