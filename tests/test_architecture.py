@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -146,3 +147,26 @@ def test_starting_the_command_loads_nothing_heavy():
         "IPython",
         "google",
     }
+
+
+EXITS = {
+    r"\bescape\b.*html|html\.escape": {
+        "core/text.py",
+        "ui/framed.py",
+    },  # there a whole page, not a name
+    r"typer\.echo|\bprint\(|sys\.stdout\.write": {
+        "cli/terminal.py",
+        "pipeline/extract.py",
+    },  # a script's own
+}
+"""What puts text before a reader → the modules that do it for all others."""
+
+
+@pytest.mark.parametrize("exit_", EXITS)
+def test_names_go_out_in_one_place(exit_):
+    found = set()
+    for path in MODULES:
+        code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        if re.search(exit_, code):
+            found.add(path.relative_to(PACKAGE).as_posix())
+    assert found <= EXITS[exit_]
