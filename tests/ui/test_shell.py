@@ -1,11 +1,15 @@
 """All panels together: they follow the bench and one another through it, in either language."""
 
 import pytest
+from comm.base_comm import BaseComm
 
 import workbench as wb
 from panel_controls import alerts_in
-from workbench.show.labels import CHINESE
+from workbench.show.labels import CHINESE, LANGUAGES, translate
 from workbench.ui.shell import PARTS
+
+QUEUE = 1000
+"""Messages that ZeroMQ keeps for whoever does not take them, unless told otherwise; more are lost."""
 
 
 @pytest.fixture
@@ -31,9 +35,48 @@ def test_a_setting_made_in_a_cell_reaches_the_panels(shell):
 def test_a_wrong_form_stops_the_run_until_it_is_right(shell):
     field = shell.parts["configure"].form.fields["common_dump_settings.iteration"]
     field.input.value = "1,x"
+    shell.tabs.selected_index = list(PARTS).index("run")
     assert shell.parts["run"].run.disabled
     field.input.value = "0"
     assert not shell.parts["run"].run.disabled
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Messages to the browser."""
+    messages = []
+
+    class Comm(BaseComm):
+        def publish_msg(self, msg_type, **content):
+            messages.append(msg_type)
+
+    monkeypatch.setattr("comm.create_comm", Comm)
+    return messages
+
+
+def test_a_face_can_be_opened_and_closed_while_the_server_is_busy(sent):
+    wb.Workbench(graph="mlp").form().close()
+    assert sent.count("comm_open") > 100
+    assert sent.count("comm_open") == sent.count("comm_close")
+    assert len(sent) < QUEUE
+
+
+def test_every_panel_can_be_opened_while_the_server_is_busy(shell, sent):
+    for number in (*range(1, len(PARTS)), 0):
+        shell.tabs.selected_index = number
+        assert len(sent) < QUEUE / 2
+        sent.clear()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_panel_that_is_not_there_yet_says_that_it_comes(language):
+    shown = wb.Workbench(graph="mlp", language=language).form()
+    wait = translate("This panel comes as soon as the kernel is free.", language)
+    box = shown.parts.boxes["source"]
+    assert [child.value for child in box.children] == [f'<p role="status">{wait}</p>']
+    shown.tabs.selected_index = list(PARTS).index("source")
+    assert list(box.children) == [shown.parts["source"].view]
+    shown.close()
 
 
 def test_a_bench_that_has_run_opens_at_its_result(shell):

@@ -24,6 +24,7 @@ CHINESE: dict[str, str] = {
         "此内核无法加载 anywidget:改用普通输入控件。"
     ),
     "To mend it": "解决方法",
+    "This panel comes as soon as the kernel is free.": "内核空闲后即显示此面板。",
     # steps
     "Configure": "配置",
     "Run": "运行",

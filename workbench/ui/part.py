@@ -82,10 +82,15 @@ class Part:
             if shown and self._stale:
                 self.update()
 
-    @property
-    def state(self) -> tuple[str, str]:
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
         """State of this step (``to do``, ``ready``, ``running``, ``done``, ``failed``) and one figure or reason."""
         return "ready", ""
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """How far this step is (see `stage`)."""
+        return self.stage(self.bench)
 
     def say(self, text: str) -> str:
         """Return words of the screen in the language of the bench."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, shorten
-from workbench.show.labels import LANGUAGES
-from workbench.ui.alerts import alert_html
+from workbench.show.labels import LANGUAGES, translate
+from workbench.ui.alerts import alert_html, close_tree
 from workbench.ui.boxes import panel, styled
 from workbench.ui.native import tell_what_is_missing
 from workbench.ui.part import Part
@@ -22,6 +23,8 @@ from workbench.ui.parts.run import Run
 from workbench.ui.parts.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workbench.ui.app import Workbench
 
 PARTS: dict[str, type[Part]] = {
@@ -32,28 +35,66 @@ PARTS: dict[str, type[Part]] = {
 _MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "cancelled": "◌", "failed": "✗"}
 
 
+class Panels(Mapping[str, Part]):
+    """All panels of a bench by name, each made when it is first asked for, in a box that is there from the start.
+
+    Together they are a thousand widgets, and each is a message: more than a kernel keeps for a server that is busy.
+    What it does not keep is lost without a word, and a panel without some of its widgets cannot be shown. So a panel
+    says that it comes until it is there: a kernel that runs a cell cannot make one.
+    """
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench, self._made = bench, dict[str, Part]()
+        wait = translate("This panel comes as soon as the kernel is free.", bench.language)
+        self._hint = W.HTML(f'<p role="status">{wait}</p>')
+        self.boxes = {name: W.VBox([self._hint]) for name in PARTS}
+
+    def __getitem__(self, name: str) -> Part:
+        if name not in self._made:
+            part = PARTS[name](self._bench, shown=False)
+            self._made[name], self.boxes[name].children = part, [part.view]
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PARTS)
+
+    def __len__(self) -> int:
+        return len(PARTS)
+
+    def show(self, number: int) -> None:
+        """Tell the panels which of them is seen."""
+        seen = self[list(PARTS)[number]]
+        for part in self._made.values():
+            part.show(part is seen)
+
+    def close(self) -> None:
+        """Remove every widget from the kernel."""
+        for part in self._made.values():
+            part.close()
+        for widget in (self._hint, *self.boxes.values()):
+            close_tree(widget)
+
+
 class Shell(Part):
     """All panels of a bench; ``parts`` holds them by name."""
 
     name, title = "workbench", "Accuracy workbench"
 
     def build(self) -> W.Widget:
-        self.parts: dict[str, Part] = {}
+        self.parts = Panels(self.bench)
         self.strip, self.unsaved = styled(W.HTML(), "strip"), W.HTML()
         self.tabs = styled(W.Tab(), "tabs")
         options = [(words, key) for key, words in LANGUAGES.items()]
         self.language = W.Dropdown(options=options, description=self.say("Language"))
         self.language.value = self.bench.language
         self.on(self.language, self._take_language)
-        self.follow(self.bench, "language", self._fill)
+        self.follow(self.bench, "language", self._fill_again)
         self.follow(self.bench, ["comparison", "config", "trees", "rehearsing"], self.refresh)
         self.follow(self.bench.runner, "state", self.refresh)
         self.follow(self.bench, "unsaved", self._say_unsaved)
         self._say_unsaved()
-        self._fill()
         first = Configure if self.bench.comparison is None else Divergence
-        self.tabs.selected_index = list(PARTS).index(self.bench.panel or first.name)
-        self._turn()
+        self._fill(list(PARTS).index(self.bench.panel or first.name))
         self.on(self.tabs, self._take_panel, "selected_index")
         self.language.layout.width, self.language.style.description_width = "160px", "auto"
         self.strip.layout.flex = "1 1 auto"
@@ -63,16 +104,16 @@ class Shell(Part):
 
     def refresh(self) -> None:
         """Show the state of every step."""
-        chips = [self._chip(part) for part in self.parts.values()]
+        chips = [self._chip(part) for part in PARTS.values()]
         self.strip.value = f'<div role="status">{"".join(chips)}</div>'
 
-    def _chip(self, part: Part) -> str:
-        state, figure = part.state
+    def _chip(self, part: type[Part]) -> str:
+        state, figure = part.stage(self.bench)
         text = f"{_MARKS[state]} {self.say(part.title)}: {figure or self.say(state)}"
         return f'<span class="workbench-chip" title="{escape(text)}">{escape(shorten(text, 48))}</span>'
 
     def _take_panel(self) -> None:
-        self._turn()
+        self.parts.show(self.tabs.selected_index)
         self.bench.panel = list(PARTS)[self.tabs.selected_index]
 
     def _say_unsaved(self) -> None:
@@ -80,29 +121,25 @@ class Shell(Part):
         text = f"{self.say('The session could not be kept:')} {why}"
         self.unsaved.value = alert_html(text) if why else ""
 
-    def _turn(self) -> None:
-        """Tell the panels which of them is seen."""
-        for number, part in enumerate(self.parts.values()):
-            part.show(number == self.tabs.selected_index)
-
     def _take_language(self) -> None:
         self.bench.language = self.language.value
 
-    def _fill(self) -> None:
-        """Make every panel, in the language of the bench."""
-        old = list(self.parts.values())
-        self.parts = {name: part(self.bench, shown=False) for name, part in PARTS.items()}
-        self.tabs.children = [part.view for part in self.parts.values()]
-        self.tabs.titles = [self.say(part.title) for part in self.parts.values()]
+    def _fill_again(self) -> None:
+        """Make the panels anew, in the language of the bench."""
+        old, self.parts = self.parts, Panels(self.bench)
+        self._fill(self.tabs.selected_index)
+        old.close()
+
+    def _fill(self, seen: int) -> None:
+        self.tabs.children = list(self.parts.boxes.values())
+        self.tabs.titles = [self.say(part.title) for part in PARTS.values()]
+        self.tabs.selected_index = seen
         self.language.value, self.language.description = self.bench.language, self.say("Language")
-        for part in old:
-            part.close()
-        self._turn()
+        self.parts.show(seen)
         self.refresh()
 
     def close(self) -> None:
-        for part in self.parts.values():
-            part.close()
+        self.parts.close()
         super().close()
 
 

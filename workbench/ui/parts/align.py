@@ -15,6 +15,7 @@ from workbench.ui.parts.context import Context
 
 if TYPE_CHECKING:
     from workbench.show.match_view import MatchLine
+    from workbench.ui.app import Workbench
 
 
 class Align(Following):
@@ -91,9 +92,9 @@ class Align(Following):
         self.context.close()
         super().close()
 
-    @property
-    def state(self) -> tuple[str, str]:
-        comparison = self.bench.comparison
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        comparison = bench.comparison
         if comparison is None:
             return "to do", ""
         cover = comparison.coverage

@@ -18,6 +18,7 @@ from workbench.ui.typed import typed_path
 
 if TYPE_CHECKING:
     from workbench.config import Config
+    from workbench.ui.app import Workbench
 
 ENDINGS = (".json", ".py", ".cfg", ".txt")
 """Endings of files that may be a form."""
@@ -55,10 +56,10 @@ class Configure(Part):
         self.follow(self.bench, ["graph", "seed", "ranks"], self._show_graph)
         self.follow(self.bench, "config", self._show_config)
 
-    @property
-    def state(self) -> tuple[str, str]:
-        refused = self.bench.refused
-        return ("failed", refused) if refused else ("done", self.bench.config.surface.name)
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        refused = bench.refused
+        return ("failed", refused) if refused else ("done", bench.config.surface.name)
 
     def close(self) -> None:
         for part in (self.form, self.file):

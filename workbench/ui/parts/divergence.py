@@ -18,6 +18,7 @@ from workbench.ui.part import Part
 if TYPE_CHECKING:
     from workbench.compare.result import Row
     from workbench.pipeline.compare import Comparison
+    from workbench.ui.app import Workbench
 
 
 class Divergence(Part):
@@ -100,9 +101,9 @@ class Divergence(Part):
             self.explorer = None
         self.listing.value = ""
 
-    @property
-    def state(self) -> tuple[str, str]:
-        comparison = self.bench.comparison
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        comparison = bench.comparison
         return ("to do", "") if comparison is None else ("done", comparison.verdict)
 
     def close(self) -> None:

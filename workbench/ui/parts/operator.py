@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
+    from workbench.ui.app import Workbench
 
 _PIECES = {
     "above": ("head", "source", "tensors", "values", "elements"),
@@ -265,11 +266,11 @@ class Operator(Following):
         shown = (self.above, self.planes.picture, self.worst, self.below)
         return str(self.style.value) + "".join(piece.html for piece in shown)
 
-    @property
-    def state(self) -> tuple[str, str]:
-        if self.bench.comparison is None:
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        if bench.comparison is None:
             return "to do", ""
-        row = self.bench.comparison.selected
+        row = bench.comparison.selected
         if row is None:
             return "ready", ""
         return "done", (row.op_name or row.golden_op_name).rpartition("/")[2][:40]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.result import Result
     from workbench.pipeline.compare import Comparison
+    from workbench.ui.app import Workbench
 
 _FILES = {"html": "report.html", "csv": "report.csv", "json": "report.json"}
 
@@ -137,9 +138,9 @@ class Report(Following):
         for button in self.writers.values():
             button.disabled = self.bench.comparison is None or self.background.busy
 
-    @property
-    def state(self) -> tuple[str, str]:
-        return ("to do", "") if self.bench.comparison is None else ("ready", "")
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        return ("to do", "") if bench.comparison is None else ("ready", "")
 
     def _take(self, name: str) -> None:
         if self._filling:

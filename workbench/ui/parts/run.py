@@ -21,6 +21,7 @@ from workbench.ui.parts.trees import TreeInputs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workbench.ui.app import Workbench
     from workbench.ui.job import Job
 
 _SHOWN = (
@@ -80,11 +81,11 @@ class Run(Part):
         self.listing.value = code_html(self.say("The code"), self.code.text)
         self._allow()
 
-    @property
-    def state(self) -> tuple[str, str]:
-        state = self.bench.runner.state
-        why = self.bench.reason()
-        if state == "ready" and self.bench.comparison is not None:
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        state = bench.runner.state
+        why = bench.reason()
+        if state == "ready" and bench.comparison is not None:
             state = "done"
         return ("to do", why) if state == "ready" and why else (state, "")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.pipeline.source_view import SourceMap
+    from workbench.ui.app import Workbench
 
 
 class Source(Following):
@@ -78,9 +79,9 @@ class Source(Following):
             str(self.style.value) + self.lines.html if self.map_of is not None else super().still()
         )
 
-    @property
-    def state(self) -> tuple[str, str]:
-        comparison = self.bench.comparison
+    @staticmethod
+    def stage(bench: Workbench) -> tuple[str, str]:
+        comparison = bench.comparison
         if comparison is None:
             return "to do", ""
         lines = {
