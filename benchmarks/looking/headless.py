@@ -183,7 +183,7 @@ def measure(bench: Workbench, folder: Path) -> Iterator[Took]:
 
 def check(shell: Shell, place: str) -> None:
     """Raise RuntimeError if a panel shows an error."""
-    shown: list[Any] = [*shell.parts.values(), shell.parts["align"].hand]  # type: ignore[attr-defined]
-    for one in shown:
+    made: list[Any] = list(shell.parts.made.values())
+    for one in [*made, *(panel.hand for panel in made if hasattr(panel, "hand"))]:
         if one.alert.text:
             raise RuntimeError(f"{place}: {one.alert.text}")

@@ -36,24 +36,24 @@ _MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "canc
 
 
 class Panels(Mapping[str, Part]):
-    """All panels of a bench by name, each made when it is first asked for, in a box that is there from the start.
+    """All panels of a bench by name, each made when it is first asked for; ``made`` holds those that are there.
 
     Together they are a thousand widgets, and each is a message: more than a kernel keeps for a server that is busy.
-    What it does not keep is lost without a word, and a panel without some of its widgets cannot be shown. So a panel
-    says that it comes until it is there: a kernel that runs a cell cannot make one.
+    What it does not keep is lost without a word, and a panel without some of its widgets cannot be shown. So each
+    has a box of its own, which says that it comes until it is there: a kernel that runs a cell cannot make one.
     """
 
     def __init__(self, bench: Workbench) -> None:
-        self._bench, self._made = bench, dict[str, Part]()
+        self._bench, self.made = bench, dict[str, Part]()
         wait = translate("This panel comes as soon as the kernel is free.", bench.language)
         self._hint = W.HTML(f'<p role="status">{wait}</p>')
         self.boxes = {name: W.VBox([self._hint]) for name in PARTS}
 
     def __getitem__(self, name: str) -> Part:
-        if name not in self._made:
+        if name not in self.made:
             part = PARTS[name](self._bench, shown=False)
-            self._made[name], self.boxes[name].children = part, [part.view]
-        return self._made[name]
+            self.made[name], self.boxes[name].children = part, [part.view]
+        return self.made[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(PARTS)
@@ -64,12 +64,12 @@ class Panels(Mapping[str, Part]):
     def show(self, number: int) -> None:
         """Tell the panels which of them is seen."""
         seen = self[list(PARTS)[number]]
-        for part in self._made.values():
+        for part in self.made.values():
             part.show(part is seen)
 
     def close(self) -> None:
         """Remove every widget from the kernel."""
-        for part in self._made.values():
+        for part in self.made.values():
             part.close()
         for widget in (self._hint, *self.boxes.values()):
             close_tree(widget)
