@@ -42,6 +42,27 @@ def test_row_9_large_comparisons_come_as_small_messages_and_show_every_row(show,
     page.locator(f"{ROWS}[data-row='{rows - 1}'][aria-selected=true]").wait_for()
 
 
+ANEW = """() => {
+  const row = document.querySelector('.wbx-table tr[data-row]'), frame = (then) => requestAnimationFrame(then);
+  return new Promise((done, fail) => frame(() => frame(() => frame(
+    () => row.isConnected ? fail(new Error('nothing was drawn')) : done()))));
+}"""
+
+
+def anew(page, drawn="document.querySelector('.wbx-scroll').scrollTop += 1"):
+    """Make the table draw all its rows anew, and wait until it has."""
+    page.evaluate(f"() => {{ const drawn = ({ANEW})(); {drawn}; return drawn; }}")
+
+
+def pressed(page, row, meanwhile, button="left"):
+    """Press on a row, and release the button afterwards."""
+    box = row.bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 10)
+    page.mouse.down(button=button)
+    meanwhile()
+    page.mouse.up(button=button)
+
+
 class TestRow11:
     """Filters and orders of the page are those of Python."""
 
@@ -219,6 +240,47 @@ class TestPlot:
         assert with_stem.evaluate(PIXELS) != without.evaluate(PIXELS)
         assert "stem" in with_stem.locator(".wbx-legend").inner_text()
         assert "stem" not in without.locator(".wbx-legend").inner_text()
+
+
+class TestPress:
+    """A row that is drawn anew between press and release is chosen all the same."""
+
+    @pytest.mark.parametrize(
+        "drawn",
+        [
+            "document.querySelector('.wbx-scroll').scrollTop += 1",
+            "document.querySelector('.wbx-scroll').style.height = '400px'",
+            "view.set({...view.state(), factor: 3})",
+        ],
+    )
+    def test_it_is_chosen(self, show, comparison, drawn):
+        page = show(comparison)
+        row = page.locator(ROWS).nth(12)
+        number = int(row.get_attribute("data-row"))
+        pressed(page, row, lambda: anew(page, drawn))
+        assert state(page)["selected"] == number
+
+    def test_one_press_is_heard_once(self, show, comparison):
+        page = show(comparison)
+        pressed(page, page.locator(ROWS).nth(12), lambda: None)
+        assert page.evaluate("states.length") == 1
+
+    @pytest.mark.parametrize("button", ["middle", "right"])
+    def test_another_button_chooses_nothing(self, show, comparison, button):
+        page = show(comparison)
+        pressed(page, page.locator(ROWS).nth(12), lambda: anew(page), button)
+        assert page.evaluate("states") == []
+
+    def test_released_over_another_row_nothing_is_chosen(self, show, comparison):
+        page = show(comparison)
+        other = page.locator(ROWS).nth(14).bounding_box()
+
+        def drawn_and_left():
+            anew(page)
+            page.mouse.move(other["x"] + 20, other["y"] + 10)
+
+        pressed(page, page.locator(ROWS).nth(12), drawn_and_left)
+        assert page.evaluate("states") == []
 
 
 class TestStateFromOutside:

@@ -14,6 +14,7 @@ EXPLORER = (
     "drawing",
     "layers",
     "plot",
+    "press",
     "table",
     "details",
     "bar",

@@ -13,6 +13,7 @@ import anywidget
 import traitlets
 
 from workbench.core.errors import WorkbenchError
+from workbench.show.assets import read_asset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ class Pieces(Answering):
     A click on ``data-fold`` opens or closes the details in it.
     """
 
-    _esm = _module("pieces.mjs")
+    _esm = read_asset("explorer/press.mjs") + _module("pieces.mjs")
     html = traitlets.Unicode("").tag(sync=True)
     clickable: ClassVar[bool] = True
 

@@ -46,7 +46,7 @@ function render({ model, el }) {
       if (fold) fold.open = !fold.open;
     }
   };
-  root.addEventListener("click", choose);
+  onPress(root, choose);
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     event.stopPropagation(); // the notebook takes single keys for itself

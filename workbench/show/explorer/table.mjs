@@ -91,7 +91,7 @@ function createTable(store) {
     keys[event.key]();
   });
   walkable(heads.map((head) => head.firstChild));
-  body.addEventListener("click", (event) => {
+  onPress(body, (event) => {
     const row = event.target.closest("tr[data-row]");
     if (!row) return;
     table.focus({ preventScroll: true });
