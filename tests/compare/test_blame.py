@@ -10,6 +10,7 @@ import pytest
 import small_dumps as small
 from small_dumps import START, Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
+from workbench.compare.noise import PASS_FACTOR, floor
 from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -65,6 +66,17 @@ def test_rounding_of_every_output_is_no_cause(graphs):
     result = compared(in_memory(shoot(GRAPH, VALUES, alter=alter), *graphs))
     assert not defects(result)
     assert statuses(result) <= {"equal", "pass", "warn"}
+
+
+@pytest.mark.parametrize("graphs", [(GRAPH,), ()], ids=["graph", "names"])
+def test_what_one_operator_may_give_the_next_may_read(graphs):
+    first, second = (op.name for op in GRAPH.ops[:2])
+    within = {first: 3e-7, second: 7e-7}  # the second magnifies what it inherits, within its bounds
+    alter = {name: lambda x, by=by: x * np.float32(1 + by) for name, by in within.items()}
+    target = in_memory(shoot(GRAPH, VALUES, alter=alter), *graphs)
+    result = compared(target, in_memory(SHOTS, *graphs))
+    assert max(row.error for row in result.rows) > PASS_FACTOR * floor(None, 2**-24)
+    assert not defects(result)
 
 
 # --- own error -------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ def walk(
 class _InTime:
     """One execution without a graph: the order of time stands in for the data flow.
 
-    What feeds what is not known, so every number format met so far counts as met by all that follows.
+    What feeds what is not known, so every number format met so far counts as met by all that follows, and what one
+    operator may give, any later one may read.
     """
 
     def __init__(self, flow: Flow, block: Block, number: int) -> None:
@@ -74,6 +75,7 @@ class _InTime:
         self.failed = False
         self.coarsest = 0.0
         self.excused = 0.0
+        self.allowed = 0.0
 
     def run(self) -> None:
         runs = self.flow.pairing.target.runs[self.block]
@@ -83,7 +85,10 @@ class _InTime:
                 continue
             self.flow.events[self.block, op] = event
             worst = event.worst.error if event.worst is not None else 0.0
-            if self._parts_by_design(event) or worst <= event.factor * event.explained:
+            if self._parts_by_design(event):
+                continue
+            if worst <= event.factor * event.explained:
+                self.allowed = max(self.allowed, 0.0 if event.tainted else worst)
                 continue
             event.blamed = op
             if event.tainted or not excuse(self.flow, event):
@@ -117,7 +122,7 @@ class _InTime:
         labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
         self.coarsest = max(self.coarsest, *(spec_roundoff(label) for label in labels))
         own = floor(None, self.coarsest)
-        wrong_inputs = inherited > max(PASS_FACTOR * own, GAIN * self.excused)
+        wrong_inputs = inherited > max(PASS_FACTOR * own, GAIN * self.excused, self.allowed)
         wrong_inputs |= self.failed and not inputs
         event = Event(self.block, op, own, inherited, wrong_inputs, self.base - op, measured)
         event.explained = own + GAIN * inherited
