@@ -41,7 +41,7 @@ def show(chromium):
         )
         page = chromium.new_page(viewport={"width": width, "height": 1000})
         pages.append(page)
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda m: m.type == "error" and trouble.append(m.text))
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))

@@ -30,7 +30,7 @@ def chromium():
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if not path:
         missing("neither CHROMIUM nor chromium on the PATH names a browser; install Chromium")
-    expect.set_options(timeout=30_000)  # a busy machine is no defect
+    expect.set_options(timeout=60_000)  # a busy machine is no defect
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         yield browser

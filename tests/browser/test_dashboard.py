@@ -33,11 +33,11 @@ def visitor(chromium, lab):
 
 
 def visit(reader, lab, path: str) -> None:
-    reader.page.goto(f"{lab.address}/{path}?token={lab.token}", timeout=60_000)
+    reader.page.goto(f"{lab.address}/{path}?token={lab.token}")
 
 
 def assert_the_divergence_is_shown(page) -> None:
-    page.get_by_role("tab", name="Divergence", exact=True, selected=True).wait_for(timeout=60_000)
+    page.get_by_role("tab", name="Divergence", exact=True, selected=True).wait_for()
     page.locator(".wb-sentence:visible").filter(has_text=GUILTY).first.wait_for()
     assert page.locator("[class$=-still]:visible").count() == 0  # the panel lives
 
@@ -59,7 +59,7 @@ def test_voila_serves_the_dashboard_unchanged(visitor, lab, dashboard):
 def test_notebook_7_runs_the_dashboard(visitor, lab, dashboard):
     visit(visitor, lab, f"notebooks/{dashboard}")
     page = visitor.page
-    page.wait_for_function("() => window.jupyterapp", timeout=60_000)
+    page.wait_for_function("() => window.jupyterapp")
     page.evaluate(READY, dashboard)
     assert lab.run_all(page) == []
     assert_the_divergence_is_shown(page)

@@ -52,7 +52,7 @@ def button(page, name):
 def status(page, words):
     """Wait until the panel says so; what it says."""
     said = page.get_by_role("status").filter(has_text=re.compile(words)).locator("visible=true")
-    said.first.wait_for(timeout=60_000)
+    said.first.wait_for()
     return said.first.inner_text()
 
 
@@ -233,7 +233,7 @@ class TestTrouble:
 
 bench.runner.start(work)""")  # fmt: skip
         alert = page.get_by_role("alert").filter(has_text="failed: twenty thousand")
-        alert.locator("visible=true").first.wait_for(timeout=60_000)
+        alert.locator("visible=true").first.wait_for()
         heard = page.evaluate("window.heard")
         seconds = float(python(page, "print(bench.runner.job.seconds)"))
         assert seconds > 2

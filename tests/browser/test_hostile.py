@@ -110,9 +110,9 @@ def test_a_name_that_is_selected_is_read_in_details_and_operator(user, key):
     page.locator(ROWS).first.click()
     details = page.locator(".wbx-details").first
     wanted = "more]…" if key == "long" else shown(name)
-    expect(details).to_contain_text(wanted, timeout=20_000)
+    expect(details).to_contain_text(wanted)
     tab(page, "Operator")
-    expect(page.locator(".wb-op-head:visible")).to_contain_text(wanted, timeout=20_000)
+    expect(page.locator(".wb-op-head:visible")).to_contain_text(wanted)
     unharmed(user)
     tab(page, "Divergence")
     page.locator(".wbx-reset").first.click()

@@ -80,7 +80,7 @@ def test_a_run_is_watched_cancelled_and_done_again(user, lab, kernel):
     page.get_by_label("faults", exact=True).scroll_into_view_if_needed()
     expect(page.get_by_label("faults", exact=True)).to_have_value(FAULT)
     run.click()
-    status.filter(has_text=re.compile("^done in")).first.wait_for(timeout=60_000)
+    status.filter(has_text=re.compile("^done in")).first.wait_for()
     outputs = page.evaluate(RUN_CODE, "print(bench.comparison.to_json()['findings'])")
     form = wb.config.new("mindspore-o0o1").set("common_dump_settings.iteration", "all")
     here = wb.Workbench(form, "alexnet", faults=[FAULT]).run().to_json()["findings"]

@@ -28,7 +28,7 @@ def user(chromium, lab):
 def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
     page = user.page
     card = page.locator(".jp-LauncherCard").filter(has_text="Accuracy workbench")
-    card.wait_for(timeout=60_000)
+    card.wait_for()
     page.wait_for_function(DRAWN, arg=card.locator("img").element_handle())
     page.screenshot(path=lab.root / "launcher.png")
     card.click()
@@ -99,7 +99,7 @@ def test_the_command_opens_the_dashboard_and_it_runs(chromium, tmp_path):
     with workbench_lab(tmp_path / "mine") as (started, address):
         reader = Reader(chromium, started, None)
         reader.page.goto(address)
-        reader.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
+        reader.page.wait_for_function("() => window.jupyterapp")
         reader.page.evaluate(READY, "notebooks/dashboard.ipynb")
         assert started.run_all(reader.page) == []
         reader.page.get_by_role("tab", name="Divergence", exact=True).click()

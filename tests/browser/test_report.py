@@ -83,7 +83,7 @@ def visit(chromium):
         context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda m: trouble.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("dialog", lambda dialog: trouble.append(f"dialog {dialog.message}"))

@@ -32,7 +32,7 @@ def tab(page, name):
 def compare(page):
     tab(page, "Run")
     page.get_by_role("button", name="Run comparison", exact=True).click()
-    page.get_by_role("status").filter(has_text=re.compile("^done in")).first.wait_for(timeout=60_000)  # fmt: skip
+    page.get_by_role("status").filter(has_text=re.compile("^done in")).first.wait_for()
 
 
 def row(page):

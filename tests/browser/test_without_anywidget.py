@@ -48,7 +48,7 @@ def button(page, name):
 
 def status(page, words):
     """Wait until the panel says so."""
-    page.get_by_role("status").filter(has_text=re.compile(words)).first.wait_for(timeout=60_000)
+    page.get_by_role("status").filter(has_text=re.compile(words)).first.wait_for()
 
 
 def copied(page):

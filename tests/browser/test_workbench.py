@@ -54,7 +54,7 @@ def button(page, name):
 
 def status(page, words):
     """Wait until the run says so."""
-    page.get_by_role("status").filter(has_text=re.compile(words)).first.wait_for(timeout=60_000)
+    page.get_by_role("status").filter(has_text=re.compile(words)).first.wait_for()
 
 
 def progress(page):
