@@ -61,9 +61,9 @@ class Panels(Mapping[str, Part]):
     def __len__(self) -> int:
         return len(PARTS)
 
-    def show(self, number: int) -> None:
+    def show(self, name: str) -> None:
         """Tell the panels which of them is seen."""
-        seen = self[list(PARTS)[number]]
+        seen = self[name]
         for part in self.made.values():
             part.show(part is seen)
 
@@ -94,7 +94,7 @@ class Shell(Part):
         self.follow(self.bench, "unsaved", self._say_unsaved)
         self._say_unsaved()
         first = Configure if self.bench.comparison is None else Divergence
-        self._fill(list(PARTS).index(self.bench.panel or first.name))
+        self._fill(self.bench.panel or first.name)
         self.on(self.tabs, self._take_panel, "selected_index")
         self.language.layout.width, self.language.style.description_width = "160px", "auto"
         self.strip.layout.flex = "1 1 auto"
@@ -112,9 +112,15 @@ class Shell(Part):
         text = f"{_MARKS[state]} {self.say(part.title)}: {figure or self.say(state)}"
         return f'<span class="workbench-chip" title="{escape(text)}">{escape(shorten(text, 48))}</span>'
 
+    @property
+    def seen(self) -> str:
+        """Name of the panel that is seen."""
+        number: int = self.tabs.selected_index
+        return list(PARTS)[number]
+
     def _take_panel(self) -> None:
-        self.parts.show(self.tabs.selected_index)
-        self.bench.panel = list(PARTS)[self.tabs.selected_index]
+        self.parts.show(self.seen)
+        self.bench.panel = self.seen
 
     def _say_unsaved(self) -> None:
         why = self.bench.unsaved
@@ -127,13 +133,13 @@ class Shell(Part):
     def _fill_again(self) -> None:
         """Make the panels anew, in the language of the bench."""
         old, self.parts = self.parts, Panels(self.bench)
-        self._fill(self.tabs.selected_index)
+        self._fill(self.seen)
         old.close()
 
-    def _fill(self, seen: int) -> None:
+    def _fill(self, seen: str) -> None:
         self.tabs.children = list(self.parts.boxes.values())
         self.tabs.titles = [self.say(part.title) for part in PARTS.values()]
-        self.tabs.selected_index = seen
+        self.tabs.selected_index = list(PARTS).index(seen)
         self.language.value, self.language.description = self.bench.language, self.say("Language")
         self.parts.show(seen)
         self.refresh()
