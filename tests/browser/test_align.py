@@ -1,17 +1,15 @@
 """Matches in a real JupyterLab: choose one by click and keyboard, see what stands around it; every panel follows."""
 
-from pathlib import Path
-
 import pytest
+from at_panels import OUTPUT, faults_of_access, real_bench
 from jupyter_lab import Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
 CELLS = (
-    f"import workbench as wb\nbench = wb.Workbench(target={str(REAL / 'dump_a')!r}, golden={str(REAL / 'dump_b')!r})",
+    f"import workbench as wb\n{real_bench('dump_a', 'dump_b')}",
     "bench.run();",
     "align = bench.form('align')\nalign",
     "operator = bench.form('operator')\noperator",
@@ -116,10 +114,7 @@ def test_both_sides_stand_beside_each_other_where_there_is_room(user, width, bes
 
 @pytest.mark.criterion(16)
 def test_readers_of_screens_find_everything_named(user):
-    axe = pytest.importorskip("axe_playwright_python")
-    user.page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = user.page.evaluate("axe.run({include: [['.jp-OutputArea-output']]})")["violations"]
-    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+    assert faults_of_access(user.page, OUTPUT) == []
 
 
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):

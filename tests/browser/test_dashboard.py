@@ -7,13 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from at_panels import GUILTY
 from jupyter_lab import READY, ROOT, Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 
 
 @pytest.fixture(scope="module")

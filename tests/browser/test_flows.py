@@ -1,29 +1,25 @@
 """Setting, running, cancelling and failing in a real JupyterLab: what the panels promise of each."""
 
 import re
-from pathlib import Path
 
 import pytest
+from at_panels import GUILTY, OUTPUT, button, field, real_bench, status, tab
 from jupyter_lab import RUN_CODE, Reader, python
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 CELLS = (
     "import time, workbench as wb\nfrom workbench.compare import measuring\n"
     "measure = measuring.measure_pair",
-    f"bench = wb.Workbench(target={str(REAL / 'dump_b')!r}, golden={str(REAL / 'dump_a')!r})\n"
-    "panel = bench.form()\npanel",
+    f"{real_bench('dump_b', 'dump_a')}\npanel = bench.form()\npanel",
 )
 SLOW = """def slow(*arguments):
     time.sleep(0.2)  # 74 pairs: some fifteen seconds
     return measure(*arguments)
 
 measuring.measure_pair = slow"""
-OUTPUT = ".jp-OutputArea-output"
 
 
 @pytest.fixture(scope="module")
@@ -34,26 +30,6 @@ def user(chromium, lab):
     assert lab.run_all(reader.page) == []
     yield reader
     reader.page.close()
-
-
-def field(page, name):
-    """Input that is seen, found by its label."""
-    return page.locator(OUTPUT).get_by_label(name, exact=True).locator("visible=true").first
-
-
-def tab(page, name):
-    page.get_by_role("tab", name=name, exact=True).click()
-
-
-def button(page, name):
-    return page.get_by_role("button", name=name, exact=True).locator("visible=true").first
-
-
-def status(page, words):
-    """Wait until the panel says so; what it says."""
-    said = page.get_by_role("status").filter(has_text=re.compile(words)).locator("visible=true")
-    said.first.wait_for()
-    return said.first.inner_text()
 
 
 class TestSettings:

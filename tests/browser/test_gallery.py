@@ -7,21 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jupyter_lab import ROOT, Reader, within
+from at_panels import FAULT, REAL, faults_of_access
+from jupyter_lab import Reader, within
 
 pytest.importorskip("playwright.sync_api")
-axe_playwright = pytest.importorskip("axe_playwright_python")
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-AXE = Path(axe_playwright.__file__).parent / "axe.min.js"
 LAYOUT = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
-REAL = ROOT / "sample_dumps/real_pair"
 CELLS = (
     f"""from dataclasses import replace
 import workbench as wb
 trees = wb.Trees({str(REAL / "dump_a")!r}, {str(REAL / "dump_b")!r})
-faults = ["wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"]
+faults = [{FAULT!r}]
 faults.append("nan-output:Default/fc3-Dense/MatMul-op0")
 bench = wb.Workbench(graph="alexnet", faults=faults, iterations=3, trees=trees, rehearsing=True)
 bench.config = bench.config.set("common_dump_settings.iteration", "all")
@@ -201,14 +199,6 @@ def assert_it_shows_something(pixels, theme):
     assert (back < 0.2) == (theme == "dark")
     assert np.mean(np.abs(light - back) > 0.25) > 0.01
     assert np.mean(light < 0.2 if theme == "light" else light > 0.85) < 0.1
-
-
-def faults_of_access(page, place):
-    """What axe finds there: rule and element."""
-    if not page.evaluate("() => 'axe' in window"):
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("(place) => axe.run({include: [[place]]})", place)["violations"]
-    return [(one["id"], node["html"][:160]) for one in found for node in one["nodes"]]
 
 
 @pytest.mark.criterion(15, 16)

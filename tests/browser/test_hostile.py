@@ -2,6 +2,7 @@
 
 import hostile
 import pytest
+from at_panels import tab
 from hostile import GUILTY, NAMES, shown
 from jupyter_lab import Reader
 
@@ -67,10 +68,6 @@ def unharmed(user):
     assert page.evaluate(WIDE) == []
     assert user.dialogs == []
     assert user.trouble == []
-
-
-def tab(page, name):
-    page.get_by_role("tab", name=name, exact=True).click()
 
 
 def words(place):

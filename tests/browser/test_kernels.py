@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from at_panels import FAULT, GUILTY
 from jupyter_lab import RUN_CODE, Reader, missing
 
 import workbench as wb
@@ -16,8 +17,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 # where its handlers run: the main thread; a thread beside the running cell. The newest is in every other test here
 VERSIONS = ("6.31.0", "7.1.0")
-FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 CELLS = (
     "import ipykernel, workbench as wb",
     "form = wb.config.new('mindspore-o0o1').set('common_dump_settings.iteration', 'all')",

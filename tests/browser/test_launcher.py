@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from at_panels import GUILTY
 from jupyter_lab import READY, Reader, workbench_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -13,7 +14,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 COPY = "accuracy-workbench.ipynb"
 DRAWN = "(image) => image.complete && image.naturalWidth > 0"
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,18 @@
 """One operator in a real JupyterLab: follow a line to it, read its own line, move its heat map, walk on."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
+from at_panels import OUTPUT, faults_of_access, real_bench
 from jupyter_lab import Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
 CELLS = (
-    f"import workbench as wb\nbench = wb.Workbench(target={str(REAL / 'dump_a')!r}, golden={str(REAL / 'dump_b')!r})",
+    f"import workbench as wb\n{real_bench('dump_a', 'dump_b')}",
     "bench.run();",
     "source = bench.form('source')\nsource",
     "operator = bench.form('operator')\noperator",
@@ -134,10 +133,7 @@ def test_nothing_is_wider_than_the_page(user, width):
 
 @pytest.mark.criterion(16)
 def test_readers_of_screens_find_everything_named(user):
-    axe = pytest.importorskip("axe_playwright_python")
-    user.page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = user.page.evaluate("axe.run({include: [['.jp-OutputArea-output']]})")["violations"]
-    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+    assert faults_of_access(user.page, OUTPUT) == []
 
 
 def test_nothing_went_wrong_and_nothing_left_the_machine(user):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from at_panels import tab
 from jupyter_lab import CONNECTED, Reader, python, within
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -23,10 +24,6 @@ def user(chromium, lab):
     assert lab.run_all(reader.page) == []
     yield reader
     reader.page.close()
-
-
-def tab(page, name):
-    page.get_by_role("tab", name=name, exact=True).click()
 
 
 def compare(page):

@@ -3,14 +3,13 @@
 import re
 
 import pytest
+from at_panels import FAULT, GUILTY, button, fill, status, tab
 from jupyter_lab import Reader, python
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 CELLS = (
     "import sys\nsys.modules['anywidget'] = None  # as if it were not installed\nimport workbench as wb",
     "bench = wb.Workbench(graph='alexnet')\npanel = bench.form()\npanel",
@@ -25,30 +24,6 @@ def user(chromium, lab):
     assert lab.run_all(reader.page) == []
     yield reader
     reader.page.close()
-
-
-def field(page, name):
-    """Input that is seen, found by its label."""
-    return page.locator(LIVING).get_by_label(name, exact=True).locator("visible=true").first
-
-
-def fill(page, name, text):
-    field(page, name).fill(text)
-    field(page, name).press("Enter")
-
-
-def tab(page, name):
-    page.get_by_role("tab", name=name, exact=True).click()
-
-
-def button(page, name):
-    found = page.get_by_role("button", name=name, exact=True)
-    return found.locator("visible=true").first
-
-
-def status(page, words):
-    """Wait until the panel says so."""
-    page.get_by_role("status").filter(has_text=re.compile(words)).first.wait_for()
 
 
 def copied(page):

@@ -2,14 +2,13 @@
 
 import nbformat
 import pytest
+from at_panels import FAULT
 from jupyter_lab import RUN_CODE, Reader, jupyter_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 CELLS = (
     f"import workbench as wb\nbench = wb.Workbench(graph='alexnet', faults=[{FAULT!r}])\nbench.run();",
     "bench.form()",

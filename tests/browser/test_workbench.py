@@ -3,14 +3,13 @@
 import re
 
 import pytest
+from at_panels import FAULT, GUILTY, button, field, fill, status, tab
 from jupyter_lab import RUN_CODE, Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
-GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 CELLS = (
     "import workbench as wb",
     "bench = wb.Workbench(graph='alexnet')\npanel = bench.form()\npanel",
@@ -31,30 +30,6 @@ def user(chromium, lab, notebook):
     assert lab.run_all(reader.page) == []
     yield reader
     reader.page.close()
-
-
-def field(page, name):
-    """Input of a setting, found by its label."""
-    return page.locator(".jp-OutputArea-output").get_by_label(name, exact=True)
-
-
-def fill(page, name, text):
-    field(page, name).fill(text)
-    field(page, name).press("Enter")
-
-
-def tab(page, name):
-    """Turn to a panel."""
-    page.get_by_role("tab", name=name, exact=True).click()
-
-
-def button(page, name):
-    return page.get_by_role("button", name=name, exact=True)
-
-
-def status(page, words):
-    """Wait until the run says so."""
-    page.get_by_role("status").filter(has_text=re.compile(words)).first.wait_for()
 
 
 def progress(page):
