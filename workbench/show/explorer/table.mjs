@@ -27,8 +27,8 @@ function createTable(store) {
 
   function render(top = rendered.top) {
     rendered = { top, rows: store.visible.length };
-    const first = Math.max(0, Math.min(Math.floor(top / ROW), store.visible.length) - OVERSCAN);
-    const last = Math.min(store.visible.length, first + Math.ceil(height / ROW) + 2 * OVERSCAN);
+    const seen = Math.min(Math.floor(top / ROW), store.visible.length);
+    const first = Math.max(0, seen - OVERSCAN), last = Math.min(store.visible.length, seen + Math.ceil(height / ROW) + OVERSCAN);
     const rows = [];
     for (let position = first; position < last; position++) rows.push(line(position));
     body.replaceChildren(spacer(first), ...rows, spacer(store.visible.length - last));
