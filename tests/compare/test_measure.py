@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.compare.gather import SEGMENT
+from workbench.compare.gather import SEGMENT, Pair
 from workbench.compare.measure import choose_kernel, measure, measure_arrays, measure_kl
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
@@ -182,11 +182,33 @@ def test_the_number_of_threads_changes_nothing(save, threads):
     assert found.metrics == pytest.approx(want.metrics, rel=1e-12)
 
 
-def test_a_file_cut_under_several_threads_raises_in_the_callers(save):
+@pytest.fixture
+def meet(monkeypatch):
+    """What the caller's thread does while two others have opened the files and wait with their first segment."""
+    caller, arrived, done = threading.current_thread(), threading.Barrier(3), threading.Event()
+    segment = Pair.segment
+
+    def waiting(pair, first, count):
+        if threading.current_thread() is not caller and not done.is_set():
+            arrived.wait(60)
+            done.wait(60)
+        return segment(pair, first, count)
+
+    def meet(call):
+        if not done.is_set():
+            arrived.wait(60)
+            call()
+            done.set()
+
+    monkeypatch.setattr(Pair, "segment", waiting)
+    return meet
+
+
+def test_a_file_cut_under_several_threads_raises_in_the_callers(save, meet):
     whole, cut = (save(np.ones(16 * SEGMENT, np.int8)) for _ in "tg")
 
     def cut_it() -> bool:
-        os.truncate(cut.path, SEGMENT)
+        meet(lambda: os.truncate(cut.path, SEGMENT))
         return False
 
     before = set(threading.enumerate())
@@ -195,10 +217,15 @@ def test_a_file_cut_under_several_threads_raises_in_the_callers(save):
     assert set(threading.enumerate()) <= before
 
 
-def test_cancelling_stops_every_thread(save):
+def test_cancelling_stops_every_thread(save, meet):
     source = save(np.ones(16 * SEGMENT, np.int8))
+
+    def cancelled() -> bool:
+        meet(lambda: None)
+        return True
+
     before = set(threading.enumerate())
-    found = measure(source, source, kernel="numba", cancelled=lambda: True, threads=3)
+    found = measure(source, source, kernel="numba", cancelled=cancelled, threads=3)
     assert found.reason == "cancelled"
     assert set(threading.enumerate()) <= before
 
