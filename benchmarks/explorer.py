@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / "show")]
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests")]
 
-from sample_results import network_result  # noqa: E402
+from kit.build.sample_results import network_result  # noqa: E402
 from workbench.pipeline.compare import Comparison  # noqa: E402
 from workbench.show.report import report_html  # noqa: E402
 

@@ -21,19 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "show")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import explorer  # noqa: E402
-from jupyter_lab import RUN_CODE, Reader, jupyter_lab, python  # noqa: E402
 
-from sample_results import network_result  # noqa: E402
+from kit.build.sample_results import network_result  # noqa: E402
+from kit.face.jupyter_lab import RUN_CODE, Reader, jupyter_lab, python  # noqa: E402
 from workbench.show.report import report_html  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from jupyter_lab import Lab
     from playwright.sync_api import Browser, Page
+
+    from kit.face.jupyter_lab import Lab
 
 OUTPUT = ".jp-OutputArea-output"
 SEEN = ".wbx[data-ready]:visible"
@@ -57,8 +58,8 @@ def slow(*arguments):
     return measure(*arguments)
 measuring.measure_pair = slow"""
 EXPLORER = (
-    f"import sys, time\nsys.path.insert(0, {str(ROOT / 'tests' / 'show')!r})\n"
-    "import workbench as wb\nfrom sample_results import network_result",
+    f"import sys, time\nsys.path.insert(0, {str(ROOT / 'tests')!r})\n"
+    "import workbench as wb\nfrom kit.build.sample_results import network_result",
     "comparison = wb.Comparison(network_result({rows}, 4))\nlen(comparison.rows)",
 )
 HEARD = """said = []

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from faulty_trials import KINDS, planted
 
+from kit.build.faulty_trials import KINDS, planted
 from workbench.compare.hypotheses.believed import settled
 from workbench.compare.hypotheses.calibration import features, fit
 from workbench.compare.hypotheses.case import BUDGET

@@ -16,8 +16,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from run.kernel_oracles import CASES  # noqa: E402
-
+from kit.oracle.kernel_oracles import CASES  # noqa: E402
 from workbench.graph.ops import OPS  # noqa: E402
 
 

@@ -1,6 +1,6 @@
 """Lets msprobe compare pairs of dump trees and records its figures.
 
-The pairs are those of ``tests/msprobe_pairs.py``. msprobe is run as its users run it, from the
+The pairs are those of ``tests/kit/build/msprobe_pairs.py``. msprobe is run as its users run it, from the
 command line, in an environment of its own: ``make conformance-msprobe``.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import msprobe_pairs as pairs
+from kit.build import msprobe_pairs as pairs
 
 SIDES = ("NPU", "Bench")
 SUMMARY = [f"{side} {figure}" for side in SIDES for figure in ("max", "min", "mean", "l2norm")]

@@ -19,7 +19,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from jupyter_lab import missing
+
+from kit.face.jupyter_lab import missing
 
 pytestmark = pytest.mark.slow
 

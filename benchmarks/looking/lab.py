@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jupyter_lab import CONNECTED, ERRORS, RUN_CODE, Reader, jupyter_lab
-
+from kit.face.jupyter_lab import CONNECTED, ERRORS, RUN_CODE, Reader, jupyter_lab
 from looking.headless import Took
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ import os
 import shutil
 
 import pytest
-from explorer_stub import show  # noqa: F401  a fixture
-from jupyter_lab import jupyter_lab, missing
+
+from kit.face.explorer_stub import show  # noqa: F401  a fixture
+from kit.face.jupyter_lab import jupyter_lab, missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 

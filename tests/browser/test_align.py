@@ -1,8 +1,9 @@
 """Matches in a real JupyterLab: choose one by click and keyboard, see what stands around it; every panel follows."""
 
 import pytest
-from at_panels import OUTPUT, faults_of_access, real_bench
-from jupyter_lab import Reader
+
+from kit.face.at_panels import OUTPUT, faults_of_access, real_bench
+from kit.face.jupyter_lab import Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

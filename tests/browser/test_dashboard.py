@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from at_panels import GUILTY
-from jupyter_lab import READY, ROOT, Reader
+
+from kit.face.at_panels import GUILTY
+from kit.face.jupyter_lab import READY, ROOT, Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

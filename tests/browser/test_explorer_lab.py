@@ -6,14 +6,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from jupyter_lab import Reader, jupyter_lab
-from jupyter_lab import python as run
+
+from kit.face.jupyter_lab import Reader, jupyter_lab
+from kit.face.jupyter_lab import python as run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CELLS = (
-    f"import sys\nsys.path.insert(0, {str(Path(__file__).parents[1] / 'show')!r})\n"
-    "import ipywidgets, workbench as wb\nfrom sample_results import network_result\n"
+    f"import sys\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+    "import ipywidgets, workbench as wb\nfrom kit.build.sample_results import network_result\n"
     "comparison = wb.Comparison(network_result(2000, 2))",
     "explorer = comparison.explore()\nexplorer",
 )

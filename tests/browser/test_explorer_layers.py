@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import groupby
 
 import pytest
-from explorer_stub import PIXELS, order, shown, state
 
 import workbench as wb
-from sample_results import make_result, make_row, network_result
+from kit.build.sample_results import make_result, make_row, network_result
+from kit.face.explorer_stub import PIXELS, order, shown, state
 from workbench.core.tensors import TensorSpec
 from workbench.show.columns import gain
 

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from explorer_stub import PIXELS, ROWS, chips, order, shown, state
 
 import workbench as wb
-from sample_results import make_result, make_row, network_result
+from kit.build.sample_results import make_result, make_row, network_result
+from kit.face.explorer_stub import PIXELS, ROWS, chips, order, shown, state
 from workbench.show.payload import compressed
 
 pytestmark = pytest.mark.browser

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from at_panels import GUILTY, OUTPUT, button, field, real_bench, status, tab
-from jupyter_lab import RUN_CODE, Reader, python
+
+from kit.face.at_panels import GUILTY, OUTPUT, button, field, real_bench, status, tab
+from kit.face.jupyter_lab import RUN_CODE, Reader, python
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from at_panels import FAULT, REAL, faults_of_access
-from jupyter_lab import Reader, within
+
+from kit.face.at_panels import FAULT, REAL, faults_of_access
+from kit.face.jupyter_lab import Reader, within
 
 pytest.importorskip("playwright.sync_api")
 

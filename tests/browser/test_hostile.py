@@ -1,18 +1,21 @@
 """Names that a dump may hold although nobody would choose them, in a real browser: they are read, never obeyed."""
 
-import hostile
+from pathlib import Path
+
 import pytest
-from at_panels import tab
-from hostile import GUILTY, NAMES, shown
-from jupyter_lab import Reader
+
+from kit import hostile
+from kit.face.at_panels import tab
+from kit.face.jupyter_lab import Reader
+from kit.hostile import GUILTY, NAMES, shown
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-HELPERS = str(hostile.__file__).rpartition("/")[0]
+HELPERS = str(Path(hostile.__file__).parents[1])
 CELLS = (
-    f"import sys\nsys.path[:0] = [{HELPERS!r}, {HELPERS + '/show'!r}]\nimport hostile\nimport workbench as wb",
+    f"import sys\nsys.path.insert(0, {HELPERS!r})\nfrom kit import hostile\nimport workbench as wb",
     "from workbench.ui.map_file import MapFile\n"
     "bench = wb.Workbench(graph=hostile.graph(), map_file=MapFile(hostile.map_file()))\n"
     "bench.comparison = hostile.comparison()\n"

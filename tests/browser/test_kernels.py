@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from at_panels import FAULT, GUILTY
-from jupyter_lab import RUN_CODE, Reader, missing
 
 import workbench as wb
+from kit.face.at_panels import FAULT, GUILTY
+from kit.face.jupyter_lab import RUN_CODE, Reader, missing
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from at_panels import GUILTY
-from jupyter_lab import READY, Reader, workbench_lab
+
+from kit.face.at_panels import GUILTY
+from kit.face.jupyter_lab import READY, Reader, workbench_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from jupyter_lab import CONNECTED, Reader, jupyter_lab
+
+from kit.face.jupyter_lab import CONNECTED, Reader, jupyter_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

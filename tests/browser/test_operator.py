@@ -4,8 +4,9 @@ import io
 
 import numpy as np
 import pytest
-from at_panels import OUTPUT, faults_of_access, real_bench
-from jupyter_lab import Reader
+
+from kit.face.at_panels import OUTPUT, faults_of_access, real_bench
+from kit.face.jupyter_lab import Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from sample_results import NASTY, make_result, make_row, network_result
+from kit.build.sample_results import NASTY, make_result, make_row, network_result
 from workbench.compare.regrade import regraded
 from workbench.show.report import Extras, report_html
 

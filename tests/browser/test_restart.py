@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from at_panels import tab
-from jupyter_lab import CONNECTED, Reader, python, within
+
+from kit.face.at_panels import tab
+from kit.face.jupyter_lab import CONNECTED, Reader, python, within
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from at_panels import FAULT, GUILTY, button, fill, status, tab
-from jupyter_lab import Reader, python
+
+from kit.face.at_panels import FAULT, GUILTY, button, fill, status, tab
+from kit.face.jupyter_lab import Reader, python
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -2,8 +2,9 @@
 
 import nbformat
 import pytest
-from at_panels import FAULT
-from jupyter_lab import RUN_CODE, Reader, jupyter_lab
+
+from kit.face.at_panels import FAULT
+from kit.face.jupyter_lab import RUN_CODE, Reader, jupyter_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from at_panels import FAULT, GUILTY, button, field, fill, status, tab
-from jupyter_lab import RUN_CODE, Reader
+
+from kit.face.at_panels import FAULT, GUILTY, button, field, fill, status, tab
+from kit.face.jupyter_lab import RUN_CODE, Reader
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

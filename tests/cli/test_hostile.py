@@ -5,11 +5,11 @@ import json
 import sys
 import time
 
-import hostile
 import pytest
-from hostile import NAMES, controls
 
 import workbench as wb
+from kit import hostile
+from kit.hostile import NAMES, controls
 from workbench.cli import main
 from workbench.cli.terminal import progress
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from replays import on_reference
 
-import small_dumps as small
-from real_data import PAIRS
-from small_dumps import START, Net, chain, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.real_data import PAIRS
+from kit.build.replays import on_reference
+from kit.build.small_dumps import START, Net, chain, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.read.reader import load

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import small_dumps as small
-from small_dumps import START, Net, Shot, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import START, Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.noise import PASS_FACTOR, floor
 from workbench.graph.nodes import Const, Value

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from small_dumps import Net
+from kit.build.small_dumps import Net
 from workbench.compare.align import align
 from workbench.compare.cause import (
     group_difference,

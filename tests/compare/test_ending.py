@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-import small_dumps as small
-from small_dumps import START, Net, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.dump.container.blocks import Container
 from workbench.dump.tree import Failure

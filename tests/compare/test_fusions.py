@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ge_words import attr, ge
 
-from small_dumps import Net
+from kit.build.ge_words import attr, ge
+from kit.build.small_dumps import Net
 from workbench.compare.align import align
 from workbench.compare.blocks import _likeness
 from workbench.compare.fusions import find_fusions, find_leaves, paired_names

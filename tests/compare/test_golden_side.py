@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.golden_side import golden_is_off
 from workbench.core.plan import DumpPlan

@@ -9,10 +9,10 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from exact_measure import exact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.oracle.exact_measure import exact
 from workbench.compare.kernel_numba import NumbaKernel
 from workbench.compare.kernel_numpy import NumpyKernel
 from workbench.compare.measure import measure_arrays

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from ge_dumps import save
+from kit.build.ge_dumps import save
 from workbench.compare.laying import lie_apart
 from workbench.compare.measure import measure
 from workbench.config import new

@@ -11,11 +11,11 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msprobe_pairs as pairs
 import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build import msprobe_pairs as pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

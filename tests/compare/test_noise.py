@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from small_dumps import Net
+from kit.build.small_dumps import Net
 from workbench.compare.conditioning import LARGEST, conditioning
 from workbench.compare.measure import measure_arrays
 from workbench.compare.measuring import Measured

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import small_dumps as small
-from small_dumps import Net, Shot, in_memory, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, Shot, in_memory, on_disk, shoot
 from workbench.compare.bind import bind
 from workbench.compare.oddities import rewritten_slots
 from workbench.core.tensors import TensorSpec

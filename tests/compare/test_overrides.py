@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import small_dumps as small
-from small_dumps import Net, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.overrides import (
     NO_OVERRIDES,

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 import workbench as wb
-from sample_results import make_result, make_row
-from small_dumps import chain, given, in_memory, shoot
+from kit.build.sample_results import make_result, make_row
+from kit.build.small_dumps import chain, given, in_memory, shoot
 from workbench.compare.own_errors import replayed_error
 from workbench.compare.replay.floors import Floor
 from workbench.compare.replay.replay import Own

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-import ge_dumps
 import workbench as wb
-from tests.cells import first_form
+from kit.build import ge_dumps
+from kit.build.cells import first_form
 from workbench.compare.overrides import Match, Overrides
 from workbench.dump.container.blocks import Origin
 from workbench.graph.networks import load_graph

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import small_dumps as small
-from small_dumps import START, Net, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from workbench.compare.engine import bind_both, compare_dumps, ledger
 from workbench.compare.overrides import Ignore, Match, Overrides
 from workbench.compare.pairing import pair_tensors

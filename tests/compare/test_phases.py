@@ -2,7 +2,7 @@
 
 import pytest
 
-from small_dumps import Net
+from kit.build.small_dumps import Net
 from workbench.compare.phases import phase_by_name, phases
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-import small_dumps as small
-from small_dumps import Net, chain, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, chain, on_disk, shoot
 from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained
 from workbench.pipeline.compare import compare
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ge_words import attr, ge
 
-from small_dumps import Net
+from kit.build.ge_words import attr, ge
+from kit.build.small_dumps import Net
 from workbench.compare.align import align
 from workbench.compare.quantised import find_quantised
 from workbench.graph.nodes import Value

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from sample_results import make_row, network_result
+from kit.build.sample_results import make_row, network_result
 from workbench.compare.regrade import regraded
 
 CASES = {

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import START, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import START, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.telling import BY_NAME, MOST, has_few_wrong, is_of_few
 from workbench.core.plan import DumpPlan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from small_dumps import Net
+from kit.build.small_dumps import Net
 from workbench.compare.binding import Block
 from workbench.compare.measure import measure_arrays
 from workbench.compare.measuring import Measured

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ge_dumps import LEAF, save
-from small_dumps import Net
+from kit.build.ge_dumps import LEAF, save
+from kit.build.small_dumps import Net
 from workbench.compare.bind import bind
 from workbench.compare.engine import compare_dumps
 from workbench.compare.watch_findings import evidence, kind_of

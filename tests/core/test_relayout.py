@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 
+from kit.oracle.loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 from workbench.core.arrangement import arrange, device_shape
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError

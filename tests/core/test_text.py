@@ -8,10 +8,10 @@ import unicodedata
 from html.parser import HTMLParser
 
 import pytest
-from hostile import NAMES, controls
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kit.hostile import NAMES, controls
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import (
     LONG,

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench.ir.detect
-from real_data import DATA, PAIRS
+from kit.build.real_data import DATA, PAIRS
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Graph
 from workbench.ir.detect import KINDS, read_graph

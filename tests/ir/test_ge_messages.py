@@ -6,11 +6,11 @@ import contextlib
 import warnings
 
 import pytest
-from ge_random import models, plain, same
 from google.protobuf import descriptor_pool, text_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.build.ge_random import models, plain, same
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Value

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ge_random import models, plain, same
 from google.protobuf import text_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kit.build.ge_random import models, plain, same
 from workbench.core.errors import GraphError
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pb_agreement import assert_agree
 
 import workbench.ir.ms_pb
-from real_data import DATA, PAIRS
+from kit.build.real_data import DATA, PAIRS
+from kit.oracle.pb_agreement import assert_agree
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Graph, Param, Value

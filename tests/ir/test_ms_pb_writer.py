@@ -10,9 +10,9 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
-from pb_agreement import assert_agree
 
-from real_data import PAIRS
+from kit.build.real_data import PAIRS
+from kit.oracle.pb_agreement import assert_agree
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.models import MODELS

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from old_ir import FRAMES, SPELLED
 
+from kit.build.old_ir import FRAMES, SPELLED
 from workbench.core.tensors import TensorSpec
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from old_ir import SPELLED, old_file
 
-from real_data import DATA, PAIRS
+from kit.build.old_ir import SPELLED, old_file
+from kit.build.real_data import DATA, PAIRS
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Const, Graph, Param, Value

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import dump_wire
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import workbench as wb
+from kit.oracle import dump_wire
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value

@@ -10,9 +10,9 @@ import threading
 import numpy as np
 import pytest
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import START, chain, on_disk, shoot, write_ir
+from kit.build import small_dumps as small
+from kit.build.small_dumps import START, chain, on_disk, shoot, write_ir
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import write_text
 from workbench.dump.read.reader import load

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from ge_dumps import LEAF, TIME, Call, dump, graph_text, network
+from kit.build.ge_dumps import LEAF, TIME, Call, dump, graph_text, network
 from workbench.dump.read.reader import load
 from workbench.pipeline.compare import compare
 

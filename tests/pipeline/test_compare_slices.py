@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from ge_dumps import LEAF, START, graph_text, save
+from kit.build.ge_dumps import LEAF, START, graph_text, save
 from workbench.pipeline.compare import compare
 
 X = np.random.default_rng(2).standard_normal((8, 6)).astype(np.float32)

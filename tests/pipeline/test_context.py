@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from small_dumps import Net, chain, given, in_memory, shoot
+from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from workbench.graph.nodes import Value
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.context_html import context_html

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import Net, chain, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, chain, on_disk, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.replay.case import _read_kernel, kernel_data, npy_array, read_case
 from workbench.compare.replay.trial import Kernel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-import dump_wire
 import pytest
 from google.protobuf import text_format
 
 import workbench as wb
+from kit.oracle import dump_wire
 from workbench.cli import main
 from workbench.config import new
 from workbench.config.context import Context

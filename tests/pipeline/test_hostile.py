@@ -8,13 +8,13 @@ import re
 import subprocess
 from pathlib import Path
 
-import hostile
 import pandas as pd
 import pytest
-from hostile import GUILTY, NAMES, Page, controls, shown
 
 import workbench as wb
-from sample_results import make_result, make_row
+from kit import hostile
+from kit.build.sample_results import make_result, make_row
+from kit.hostile import GUILTY, NAMES, Page, controls, shown
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.operator_html import operator_html
 from workbench.pipeline.source_html import source_html

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-import small_dumps as small
-from small_dumps import Net, chain, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, chain, on_disk, shoot
 from workbench.core.errors import WorkbenchError
 from workbench.dump.read.reader import load
 from workbench.graph.nodes import SourceFrame

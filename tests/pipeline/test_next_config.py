@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import chain, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import chain, on_disk, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.config import new
 from workbench.core.errors import ConfigError, WorkbenchError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from small_dumps import Net, chain, given, in_memory, on_disk, shoot
+from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
 from workbench.compare.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.pipeline.operator_html import SECTIONS, operator_html

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from small_dumps import chain, on_disk, shoot
-from small_dumps import given as given_values
+from kit.build.small_dumps import chain, on_disk, shoot
+from kit.build.small_dumps import given as given_values
 from workbench import config
 from workbench.config.context import Context
 from workbench.core.errors import FormatError, GraphError

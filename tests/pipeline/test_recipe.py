@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import chain, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import chain, on_disk, shoot
 from workbench.__main__ import main
 from workbench.compare.overrides import read_overrides
 from workbench.ui.map_file import MapFile

@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
-from small_graphs import X
 
 import workbench as wb
+from kit.build.small_graphs import X
 from workbench import config
 from workbench.cli import main
 from workbench.config.context import Context

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from small_dumps import Net, chain, given, in_memory, shoot
+from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.operator_html import operator_html
 

@@ -3,10 +3,10 @@
 import json
 import re
 
-import dump_wire
 import numpy as np
 import pytest
 
+from kit.oracle import dump_wire
 from workbench.config import Context, new, read
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations

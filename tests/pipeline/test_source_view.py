@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from small_dumps import Net, given, in_memory, shoot
+from kit.build.small_dumps import Net, given, in_memory, shoot
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.source_html import source_html
 from workbench.pipeline.source_lines import find_source, in_context

@@ -5,8 +5,8 @@ The numbers where slopes jump are those of MindSpore 2.10 on a CPU.
 
 import numpy as np
 import pytest
-from run.oracles_backward import X, Y
 
+from kit.oracle.oracles_backward import X, Y
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import OPS, infer_outputs

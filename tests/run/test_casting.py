@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run.number_oracles import STORAGE, TABLED, all_values, probes
 
+from kit.oracle.number_oracles import STORAGE, TABLED, all_values, probes
 from workbench.core.errors import GraphError
 from workbench.run.casting import GRIDS, ROUND_MODES, cast
 from workbench.run.profiles import HF32, HF32_AWAY

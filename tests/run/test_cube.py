@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from run.kernel_oracles import CASES
 
+from kit.oracle.kernel_oracles import CASES
 from workbench.graph.ops import OPS
 from workbench.run.cube import BLOCK, CUBE
 from workbench.run.rounding import ROUND

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.run.flow_cases import CASES
+from kit.build.flow_cases import CASES
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
 from workbench.graph import nn

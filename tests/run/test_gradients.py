@@ -6,8 +6,8 @@ import hypothesis.extra.numpy as arrays
 import numpy as np
 import pytest
 from hypothesis import given
-from run.gradient_cases import CASES
 
+from kit.build.gradient_cases import CASES
 from workbench.graph.autodiff import gradients
 from workbench.graph.gradients import RULES, UNDEFINED
 from workbench.graph.ops import OPS

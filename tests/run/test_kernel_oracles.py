@@ -12,9 +12,9 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from run.kernel_oracles import CASES
-from run.node_cases import node_cases, outcome
 
+from kit.build.node_cases import node_cases, outcome
+from kit.oracle.kernel_oracles import CASES
 from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.ops import OPS
 from workbench.run.npu import run_npu

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from run.kernel_oracles import CASES
-from run.oracles_backward import CASES as DIFFERENCES
 
+from kit.oracle.kernel_oracles import CASES
+from kit.oracle.oracles_backward import CASES as DIFFERENCES
 from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import OPS, infer_outputs
 from workbench.run.kernels import KERNELS

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run.kernel_oracles import CASES
 
+from kit.oracle.kernel_oracles import CASES
 from workbench.core.tensors import TensorSpec
 from workbench.graph.ops import OPS, infer_outputs
 from workbench.graph.tensor import record, record_all

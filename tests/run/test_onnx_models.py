@@ -14,8 +14,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
-from run.node_cases import results
 
+from kit.build.node_cases import results
 from workbench.graph.onnx import read_onnx
 from workbench.run.npu import run_npu
 from workbench.run.reference import run_reference

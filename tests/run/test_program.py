@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dump_wire as wire
 import numpy as np
 import pytest
 
 import workbench as wb
+from kit.oracle import dump_wire as wire
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import read_mutants
-from good_files import READERS
-from good_trees import TREES
 
+from kit.damage import read_mutants
+from kit.damage.good_files import READERS
+from kit.damage.good_trees import TREES
 from workbench.dump.names.ge import recognize
 from workbench.dump.read.leaf import READERS as KINDS
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 FILES = int(os.environ.get("MUTATIONS", "60"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
-TESTS = Path(read_mutants.__file__).parent
+WORKER = Path(read_mutants.__file__)
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,10 @@ def ask():
 
 def worker() -> subprocess.Popen:
     """Start the process; what is allocated in large pieces is given back at once, so it counts."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    path = os.pathsep.join(map(str, WORKER.parents[2:4]))
     pieces = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     return subprocess.Popen(
-        [sys.executable, str(TESTS / "read_mutants.py")],
+        [sys.executable, str(WORKER)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

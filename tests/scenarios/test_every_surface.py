@@ -3,11 +3,11 @@
 from collections import Counter
 from pathlib import Path
 
-import dump_wire as wire
 import numpy as np
 import pytest
 
 import workbench as wb
+from kit.oracle import dump_wire as wire
 from workbench.config import new
 from workbench.dump.container.file import read_container
 from workbench.dump.container.source import ContainerSource

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
-from every_tensor import CELLS, GRAPH, LAYOUTS, UNPACKED, Cell, record
 
 import workbench as wb
+from kit.build.every_tensor import CELLS, GRAPH, LAYOUTS, UNPACKED, Cell, record
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from tests.run.flow_cases import CASES
+from kit.build.flow_cases import CASES
 from workbench.cli import main
 from workbench.config import new
 from workbench.core.errors import GraphError

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
-from tests.cells import two_by_two
+from kit.build.cells import two_by_two
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan

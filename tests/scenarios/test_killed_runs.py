@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import run_and_kill
-from good_dumps import ask_tree
 
+from kit.damage import run_and_kill
+from kit.damage.good_dumps import ask_tree
 from workbench.core.errors import FormatError
 from workbench.dump.new_folder import WORK
 
@@ -24,7 +24,7 @@ KILLS = int(os.environ.get("KILLS", "4"))
 FORM = re.compile(r"acl_dump_\d+\.json")
 """What MindSpore O2 tells AscendCL of a step, written anew with each."""
 
-TESTS = Path(run_and_kill.__file__).parent
+WORKER = Path(run_and_kill.__file__)
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -40,9 +40,9 @@ def files(root: Path) -> dict[str, bytes]:
 @pytest.fixture(params=run_and_kill.JOBS)
 def job(request, tmp_path):
     """Starts the job in a child that is killed after some seconds, and the job itself."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    path = os.pathsep.join(map(str, WORKER.parents[2:4]))
     process = subprocess.Popen(
-        [sys.executable, str(TESTS / "run_and_kill.py"), request.param, str(tmp_path / "in")],
+        [sys.executable, str(WORKER), request.param, str(tmp_path / "in")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from graph.onnx_models import FLOAT, model, node
 from onnx import helper
 
+from kit.build.onnx_models import FLOAT, model, node
 from workbench.cli import main
 
 LINES = {

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import workbench as wb
-from real_data import PAIRS
+from kit.build.real_data import PAIRS
 from workbench.cli import main
 
 # pair → (kind of the top finding, operator or its type, a word of the evidence, source line)

@@ -11,11 +11,11 @@ import shutil
 import struct
 import subprocess
 
-import dump_wire as wire
 import numpy as np
 import pytest
 
 import workbench as wb
+from kit.oracle import dump_wire as wire
 from workbench.cli import main
 from workbench.config import new
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import small_dumps as small
 import workbench as wb
-from small_dumps import chain, in_memory, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.small_dumps import chain, in_memory, on_disk, shoot
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
-from tests.cells import asked, two_by_two
+from kit.build.cells import asked, two_by_two
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.simulate import REFERENCE, SIMULATED

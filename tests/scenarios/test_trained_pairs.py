@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 import workbench as wb
-from real_data import DATA
+from kit.build.real_data import DATA
 
 STRUCTURE = ("custom_gradient", "frozen_weight", "two_optimizers")
 PAIRS = (*STRUCTURE, "loss_scale")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import shutil
 
-import dump_wire as wire
 import numpy as np
 import pytest
 
+from kit.oracle import dump_wire as wire
 from workbench.cli import main
 
 NET = """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sample_results import make_result, make_row, network_result
+from kit.build.sample_results import make_result, make_row, network_result
 from workbench.core.tensors import TensorSpec
 from workbench.show.columns import (
     alone,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sample_results import network_result
+from kit.build.sample_results import network_result
 from workbench.compare.metrics import METRICS
 from workbench.show.assets import explorer_module
 from workbench.show.explorer_words import EXPLORER

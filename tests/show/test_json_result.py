@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sample_results import (
+from kit.build.sample_results import (
     NASTY,
     make_finding,
     make_result,

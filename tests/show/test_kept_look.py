@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from sample_results import network_result
+from kit.build.sample_results import network_result
 from workbench.show.kept_look import NAMED, SETTINGS, kept_look, look_again
 from workbench.show.look import Look
 

@@ -2,7 +2,7 @@
 
 import math
 
-from sample_results import make_row
+from kit.build.sample_results import make_row
 from workbench.show.landmarks import largest_jump
 
 

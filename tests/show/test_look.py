@@ -5,7 +5,7 @@ import math
 import pytest
 
 import workbench as wb
-from sample_results import network_result
+from kit.build.sample_results import network_result
 
 
 @pytest.fixture

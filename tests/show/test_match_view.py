@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
-from sample_results import make_result, make_row
+from kit.build.sample_results import make_result, make_row
 from workbench.compare.match_rules import MATCH_RULES, rule_meaning
 from workbench.show.columns import alone
 from workbench.show.match_html import PAGE, matches_html

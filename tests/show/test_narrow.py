@@ -3,7 +3,7 @@
 import pytest
 
 import workbench as wb
-from sample_results import network_result
+from kit.build.sample_results import network_result
 from workbench.show.narrow import narrowed
 
 RESULT = network_result(334, 2)

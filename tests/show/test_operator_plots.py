@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sample_results import make_row
+from kit.build.sample_results import make_row
 from workbench.compare.elements import read_elements
 from workbench.core.tensors import ArraySource
 from workbench.show.operator_plots import heat_svg, histogram_svg, scatter_svg, trend_svg

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench.show
-from sample_results import make_finding, make_result, make_row, network_result
+from kit.build.sample_results import make_finding, make_result, make_row, network_result
 from workbench.show.plots import STYLES, divergence_figure, divergence_svg
 
 SVG = "{http://www.w3.org/2000/svg}"

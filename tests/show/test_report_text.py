@@ -9,9 +9,9 @@ import math
 import re
 
 import pytest
-from test_html import Reader
 
-from sample_results import NASTY, make_result, make_row, make_step, network_result
+from kit.build.sample_results import NASTY, make_result, make_row, make_step, network_result
+from kit.face.html_reader import Reader
 from workbench.compare.result import OverrideUse
 from workbench.core.errors import WorkbenchError
 from workbench.show.report import SECTIONS, Extras, report_html

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sample_results import make_finding, make_result, make_row
+from kit.build.sample_results import make_finding, make_result, make_row
 from workbench.show.series import MAX_DECADES, positions, series
 
 

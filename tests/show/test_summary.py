@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sample_results import make_result, make_row, network_result
+from kit.build.sample_results import make_result, make_row, network_result
 from workbench.compare.result import Coverage
 from workbench.show.summary import summary
 

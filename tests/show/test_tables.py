@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from sample_results import make_result, make_row, make_step, network_result
+from kit.build.sample_results import make_result, make_row, make_step, network_result
 from workbench.show.tables import csv_text, frame, iteration_frame, write_csv
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sample_results import make_result, make_row, network_result
+from kit.build.sample_results import make_result, make_row, network_result
 from workbench.compare.metrics import METRICS
 from workbench.compare.result import Anomaly, Coverage, SideInfo
 from workbench.show import view

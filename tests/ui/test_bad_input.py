@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_beside, alerts_in, is_control, walk
+from kit.face.panel_controls import alerts_beside, alerts_in, is_control, walk
 from workbench.pipeline.compare import Comparison
 from workbench.show.look import look_data
 from workbench.ui.session import session_data

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import workbench as wb
-from sample_results import NASTY, network_result
+from kit.build.sample_results import NASTY, network_result
 from workbench.ui.explorer import Explorer
 from workbench.ui.framed import Framed
 
@@ -127,7 +127,7 @@ def test_without_a_kernel_the_answer_stays_as_html(comparison, explorer):
 
 
 def test_names_of_lone_surrogates_are_sent(comparison):
-    from sample_results import make_result, make_row
+    from kit.build.sample_results import make_result, make_row
 
     odd = wb.Comparison(make_result(rows=(make_row(op_name="a\udcff"),))).explore()
     assert json.loads(gzip.decompress(odd.data))["rows"] == 1

@@ -8,7 +8,7 @@ import ipywidgets as W
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_beside, alerts_in, is_control, walk
+from kit.face.panel_controls import alerts_beside, alerts_in, is_control, walk
 from workbench.pipeline.compare import Comparison
 from workbench.ui.alerts import Alert
 from workbench.ui.shell import PARTS

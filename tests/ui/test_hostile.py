@@ -4,12 +4,12 @@ import ast
 import json
 from itertools import islice
 
-import hostile
 import ipywidgets as W
 import pytest
-from hostile import GUILTY, NAMES, Page, controls, shown
 
 import workbench as wb
+from kit import hostile
+from kit.hostile import GUILTY, NAMES, Page, controls, shown
 from workbench.core.errors import FormatError
 from workbench.ui.chooser import Chooser
 from workbench.ui.export import Export

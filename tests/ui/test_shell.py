@@ -4,7 +4,7 @@ import pytest
 from comm.base_comm import BaseComm
 
 import workbench as wb
-from panel_controls import alerts_in
+from kit.face.panel_controls import alerts_in
 from workbench.show.labels import CHINESE, LANGUAGES, translate
 from workbench.ui.shell import PARTS
 

@@ -9,7 +9,7 @@ import ipywidgets as W
 import pytest
 
 import workbench as wb
-from panel_controls import walk
+from kit.face.panel_controls import walk
 from workbench.ui.shell import PARTS
 
 TERMS = {"dump", "NPU", "HTML", "CSV", "JSON", "ULP", "Script", "kind:operator:settings"}

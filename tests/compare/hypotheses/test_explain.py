@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from faulty_trials import KINDS, clean_trials, planted
 
+from kit.build.faulty_trials import KINDS, clean_trials, planted
 from workbench.compare.hypotheses.explain import explain
 from workbench.compare.hypotheses.table import HYPOTHESES
 

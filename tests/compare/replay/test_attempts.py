@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from replays import paired
 
-import small_dumps as small
-from small_dumps import START, Net, Shot, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.replays import paired
+from kit.build.small_dumps import START, Net, Shot, in_memory, shoot
 from workbench.compare.binding import Block
 from workbench.compare.replay.attempts import Attempt, Attempts, unequal
 from workbench.compare.replay.trial import EXACT, Change, plain_kernel

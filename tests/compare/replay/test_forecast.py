@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from replays import on_device, on_reference, paired
 
-import small_dumps as small
-from small_dumps import chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.replays import on_device, on_reference, paired
+from kit.build.small_dumps import chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.measuring import distance_from
 from workbench.compare.replay.forecast import forecast

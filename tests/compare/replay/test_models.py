@@ -5,9 +5,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from replays import on_device, on_reference, replayed
 
-from small_dumps import file_name
+from kit.build.replays import on_device, on_reference, replayed
+from kit.build.small_dumps import file_name
 from workbench.compare.replay.models import candidates
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph

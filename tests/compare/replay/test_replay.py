@@ -7,10 +7,10 @@ import random
 
 import numpy as np
 import pytest
-from replays import by_name, dumped, on_device, on_reference, reasons, replayed
 
-import small_dumps as small
-from small_dumps import Net, Shot, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.replays import by_name, dumped, on_device, on_reference, reasons, replayed
+from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.replay.floors import Floor
 from workbench.compare.replay.replay import OUTLIER, SUSPECT, Own, replay

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from replays import paired
 
-import small_dumps as small
-from small_dumps import START, Net, Shot, in_memory, on_disk, shoot
+from kit.build import small_dumps as small
+from kit.build.replays import paired
+from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
 from workbench.compare.binding import Block
 from workbench.compare.replay.values import Values
 from workbench.core.tensors import TensorSpec

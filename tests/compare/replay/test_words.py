@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from replays import on_device, on_reference, replayed
 
-import small_dumps as small
-from small_dumps import Net, Shot, chain, in_memory, shoot
+from kit.build import small_dumps as small
+from kit.build.replays import on_device, on_reference, replayed
+from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.compare.replay.floors import Floor
 from workbench.compare.replay.replay import Own
 from workbench.compare.replay.words import own_words, replay_facts

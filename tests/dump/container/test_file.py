@@ -7,12 +7,12 @@ import os
 import struct
 import tracemalloc
 
-import dump_wire as wire
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.oracle import dump_wire as wire
 from workbench.core.errors import FormatError
 from workbench.dump.container.blocks import Block, Container, Origin
 from workbench.dump.container.file import read_container

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dump_wire
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.oracle import dump_wire
 from workbench.dump.container.blocks import Block, Container, Origin
 from workbench.dump.container.header_walk import walk
 from workbench.dump.container.writer import header_bytes

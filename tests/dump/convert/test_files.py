@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overflow_texts import MSACCUCMP
 
+from kit.build.overflow_texts import MSACCUCMP
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dump_wire
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ge_dumps import save
+from kit.build.ge_dumps import save
+from kit.oracle import dump_wire
 from workbench.core.errors import FormatError
 from workbench.dump.files.block_index import BlockSource, held_tensors
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 
+from kit.oracle.loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
 from workbench.core.tensors import TensorSpec

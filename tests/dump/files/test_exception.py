@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 
-import dump_wire as wire
 import numpy as np
 import pytest
 
+from kit.oracle import dump_wire as wire
 from workbench.core.errors import FormatError
 from workbench.dump.container.source import ContainerSource
 from workbench.dump.container.writer import write_container

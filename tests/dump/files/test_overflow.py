@@ -6,12 +6,12 @@ import io
 import json
 import struct
 
-import dump_wire as wire
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from overflow_texts import MSACCUCMP
 
+from kit.build.overflow_texts import MSACCUCMP
+from kit.oracle import dump_wire as wire
 from workbench.core.errors import FormatError
 from workbench.dump.container.writer import write_container
 from workbench.dump.files.overflow import (

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 
-import dump_wire
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.oracle import dump_wire
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
 from workbench.dump.read.reader import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ge_dumps import TIME, dump, graph_text, network
+from kit.build.ge_dumps import TIME, dump, graph_text, network
 from workbench.core.errors import FormatError
 from workbench.dump.read.reader import load
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ge_dumps import dump, network
+from kit.build.ge_dumps import dump, network
 from workbench.dump.read.reader import load
 
 FIRST, SECOND = "20240101000000", "20240101000001"

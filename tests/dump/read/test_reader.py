@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from small_dumps import START, Net, Shot, chain, given, on_disk, shoot, write_ir
+from kit.build.small_dumps import START, Net, Shot, chain, given, on_disk, shoot, write_ir
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.dump.read.reader import load

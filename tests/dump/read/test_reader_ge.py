@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from ge_dumps import LEAF, START, TIME, Call, dump, file_name, network, save
+from kit.build.ge_dumps import LEAF, START, TIME, Call, dump, file_name, network, save
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.dump.container.source import ContainerSource

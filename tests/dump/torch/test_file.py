@@ -7,14 +7,14 @@ import pickle
 import tracemalloc
 import zipfile
 
-import dump_wire
 import numpy as np
 import pytest
-import torch_files as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from real_data import DATA
+from kit.build import torch_files as tf
+from kit.build.real_data import DATA
+from kit.oracle import dump_wire
 from workbench.core.errors import FormatError
 from workbench.dump.torch.file import TorchSource, stored_tensors
 from workbench.dump.values import elements

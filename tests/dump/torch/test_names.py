@@ -6,9 +6,9 @@ import shutil
 
 import numpy as np
 import pytest
-import torch_files as tf
 
-from real_data import DATA
+from kit.build import torch_files as tf
+from kit.build.real_data import DATA
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.dump.read.reader import load

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ge_dumps import save
+from kit.build.ge_dumps import save
 from workbench.compare.gather import SEGMENT
 from workbench.compare.measure import measure
 from workbench.core.errors import FormatError

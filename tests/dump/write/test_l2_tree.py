@@ -7,14 +7,14 @@ import hashlib
 import json
 import re
 
-import dump_wire
 import ml_dtypes
 import numpy as np
 import pytest
-from every_tensor import CELLS, record
-from every_tensor import GRAPH as EVERY
 
 import workbench as wb
+from kit.build.every_tensor import CELLS, record
+from kit.build.every_tensor import GRAPH as EVERY
+from kit.oracle import dump_wire
 from workbench.core.events import DeviceEvent
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec

@@ -8,8 +8,8 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
-from pb_agreement import assert_agree
 
+from kit.oracle.pb_agreement import assert_agree
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec

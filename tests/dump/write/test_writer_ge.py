@@ -6,11 +6,11 @@ import json
 import re
 from dataclasses import replace
 
-import dump_wire
 import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.oracle import dump_wire
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec

@@ -5,9 +5,9 @@ import os
 import numpy as np
 import onnx
 import pytest
-from graph.onnx_models import model, node
 from onnx import TensorProto, numpy_helper
 
+from kit.build.onnx_models import model, node
 from workbench.core.errors import FormatError, GraphError
 from workbench.graph.onnx import read_onnx
 

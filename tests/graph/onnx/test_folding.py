@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from graph.onnx_models import FLOAT, computed, model, node
 from onnx import helper, numpy_helper
 
+from kit.build.onnx_models import FLOAT, computed, model, node
 from workbench.core.errors import GraphError
 from workbench.graph.onnx import folding, read_onnx
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from graph.onnx_models import computed, model, node
 from onnx import helper
 
+from kit.build.onnx_models import computed, model, node
 from workbench.core.errors import GraphError
 from workbench.graph.onnx import functions, read_onnx
 

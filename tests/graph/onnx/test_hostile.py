@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from graph.onnx_models import model, node
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from kit.build.onnx_models import model, node
 from workbench.core.errors import WorkbenchError
 from workbench.graph.onnx import read_onnx
 from workbench.run.reference import run_reference

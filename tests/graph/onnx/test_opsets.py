@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from graph.onnx_models import computed, model, node, one
 
+from kit.build.onnx_models import computed, model, node, one
 from workbench.core.errors import GraphError
 from workbench.graph.onnx import read_onnx
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from graph.onnx_models import FLOAT, computed, model, node
 from onnx import helper, numpy_helper
 
+from kit.build.onnx_models import FLOAT, computed, model, node
 from workbench.core.errors import FormatError, GraphError
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph

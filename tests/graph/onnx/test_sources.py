@@ -1,10 +1,10 @@
 """Names and source lines out of what exporters leave in a model, however hostile."""
 
 import pytest
-from graph.onnx_models import node
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.build.onnx_models import node
 from workbench.graph.onnx.sources import frames_of, safe_name, scope_of
 
 STACK = "pkg.torch.onnx.stack_trace"

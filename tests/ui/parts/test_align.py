@@ -5,7 +5,7 @@ import re
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_in
+from kit.face.panel_controls import alerts_in
 from workbench.compare.overrides import read_overrides
 from workbench.show import match_html
 

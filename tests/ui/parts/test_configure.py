@@ -6,7 +6,7 @@ import re
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_beside, alerts_in
+from kit.face.panel_controls import alerts_beside, alerts_in
 
 ITERATION = "common_dump_settings.iteration"
 

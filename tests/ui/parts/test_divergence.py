@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_in
-from sample_results import make_result, make_step, network_result
+from kit.build.sample_results import make_result, make_step, network_result
+from kit.face.panel_controls import alerts_in
 from workbench.show.labels import CHINESE
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"

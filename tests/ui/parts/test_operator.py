@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_beside, alerts_in
-from small_dumps import Net, chain, given, in_memory, shoot
+from kit.build.small_dumps import Net, chain, given, in_memory, shoot
+from kit.face.panel_controls import alerts_beside, alerts_in
 from workbench.show.labels import CHINESE
 from workbench.ui import part
 from workbench.ui.parts import operator as module

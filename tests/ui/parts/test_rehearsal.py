@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_beside, alerts_in
+from kit.face.panel_controls import alerts_beside, alerts_in
 from workbench.ui.parts import rehearsal
 
 OPERATOR = "Default/head-Dense/MatMul-op0"

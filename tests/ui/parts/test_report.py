@@ -5,7 +5,7 @@ import json
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_beside, alerts_in
+from kit.face.panel_controls import alerts_beside, alerts_in
 from workbench.show.report import SECTIONS
 from workbench.ui.export import Export
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import workbench as wb
-from panel_controls import alerts_in
+from kit.face.panel_controls import alerts_in
 from workbench.show.summary import summary
 from workbench.ui import job as job_module
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from panel_controls import alerts_in
+from kit.face.panel_controls import alerts_in
 from workbench.show.labels import CHINESE
 from workbench.ui.parts import source as module
 

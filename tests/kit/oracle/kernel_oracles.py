@@ -9,7 +9,8 @@ import math
 import statistics
 
 import numpy as np
-from run import (
+
+from kit.oracle import (
     oracles_backward,
     oracles_collectives,
     oracles_elementwise,
@@ -17,7 +18,7 @@ from run import (
     oracles_moving,
     oracles_updates,
 )
-from run.oracles_basic import (
+from kit.oracle.oracles_basic import (
     IMAGE,
     ONE,
     POSITIVE,
@@ -30,7 +31,7 @@ from run.oracles_basic import (
     pairs,
     whole,
 )
-from run.oracles_forward import (
+from kit.oracle.oracles_forward import (
     batch_norm,
     bias_add,
     channel_sums,
@@ -52,7 +53,7 @@ from run.oracles_forward import (
     transpose,
     update_by_sums,
 )
-from run.oracles_layers import reduction
+from kit.oracle.oracles_layers import reduction
 
 
 def _conv(out, group, kernel, **settings):

@@ -4,7 +4,8 @@ import math
 from itertools import chain
 
 import numpy as np
-from run.oracles_basic import X, Y, numbers
+
+from kit.oracle.oracles_basic import X, Y, numbers
 
 REDUCE = {"sum": math.fsum, "prod": math.prod, "max": max, "min": min}
 

@@ -10,7 +10,7 @@ FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
 GUILTY = "Default/conv3-Conv2d/Conv2D-op0"
 """Whom FAULT spoils in alexnet, and whom the real pair blames."""
 
-REAL = Path(__file__).parents[1] / "sample_dumps/real_pair"
+REAL = Path(__file__).parents[3] / "sample_dumps/real_pair"
 
 
 def real_bench(target: str, golden: str) -> str:

@@ -10,7 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from good_dumps import (
+
+import workbench as wb
+from kit.build.old_ir import SPELLED, old_file
+from kit.build.real_data import DATA
+from kit.damage.good_dumps import (
     START,
     attempt,
     container_files,
@@ -20,10 +24,6 @@ from good_dumps import (
     overflow_texts,
     touch,
 )
-from old_ir import SPELLED, old_file
-
-import workbench as wb
-from real_data import DATA
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import ConfigError
 from workbench.dump.files.raw_tensor import parse_raw_name
@@ -123,7 +123,7 @@ def ask_graph(_root: Path, path: Path, number: int) -> object:
 
 def onnx_models() -> Files:
     """A convolution, what follows it, and a shape that is computed."""
-    from graph.onnx_models import model, node
+    from kit.build.onnx_models import model, node
 
     image = np.zeros((1, 4, 8, 8), np.float32)
     nodes = [

@@ -7,10 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import good_dumps as good
-from good_texts import ge_texts
-
 import workbench as wb
+from kit.damage import good_dumps as good
+from kit.damage.good_texts import ge_texts
 from workbench.config import new
 from workbench.graph.networks import load_graph
 

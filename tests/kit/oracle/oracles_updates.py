@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from run.oracles_basic import POSITIVE, X, Y, filled, numbers, whole
+
+from kit.oracle.oracles_basic import POSITIVE, X, Y, filled, numbers, whole
 
 
 def arrays(like, *lists):

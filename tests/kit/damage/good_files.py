@@ -10,9 +10,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import good_dumps as dumps
-import good_texts as texts
-
+from kit.damage import good_dumps as dumps
+from kit.damage import good_texts as texts
 from workbench.compare.overrides import read_overrides
 from workbench.config import HOMES
 from workbench.dump.tables.dialects import DIALECTS

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import onnx
-from graph_outputs import results
+from kit.build.graph_outputs import results
 from onnx import numpy_helper
 
 from workbench.core.errors import GraphError

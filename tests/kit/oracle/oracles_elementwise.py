@@ -6,7 +6,8 @@ import cmath
 import math
 
 import numpy as np
-from run.oracles_basic import (
+
+from kit.oracle.oracles_basic import (
     INTEGERS,
     ONE,
     POSITIVE,

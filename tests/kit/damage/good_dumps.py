@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch_files
 
 import workbench as wb
-from real_data import DATA
+from kit.build import torch_files
+from kit.build.real_data import DATA
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.blocks import Block, Container, Origin

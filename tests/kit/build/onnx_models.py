@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from graph_outputs import results
+from kit.build.graph_outputs import results
 from onnx import TensorProto, helper, numpy_helper
 
 from workbench.graph.onnx import read_onnx

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutations import PATHS, mutated
+from kit.damage.mutations import PATHS, mutated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

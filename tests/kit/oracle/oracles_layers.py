@@ -7,7 +7,8 @@ import statistics
 import struct
 
 import numpy as np
-from run.oracles_basic import (
+
+from kit.oracle.oracles_basic import (
     IMAGE,
     ROW,
     X,

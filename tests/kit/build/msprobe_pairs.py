@@ -26,7 +26,7 @@ from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 from workbench.pipeline.simulate import simulate
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 CATEGORIES = ["max", "min", "avg", "l2norm", "nan count", "negative inf count", "md5"]
 LONG = "Default/" + "a-Cell/" * 40
 """A scope that makes the name of a file too long, so that it is a number in ``mapping.csv``."""

@@ -25,11 +25,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from good_files import READERS, Reader
-from good_trees import TREES, acts
-from mutations import mutated
-from tree_mutations import damage
-
+from kit.damage.good_files import READERS, Reader
+from kit.damage.good_trees import TREES, acts
+from kit.damage.mutations import mutated
+from kit.damage.tree_mutations import damage
 from workbench.core.errors import FormatError, WorkbenchError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ WRITES = (
     "shutil.rmtree", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate",
     "os.chmod",
 )  # fmt: skip
-CODE = (sys.prefix, sys.base_prefix, "/usr", "/proc", "/dev/zero", str(Path(__file__).parents[1]))
+CODE = (sys.prefix, sys.base_prefix, "/usr", "/proc", "/dev/zero", str(Path(__file__).parents[3]))
 """Where a process may read at any time."""
 
 

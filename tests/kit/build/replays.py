@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from small_dumps import file_name
+from kit.build.small_dumps import file_name
 from workbench.compare.engine import bind_both, is_npu
 from workbench.compare.pairing import pair_tensors
 from workbench.compare.replay.replay import replay

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 PAIRS = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "real").glob("*.tar.xz"))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from run.oracles_basic import X, Y, filled, numbers, whole
+
+from kit.oracle.oracles_basic import X, Y, filled, numbers, whole
 
 
 def placed(shape, dtype, source):

@@ -7,7 +7,8 @@ import math
 import statistics
 
 import numpy as np
-from run.oracles_basic import lines, two
+
+from kit.oracle.oracles_basic import lines, two
 
 
 def matmul(inputs, settings):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import workbench as wb
-from small_dumps import CPU, START, Net, Shot, in_memory, on_disk
+from kit.build.small_dumps import CPU, START, Net, Shot, in_memory, on_disk
 from workbench.compare.overrides import Ignore, Match, Overrides, Tolerance
 from workbench.core.files import encoded
 from workbench.dump.names.mindspore import sanitize
@@ -187,7 +187,7 @@ def shown(name: str) -> str:
 
 def blaming(name: str) -> Result:
     """A result whose one finding blames an operator of that name."""
-    from sample_results import make_finding, make_result, make_row
+    from kit.build.sample_results import make_finding, make_result, make_row
 
     row = make_row(op_name=name, status="fail", error=0.5)
     return make_result(verdict="fail", rows=(row,), findings=(make_finding(op_name=name),))
