@@ -19,6 +19,22 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_addoption(parser):
+    group = parser.getgroup("words", "sentences in tests/words")
+    group.addoption(
+        "--record-words", action="store_true", help="Add sentences that this run makes."
+    )
+    group.addoption("--update-words", action="store_true", help="Write the snapshots anew.")
+
+
+def pytest_configure(config):
+    if config.getoption("record_words"):
+        from kit.words import Recorder
+
+        recorder = Recorder()
+        config.add_cleanup(recorder.write)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Keep the files of the browser together: one Chromium, one JupyterLab, in one process."""

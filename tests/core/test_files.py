@@ -5,15 +5,16 @@ import tracemalloc
 
 import pytest
 
+from kit.words import refused
 from workbench.core.errors import FormatError
-from workbench.core.files import encoded, file_content, open_file, open_text
+from workbench.core.files import encoded, file_content, open_file, open_text, write_text
 
 
 def test_the_content_is_read_up_to_a_limit(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"12345")
     assert file_content(path, 5) == b"12345"
-    with pytest.raises(FormatError, match=r"a: graph must have at most 4 bytes, got 5$"):
+    with refused("core/too-large", place=str(path), subject="graph", got=5, limit=4):
         file_content(path, 4, "graph")
 
 
@@ -32,7 +33,8 @@ def test_anything_but_a_regular_file_is_refused_at_once(tmp_path, name, read):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    with pytest.raises(FormatError, match=r"file must be a (readable|regular) file, got "):
+    codes = "core/missing" if name == "missing" else ("core/unreadable", "core/not-a-file")
+    with refused(codes, FormatError):
         read(tmp_path / name)
 
 
@@ -46,3 +48,8 @@ def test_bytes_of_file_names_are_written_as_they_were():
     for data in (b"plain", "größe 权重 \U0001f600".encode(), bytes(range(256))):
         assert encoded(data.decode("utf-8", "surrogateescape")) == data
     assert encoded("a\ud800b\udcffc").decode("utf-8", "surrogateescape") == "a\ufffdb\udcffc"
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    with refused("core/unwritable", FormatError, place=str(tmp_path), subject="report"):
+        write_text(tmp_path / ".", "text", "report")

@@ -122,8 +122,14 @@ def permutation(source: str, target: str, rank: int) -> tuple[int, ...]:
     whole = [sorted(_host_axes(row, rank)) for row in (one, other)]
     before, after = _host_letters(one, rank), _host_letters(other, rank)
     if whole[0] != whole[1] or sorted(before) != sorted(after):
-        message = f"formats of one tensor must name the same axes, got {source!r} ({before}) and {target!r} ({after})"
-        raise FormatError(f"{message} at rank {rank}")
+        raise FormatError(
+            "core/axes-differ",
+            source=source,
+            target=target,
+            rank=rank,
+            source_axes=before,
+            target_axes=after,
+        )
     return tuple(before.index(letter) for letter in after)
 
 
@@ -173,7 +179,7 @@ def _cut(row: Format, sizes: dict[str, int], lanes: int) -> None:
     """Add the blocks (``X1``) and the places in a block (``X0``) of every axis to the sizes."""
     if "P" in row.device:
         if sizes["C"] > 4:
-            raise FormatError(f"C of {row.name} must be at most 4, got {sizes['C']}; use FRACTAL_Z")
+            raise FormatError("core/channels", format=row.name, got=sizes["C"])
         sizes |= {"P": sizes["H"] * sizes["W"], "C": 4}
     blocks = {"P": lanes // 4, "C": lanes}
     for axis in tuple(sizes):
@@ -184,7 +190,7 @@ def _cut(row: Format, sizes: dict[str, int], lanes: int) -> None:
 
 def _rows_of_group(rows: int, groups: int) -> int:
     if rows % groups:
-        raise FormatError(f"groups must divide N {rows}, got {groups}")
+        raise FormatError("core/groups-divide", rows=rows, got=groups)
     return rows // groups
 
 
@@ -209,8 +215,9 @@ def _letters(shape: Sequence[int], host: Format, row: Format) -> str:
         if rank == 2 and row.name == "FRACTAL_Z":
             return "CN"
         if rank != len(row.axes):
-            message = f"ND tensor must have rank {len(row.axes)} in {row.name}, got {rank}"
-            raise FormatError(f"{message}; name its axes, as in NCHW")
+            raise FormatError(
+                "core/axes-unnamed", format=row.name, expected=len(row.axes), got=rank
+            )
         return _CHANNEL_FIRST[rank]
     if host.name not in _FEWER or not set(host.axes) <= set(row.axes):
         raise _no_pair(host, row)
@@ -227,43 +234,42 @@ def _host_letters(host: Format, rank: int) -> str:
         return axes
     fewer = _FEWER.get(axes, ())
     if rank >= len(fewer):
-        raise FormatError(f"tensor in {host.name} must have rank {len(axes)} at most, got {rank}")
+        raise FormatError("core/rank", format=host.name, most=len(axes), got=rank)
     return fewer[rank]
 
 
 def _fewer(axes: str, rank: int, host: Format) -> str:
     if rank > len(axes):
-        raise FormatError(
-            f"tensor in {host.name} must have rank {len(axes) + 1} at most, got {rank}"
-        )
+        raise FormatError("core/rank", format=host.name, most=len(axes) + 1, got=rank)
     return axes[:rank]
 
 
 def _lanes(row: Format, dtype: str, c0: int | None) -> int:
     if row.c0 and c0 not in (None, row.c0):
-        raise FormatError(f"C0 of {row.name} must be {row.c0}, got {c0}")
+        raise FormatError("core/c0-of-format", format=row.name, expected=row.c0, got=c0)
     if row.c0 or c0 is not None:
         found = checked_c0(row.c0 or c0)
         if "P" not in row.device or found >= 4:
             return found
-        raise FormatError(f"C0 of {row.name} must be at least 4, got {c0}")
+        raise FormatError("core/c0-too-small", format=row.name, got=c0)
     return 16 if "P" in row.device else c0_of(dtype)
 
 
 def _no_pair(host: Format, row: Format) -> FormatError:
-    hosts = ", ".join((*_FEWER, _ND, _DEFAULT))
-    devices = ", ".join(name for name, one in FORMATS.items() if one.device)
-    message = f"conversion must be between one of {hosts} and one of {devices} with the same axes"
-    return FormatError(f"{message}, got {host.name!r} and {row.name!r}")
+    return FormatError(
+        "core/no-conversion",
+        host=host.name,
+        device=row.name,
+        hosts=[*_FEWER, _ND, _DEFAULT],
+        devices=[name for name, one in FORMATS.items() if one.device],
+    )
 
 
 def checked_shape(shape: Iterable[int], itemsize: int = 1) -> tuple[int, ...]:
     """Return a shape as whole numbers; raises FormatError if no array of the item size can have it."""
     found = tuple(int(dim) for dim in shape)
     if len(found) > MAX_RANK or min(found, default=0) < 0:
-        raise FormatError(
-            f"shape must have at most {MAX_RANK} dimensions of 0 or more, got {found}"
-        )
+        raise FormatError("core/shape", got=found, most=MAX_RANK)
     if math.prod(dim or 1 for dim in found) * itemsize > sys.maxsize:
-        raise FormatError(f"shape must fit into memory, got {found} of {itemsize} bytes an element")
+        raise FormatError("core/shape-memory", got=found, itemsize=itemsize)
     return found

@@ -117,8 +117,7 @@ def dtype(name: str) -> DType:
     try:
         return DTYPES[name]
     except KeyError:
-        message = f"dtype must be one of {sorted(DTYPES)}, got {name!r}"
-        raise FormatError(message) from None
+        raise FormatError("core/choice", subject="dtype", got=name, known=sorted(DTYPES)) from None
 
 
 @lru_cache(1024)

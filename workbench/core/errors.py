@@ -5,27 +5,67 @@
     WorkbenchError
     ├── ConfigError    a dump configuration breaks a rule (carries its problems)
     ├── GraphError     a graph cannot be traced, ordered or executed
-    ├── FormatError    bytes, text or names break their format (the message starts with the place)
+    ├── FormatError    bytes, text or names break their format (starts with the place)
     └── AlignError     golden and target cannot be paired at all
 
-Every message reads ``<subject> must be <expected>, got <value!r>; <fix>``.
+An error is a code with values, its sentence is made when somebody reads it (`workbench.core.words`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.core.text import readable
+from workbench.core.words import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 class WorkbenchError(Exception):
-    """Anything the workbench refuses; its text is meant for the user, so that no name in it is obeyed or hidden."""
+    """Anything the workbench refuses; its text is meant for the user, so that no name in it is obeyed or hidden.
+
+    Parameters
+    ----------
+    code : str
+        ``area/name``, a row of a table of `workbench.core.words`.
+    place : str
+        File and line (``net.py:7``) or file and byte (``x.npy: byte 12``); stands before the sentence.
+    **values
+        What the sentence names.
+
+    >>> error = WorkbenchError("core/choice", subject="device", got="a9", known=["910a", "a2"])
+    >>> error.code, str(error.at("run.toml:3"))
+    ('core/choice', "run.toml:3: unknown device 'a9' (choose from 910a, a2)")
+    """
+
+    def __init__(self, code: str, /, *, place: str = "", **values: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.place = place
+        self.values = values
 
     def __str__(self) -> str:
-        return readable(super().__str__())
+        if (
+            "/" not in self.code or " " in self.code
+        ):  # a sentence of before: goes with the last of them
+            return readable(self.code)
+        text = sentence(self.code, self.values)
+        return readable(f"{self.place}: {text}" if self.place else text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self).__new__, (type(self), self.code), self.__dict__)
+
+    def at(self, place: str) -> Self:
+        """Return the same error at a place; a place that it has already comes behind.
+
+        >>> str(WorkbenchError("core/missing", got="a.npy", place="byte 3").at("x.bin"))
+        "x.bin: byte 3: 'a.npy' does not exist"
+        """
+        moved = copy.copy(self)
+        moved.place = f"{place}: {self.place}" if self.place else place
+        return moved
 
 
 class ConfigError(WorkbenchError):
@@ -35,8 +75,11 @@ class ConfigError(WorkbenchError):
     """
 
     def __init__(self, problems: Iterable[Any]) -> None:
+        super().__init__("config/problems")
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def __str__(self) -> str:
+        return readable("\n".join(str(problem) for problem in self.problems))
 
 
 class GraphError(WorkbenchError):

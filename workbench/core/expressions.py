@@ -47,8 +47,7 @@ class Expression:
             self._few = _ways(self._tree) <= FEW
             self._plain = self._whole.flags == re.UNICODE and _is_plain(self._tree)
         except (re.error, RecursionError, OverflowError) as error:
-            message = f"name of an operator must be a regular expression, got {text!r} ({error})"
-            raise FormatError(message) from error
+            raise FormatError("core/expression-invalid", got=text, why=error) from error
 
     def fullmatch(self, name: str) -> bool:
         """Whether a whole name matches."""
@@ -64,15 +63,11 @@ class Expression:
 
     def _ends(self, name: str, starts: set[int]) -> set[int]:
         if not self._plain:
-            message = (
-                "regular expression must not repeat what repeats where it refers to its own groups"
-            )
-            raise FormatError(f"{message}, got {self.text!r}; it could take for ever")
+            raise FormatError("core/expression-repeats", got=self.text)
         try:
             return _Ways(name, self.text).through(self._tree, starts)
         except RecursionError as error:
-            message = f"regular expression must have few groups in each other, got {self.text!r}"
-            raise FormatError(message) from error
+            raise FormatError("core/expression-nested", got=self.text) from error
 
 
 def _ways(nodes: Iterable[tuple[Any, Any]]) -> float:
@@ -128,10 +123,9 @@ class _Ways:
         for kind, value in nodes:
             self._steps += 1 + len(places)
             if self._steps > MAX_STEPS:
-                message = (
-                    f"regular expression must need at most {MAX_STEPS} steps for {self._name!r}"
+                raise FormatError(
+                    "core/expression-steps", got=self._text, name=self._name, limit=MAX_STEPS
                 )
-                raise FormatError(f"{message}, got {self._text!r}")
             places = self._behind(str(kind), value, places)
             if not places:
                 break

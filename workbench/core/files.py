@@ -33,13 +33,15 @@ def open_file(path: str | Path, what: str = "file") -> BinaryIO:
     """Open a regular file; raises FormatError for anything else. ``what`` is what it is to be."""
     try:
         file = open(path, "rb", opener=_open)  # noqa: SIM115 (the caller's with)
+    except FileNotFoundError as error:
+        raise FormatError("core/missing", got=str(path)) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise FormatError(f"{path}: {what} must be a readable file, got {reason}") from error
+        raise FormatError("core/unreadable", place=str(path), subject=what, why=reason) from error
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
-    raise FormatError(f"{path}: {what} must be a regular file, got another kind")
+    raise FormatError("core/not-a-file", place=str(path), subject=what)
 
 
 def open_text(path: str | Path, what: str = "file", encoding: str = "utf-8") -> TextIO:
@@ -52,12 +54,15 @@ def file_content(path: str | Path, limit: int, what: str = "file") -> bytes:
     with open_file(path, what) as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
-            raise FormatError(f"{path}: {what} must have at most {limit} bytes, got {size}")
+            raise FormatError(
+                "core/too-large", place=str(path), subject=what, got=size, limit=limit
+            )
         try:
             return file.read(size)
         except OSError as error:
-            message = f"{path}: {what} must be a readable file, got {error.strerror}"
-            raise FormatError(message) from error
+            raise FormatError(
+                "core/unreadable", place=str(path), subject=what, why=error.strerror
+            ) from error
 
 
 def is_file(path: str | Path) -> bool:
@@ -78,8 +83,7 @@ def write_text(path: str | Path, text: str, what: str = "output") -> Path:
         _write(Path(path).resolve(), text)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
         reason = getattr(error, "strerror", None) or error
-        message = f"{path}: {what} must be a file that can be written, got {reason}"
-        raise FormatError(message) from error
+        raise FormatError("core/unwritable", place=str(path), subject=what, why=reason) from error
     return Path(path)
 
 

@@ -141,9 +141,7 @@ def read_format(value: int | str) -> FormatWord:
     row = _BY_CODE.get(value & 0xFF) if 0 <= value < 1 << 28 else None
     if row is None:
         known = max(_BY_CODE.keys() - {255})
-        raise FormatError(
-            f"format number must have 0-{known} or 255 in its low byte, got {value!r}"
-        )
+        raise FormatError("core/format-number", got=value, last=known)
     code = value >> 24
     return FormatWord(row.name, value >> 8 & 0xFFFF or 1, 1 << code - 1 if code else None)
 
@@ -154,11 +152,9 @@ def _read_word(text: str) -> FormatWord:
     low = word.lower()
     low = next((low.removeprefix(head) for head in _PREFIXES if low.startswith(head)), low)
     if low not in _BY_WORD:
-        raise FormatError(f"format must be one of {', '.join(FORMATS)}, got {text!r}")
+        raise FormatError("core/choice", subject="format", got=text, known=list(FORMATS))
     if colon and not (groups.isascii() and groups.isdigit() and len(groups) <= 5):
-        raise FormatError(
-            f"groups behind the format's colon must be a number up to 65535, got {text!r}"
-        )
+        raise FormatError("core/groups", got=text)
     return FormatWord(_BY_WORD[low].name, checked_groups(int(groups or 1) or 1))
 
 
@@ -166,7 +162,7 @@ def format_number(word: FormatWord) -> int:
     """Return GE's 32-bit number of a format; raises FormatError if it has none."""
     row = row_of(word.name)
     if row.code < 0:
-        raise FormatError(f"format must be one with a number, got {word.name!r}; use NCHW or ND")
+        raise FormatError("core/format-without-number", got=word.name)
     groups = checked_groups(word.groups) if word.groups > 1 else 0
     code = checked_c0(word.c0).bit_length() if word.c0 is not None else 0
     return row.code | groups << 8 | code << 24
@@ -194,12 +190,12 @@ def row_of(name: str) -> Format:
 def checked_groups(groups: int) -> int:
     """Return ``groups``; raises FormatError if a sub format cannot hold it."""
     if not 1 <= groups <= 0xFFFF:
-        raise FormatError(f"groups must be from 1 to 65535, got {groups}")
+        raise FormatError("core/groups", got=groups)
     return groups
 
 
 def checked_c0(c0: int | None) -> int:
     """Return ``c0``; raises FormatError if it is not a power of two that a format number can hold."""
     if c0 is None or not 1 <= c0 <= 1 << 14 or c0 & c0 - 1:
-        raise FormatError(f"C0 must be a power of two from 1 to 16384, got {c0}")
+        raise FormatError("core/c0", got=c0)
     return c0

@@ -302,8 +302,14 @@ def _planned(
         column = arranged((*shape, 1))._replace(letters="R")
         plan = column if array.shape == column.shape else plan
     if array.shape not in (plan.shape, (math.prod(plan.shape),)):
-        message = f"array in {plan.row.name} must have shape {plan.shape} for {tuple(shape)} in {host_format}"
-        raise FormatError(f"{message}, got {array.shape}")
+        raise FormatError(
+            "core/device-shape",
+            shape=tuple(shape),
+            host=host_format,
+            device=plan.row.name,
+            expected=plan.shape,
+            got=array.shape,
+        )
     return plan
 
 
@@ -312,7 +318,9 @@ def _unpadded(array: Array, source: str, target: str, shape: tuple[int, ...]) ->
     if is_plain(source, target):
         result = _permuted(array, permutation(source, target, array.ndim))
     if result.shape != shape:
-        raise FormatError(f"array in {source} must become {shape} in {target}, got {result.shape}")
+        raise FormatError(
+            "core/host-shape", source=source, target=target, expected=shape, got=result.shape
+        )
     return result
 
 
@@ -325,7 +333,7 @@ def _permuted(array: Array, order: tuple[int, ...]) -> Array:
 def _numbers(array: Array) -> Array:
     found = np.asarray(array)
     if found.dtype.kind not in "biufcV" or found.dtype.hasobject or found.itemsize not in _BITS:
-        raise FormatError(f"array must hold numbers, got dtype {found.dtype}")
+        raise FormatError("core/array-dtype", got=found.dtype)
     return found
 
 

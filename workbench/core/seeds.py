@@ -10,5 +10,4 @@ from workbench.core.errors import GraphError
 def check_seed(seed: Any, subject: str = "seed") -> None:
     """Raise GraphError for what is no seed: seeds are whole numbers from 0 on."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        message = f"{subject} must be a whole number from 0 on, got {seed!r}"
-        raise GraphError(message)
+        raise GraphError("core/seed", subject=subject, got=seed)

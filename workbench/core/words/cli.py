@@ -1,0 +1,5 @@
+"""What `workbench.cli` says: name → sentence."""
+
+from __future__ import annotations
+
+SENTENCES: dict[str, str] = {}

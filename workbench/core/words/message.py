@@ -1,0 +1,61 @@
+"""A message: what is to be said to a person, before anybody has said it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from workbench.core.text import readable
+from workbench.core.words.render import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Message:
+    """A code and the values it is about; ``str`` makes the sentence of it.
+
+    Parameters
+    ----------
+    code : str
+        ``area/name``, a row of the area's table.
+    **values
+        What the sentence names: numbers with full precision, names as they are, other messages.
+
+    >>> one = Message("core/choice", subject="device", got="a9", known=["910a", "a2"])
+    >>> str(one), one.code, one.values["got"]
+    ("unknown device 'a9' (choose from 910a, a2)", 'core/choice', 'a9')
+    """
+
+    __slots__ = ("code", "values")
+
+    code: str
+    values: Mapping[str, Any]
+
+    def __init__(self, code: str, /, **values: Any) -> None:
+        object.__setattr__(self, "code", code)
+        object.__setattr__(self, "values", MappingProxyType(values))
+
+    def __str__(self) -> str:
+        return readable(sentence(self.code, self.values))
+
+    def __repr__(self) -> str:
+        return f"Message({', '.join([repr(self.code), *(f'{k}={v!r}' for k, v in self.values.items())])})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return self.code == other.code and self.values == other.values
+
+    def __hash__(self) -> int:
+        return hash(self.code)  # values may be lists
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(name)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_message, (self.code, dict(self.values)))
+
+
+def _message(code: str, values: dict[str, Any]) -> Message:
+    return Message(code, **values)
