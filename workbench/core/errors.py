@@ -75,11 +75,8 @@ class ConfigError(WorkbenchError):
     """
 
     def __init__(self, problems: Iterable[Any]) -> None:
-        super().__init__("config/problems")
         self.problems = tuple(problems)
-
-    def __str__(self) -> str:
-        return readable("\n".join(str(problem) for problem in self.problems))
+        super().__init__("config/problems", problems=self.problems)
 
 
 class GraphError(WorkbenchError):

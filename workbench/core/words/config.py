@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-SENTENCES: dict[str, str] = {}
+SENTENCES: dict[str, str] = {
+    "problems": "{problems:lines}",
+}

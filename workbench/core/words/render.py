@@ -8,6 +8,7 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ``{n:count tensor}``            ``1 tensor``, ``20,000 tensors``; ``{n:count entry/entries}``
 ``{names:list}``                ``a, b, c``; above twenty names the last is ``… (12 more)``
 ``{names:or}``                  ``a, b or c``
+``{problems:lines}``            one below the other
 ``{size:bytes}``                ``1.2 MiB``
 ``{error:number}``              two significant digits: ``0.39``, ``1.5e-4``, ``7.8e5``, ``NaN``
 ``{share:percent}``             ``96 %`` of 0.96
@@ -112,6 +113,7 @@ _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "count": _count,
     "list": _listed,
     "or": _or,
+    "lines": lambda items, _: "\n".join(map(str, items)),
     "bytes": lambda value, _: byte_size(value),
     "number": lambda value, _: number(value),
     "percent": lambda value, _: f"{value:.0%}".replace("%", " %"),
