@@ -10,6 +10,8 @@ from workbench.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from workbench.core.words import Message
+
 Severity = Literal["error", "warning", "hint"]
 
 
@@ -25,14 +27,14 @@ class Problem:
     id: str
     severity: Severity
     path: str
-    message: str
-    fix: str = ""
+    message: str | Message
+    fix: str | Message = ""
     line: int = 0
     code: str = ""
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.fix}" if self.fix else self.message
+        return f"{self.message}; {self.fix}" if self.fix else str(self.message)
 
 
 def require(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -107,7 +107,7 @@ def operator_html(
     wanted = tuple(sections)
     unknown = sorted(set(wanted) - set(SECTIONS))
     if unknown:
-        raise WorkbenchError(f"sections must be some of {list(SECTIONS)}, got {unknown}")
+        raise WorkbenchError("pipeline/sections", known=list(SECTIONS), got=unknown)
     return render(
         "operator.html.j2",
         view=view,

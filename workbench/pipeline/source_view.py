@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.pipeline.places import SEVERITY
 from workbench.pipeline.source_html import DECADES, source_html
 from workbench.pipeline.source_lines import find_source, says_so
@@ -89,7 +90,7 @@ class SourceFile:
     name: str
     lines: tuple[SourceLine, ...]
     origin: Origin
-    note: str
+    note: Message | None
     library: bool
     gap: int = 0
 
@@ -247,7 +248,7 @@ def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, Made]]]) ->
     text, origin, why = find_source(name)
     wrong = [n for n, frame in sorted(frames.items()) if not says_so(text, n, frame.code)]
     if text and wrong:
-        why = f"the file here has another text in line {wrong[0]}"
+        why = Message("pipeline/lines-differ", line=wrong[0])
     if not text or wrong:
         lines = tuple(SourceLine(n, frames[n].code.rstrip(), operators[n]) for n in sorted(frames))
         return SourceFile(name, lines, "dump", why, library)
@@ -259,7 +260,7 @@ def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, Made]]]) ->
             for before, n in zip((0, *shown), shown, strict=False)
         ),
         origin,
-        "",
+        None,
         library,
         len(text) - shown[-1],
     )

@@ -8,6 +8,7 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ``{n:count tensor}``            ``1 tensor``, ``20,000 tensors``; ``{n:count entry/entries}``
 ``{names:list}``                ``a, b, c``; above twenty names the last is ``… (12 more)``
 ``{names:or}``                  ``a, b or c``
+``{reasons:semicolons}``        joined by ``; ``
 ``{problems:lines}``            one below the other
 ``{size:bytes}``                ``1.2 MiB``
 ``{error:number}``              two significant digits: ``0.39``, ``1.5e-4``, ``7.8e5``, ``NaN``
@@ -113,6 +114,7 @@ _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "count": _count,
     "list": _listed,
     "or": _or,
+    "semicolons": lambda items, _: "; ".join(map(str, items)),
     "lines": lambda items, _: "\n".join(map(str, items)),
     "bytes": lambda value, _: byte_size(value),
     "number": lambda value, _: number(value),
