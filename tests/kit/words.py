@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.core.errors import WorkbenchError
+from workbench.core.errors import ConfigError, WorkbenchError
 from workbench.core.words import Message, render, sentence
 
 SNAPSHOTS = Path(__file__).parents[1] / "words"
@@ -28,7 +28,7 @@ _DEEP = 3
 
 @contextmanager
 def refused(
-    code: str | tuple[str, ...], kind: type[WorkbenchError] = WorkbenchError, **values: Any
+    code: str | tuple[str, ...], kind: type[WorkbenchError] = WorkbenchError, /, **values: Any
 ):
     """The block must raise this code, or one of several; ``values`` are some of the error's (``place`` among them).
 
@@ -37,6 +37,17 @@ def refused(
     with pytest.raises(kind) as caught:
         yield caught
     check_said(caught.value, code, **values)
+
+
+@contextmanager
+def misconfigured(problem: str, code: str = "", **values: Any):
+    """The block must raise a ConfigError with a problem of this id, whose message has this code and these values."""
+    with pytest.raises(ConfigError) as caught:
+        yield caught
+    found = [one for one in caught.value.problems if one.id == problem]
+    assert found, str(caught.value)
+    if code:
+        check_said(found[0].message, code, **values)
 
 
 def check_said(said: Message | WorkbenchError, code: str | tuple[str, ...], **values: Any) -> None:

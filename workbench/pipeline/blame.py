@@ -40,6 +40,11 @@ class Blame:
     factor: float = 0.0
     lacking: Message | None = None
 
+    @property
+    def title(self) -> Message:
+        """The kind in words."""
+        return Message(f"pipeline/blame-{self.kind}")
+
 
 def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]) -> Blame:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""

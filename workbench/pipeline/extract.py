@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.replay.attempts import TROUBLE
+from workbench.compare.replay.attempts import TROUBLE, Attempt
 from workbench.compare.replay.case import (
     SCHEMA,
     given_name,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.compare.flow import Flow
-    from workbench.compare.replay.attempts import Attempt
     from workbench.compare.result import Finding
 
     Array = NDArray[Any]

@@ -135,8 +135,8 @@ def _place(name: str) -> tuple[int, int]:
 def _judge(layout: Layout, titles: tuple[str, ...]) -> str:
     stated = next((title for title in VERDICTS if title in titles), "")
     if stated:
-        return f"its own column {stated!r}"
-    return layout.judge or "nobody"
+        return str(Message("pipeline/foreign-verdicts", column=stated))
+    return layout.judge or str(Message("pipeline/foreign-unjudged"))
 
 
 def _result(table: _Table, layout: Layout) -> Result:

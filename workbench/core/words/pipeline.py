@@ -258,6 +258,7 @@ SENTENCES: dict[str, str] = {
     "foreign-side": "{side} of {tool}'s result",
     "foreign-figures": "as {tool} defines them",
     "foreign-verdicts": "its own column {column!r}",
+    "foreign-unjudged": "nobody",
     "foreign-none": "None of {pairs:count pair} could be judged; result of {tool} ({kind}), judged by {judge}.",
     "foreign-pass": "{judged:count pair} judged, none fails{open}; result of {tool} ({kind}), judged by {judge}.",
     "foreign-fail": (
