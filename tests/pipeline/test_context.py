@@ -111,7 +111,7 @@ def test_around_an_operator_without_a_partner_stand_the_partners_of_its_neighbou
     golden = names(context.sides["golden"])
     assert golden["Default/Tanh-op0"] == -1
     assert golden["Default/Exp-op0"] == 1
-    assert "the golden has nothing for it" in context._repr_html_()
+    assert str(Message("pipeline/side-nothing", side="golden")) in context._repr_html_()
     (own,) = [one for one in context.lines if "Default/Neg-op0" in one.target]
     assert (own.number, own.golden) == (0, ())
 

@@ -9,6 +9,7 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.words import check_said
+from workbench.core.words import Message
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.operator_html import operator_html
 
@@ -93,7 +94,7 @@ def test_why_an_own_error_is_not_known_is_said():
     known = wb.compare(whole, whole)
     assert known.operator("Neg-op0").blame.lacking is None
     read = next(n for n, row in enumerate(known.rows) if row.io == "input")
-    assert known.operator(read).blame.lacking == "it is read here, and made elsewhere"
+    assert known.operator(read).blame.lacking == Message("pipeline/read-here")
     alone = Comparison(known.result).operator("Neg-op0")
     assert alone.blame.own == known.operator("Neg-op0").blame.own
     assert math.isfinite(known.operator("Neg-op0").blame.own)
