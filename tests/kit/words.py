@@ -157,7 +157,8 @@ def literal(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset) and depth < _DEEP:
         some = [literal(one, depth + 1) for one in list(value)[:12]]
         return tuple(some) if isinstance(value, tuple) else some
-    return _TEMPORARY.sub("", str(value))[:200]
+    text = str(value).encode("utf-8", "replace").decode()  # a snapshot is UTF-8
+    return _TEMPORARY.sub("", text)[:200]
 
 
 def is_code(value: object) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FOLDER = "workbench-notebooks"
 PARTS = ("notebooks", "sample_dumps")
 FIRST = "notebooks/dashboard.ipynb"
+_SHOWN = 5
 _LEFT_OUT = {"build", "__pycache__", ".ipynb_checkpoints"}
 
 
@@ -99,7 +100,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _kept(names: list[Path]) -> Message:
-    shown = [name.as_posix() for name in names]
+    shown: list[object] = [name.as_posix() for name in names[:_SHOWN]]
+    if len(names) > _SHOWN:
+        shown.append(Message("cli/more", count=len(names) - _SHOWN))
     return Message("cli/lab-kept", count=len(names), names=shown)
 
 
