@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from workbench.core.errors import ConfigError, WorkbenchError
+from workbench.core.text import readable
 from workbench.core.words import Message, render, sentence
 
 SNAPSHOTS = Path(__file__).parents[1] / "words"
@@ -88,7 +89,7 @@ def write_snapshot(area: str, values: dict[str, dict[str, Any]]) -> None:
     blocks = []
     for code in sorted(values):
         shown = ", ".join(f"{name}={value!r}" for name, value in values[code].items())
-        text = sentence(code, values[code]).replace("\n", "\n    ")
+        text = readable(sentence(code, values[code])).replace("\n", "\n    ")
         blocks.append(f"{code}\n    {shown or '-'}\n    {text}\n")
     SNAPSHOTS.mkdir(exist_ok=True)
     (SNAPSHOTS / f"{area}.txt").write_text("\n".join(blocks), encoding="utf-8")

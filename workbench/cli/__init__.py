@@ -392,7 +392,7 @@ def convert(
         str, typer.Option("--type", metavar="npy|bin|msnpy", help="Output file type.")
     ] = "npy",
 ) -> int:
-    """Convert binary dumps to npy, device formats to host formats, overflow records to JSON."""
+    """Convert binary dumps to npy, in a host format if asked; overflow records to JSON."""
     from workbench.dump.convert.files import convert as run
 
     result = run(dump, out, format=format_, type=type_, progress=progress("files"))
@@ -409,7 +409,7 @@ def demo(
         str, typer.Option(metavar="DIR", help="Output folder, new or empty.")
     ] = "demo_out",
 ) -> int:
-    """Simulate a network with an injected fault, compare it with the reference, write a report."""
+    """Inject a fault into a simulated run, find it by comparison, write a report."""
     from workbench.pipeline.demo import demo as run
 
     comparison, report, found = run(out, say=lambda text: tell(text, err=True))

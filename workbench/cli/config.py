@@ -156,7 +156,7 @@ def convert(
     here: HERE = False,
     env: ENV = None,
 ) -> int:
-    """Translate a configuration to another surface; unsupported settings are listed on stderr."""
+    """Translate a configuration to another surface; stderr lists what is lost."""
     context = _context(target_version, here, env)
     result = _load(file, surface).convert(to, context)
     emit(result.config.to_text(), nl=False)
