@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.gradients.rule import Entries
     from workbench.graph.nodes import Operand
-    from workbench.graph.tensor import Recorder
+    from workbench.graph.tracer import Trace
 
 
 _INSTEAD = (
@@ -90,7 +90,7 @@ def _is_float(dtype: str) -> bool:
 class _Flow:
     """Gradients on their way from the loss to the weights."""
 
-    def __init__(self, trace: Recorder, wanted: frozenset[Operand]) -> None:
+    def __init__(self, trace: Trace, wanted: frozenset[Operand]) -> None:
         self._trace = trace
         self._parts: dict[Operand, list[tuple[Tensor, str]]] = {}
         self._active: set[Operand] = set(wanted)
