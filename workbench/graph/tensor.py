@@ -279,15 +279,6 @@ class Parameter(Operators):
         initial = Initial(self.shape, init, dtype=self.dtype)
         return Parameter(initial, f"{prefix}.{self.name}", self.requires_grad)
 
-    def set_data(self, data: Any) -> None:
-        """Replace the values; raises GraphError if the shape differs."""
-        array = np.asarray(data)
-        if array.shape != self.shape:
-            message = f"shape of the data of {self.name!r} must be {self.shape}, got {array.shape}"
-            raise GraphError(message)
-        self.default = array
-        self.spec = TensorSpec(str(array.dtype), array.shape)
-
     def array(self, name: str, seed: int) -> NDArray[Any]:
         """Values, under the name that the network gives it."""
         if isinstance(self.default, Initial):

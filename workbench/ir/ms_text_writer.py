@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CLASSES = frozenset(
     ("Adam", "ApplyMomentum", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "DepthToSpace",
-     "LRN", "LRNGrad", "LSTM", "LSTMGrad", "MaxPool", "MaxPoolGrad", "PadV3", "ReverseSequence", "SGD",
+     "LRN", "LSTM", "LSTMGrad", "MaxPool", "MaxPoolGrad", "PadV3", "ReverseSequence", "SGD",
      "SeLU", "SliceGrad", "SoftmaxCrossEntropyWithLogits", "Softplus", "SoftplusGrad", "SpaceToDepth",
      "SparseSoftmaxCrossEntropyWithLogits", "StridedSliceGrad", "TensorScatterUpdate", "TopK", "Tril",
      "Unstack", "Partial", "Switch", "call")
