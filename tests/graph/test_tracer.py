@@ -329,3 +329,11 @@ def test_two_parameters_of_one_name_are_refused():
             return x * self.x
 
     assert "names of parameters must be unique, got 'x' twice" in refusal(Net(), X)
+
+
+def test_a_weight_can_be_set_and_keeps_its_shape():
+    dense = nn.Dense(4, 2)
+    dense.weight.set_data(np.ones((2, 4), np.float32))
+    assert trace(dense, X).parameters[0].default.sum() == 8
+    with pytest.raises(GraphError, match=r"must be \(2, 4\), got \(4, 2\)"):
+        dense.weight.set_data(np.ones((4, 2)))
