@@ -249,15 +249,6 @@ class Initial:
     dtype: str = "float32"
     center: float = 0.0
 
-    def set_data(self, data: Any) -> None:
-        """Replace the values; raises GraphError if the shape differs."""
-        array = np.asarray(data)
-        if array.shape != self.shape:
-            message = f"shape of the data of {self.name!r} must be {self.shape}, got {array.shape}"
-            raise GraphError(message)
-        self.default = array
-        self.spec = TensorSpec(str(array.dtype), array.shape)
-
     def array(self, name: str, seed: int) -> NDArray[Any]:
         """Values of the weight called ``name``."""
         rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
@@ -287,6 +278,15 @@ class Parameter(Operators):
         """Return another weight of the shape, ``zeros`` or ``ones``, named ``<prefix>.<full name>``."""
         initial = Initial(self.shape, init, dtype=self.dtype)
         return Parameter(initial, f"{prefix}.{self.name}", self.requires_grad)
+
+    def set_data(self, data: Any) -> None:
+        """Replace the values; raises GraphError if the shape differs."""
+        array = np.asarray(data)
+        if array.shape != self.shape:
+            message = f"shape of the data of {self.name!r} must be {self.shape}, got {array.shape}"
+            raise GraphError(message)
+        self.default = array
+        self.spec = TensorSpec(str(array.dtype), array.shape)
 
     def array(self, name: str, seed: int) -> NDArray[Any]:
         """Values, under the name that the network gives it."""
