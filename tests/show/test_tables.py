@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kit.build.sample_results import make_result, make_row, make_step, network_result
-from workbench.show.tables import csv_text, frame, iteration_frame, write_csv
+from workbench.show.tables import csv_text, frame, iteration_frame
 
 
 def read(text: str) -> list[dict[str, str]]:
@@ -74,14 +74,6 @@ def test_execution_order_is_that_of_the_result():
     assert [line["NPUDump"].lstrip("'") for line in read(csv_text(result))] == [
         row.op_name for row in result.rows
     ]
-
-
-def test_written_file_is_utf8_whatever_the_names_hold(tmp_path):
-    names = "größe.γ/权重", "broken\udcff"
-    rows = tuple(make_row(op_name=name) for name in names)
-    path = write_csv(make_result(rows=rows), tmp_path / "rows.csv")
-    text = path.read_bytes().decode("utf-8")
-    assert "größe.γ/权重" in text
 
 
 def test_the_frame_of_iterations_has_a_row_for_every_part():
