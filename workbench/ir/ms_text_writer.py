@@ -83,10 +83,10 @@ def _parameter_line(number: int, parameter: Parameter) -> str:
     return f"{name}: {ms_print.host_type(spec)} : {symbols}  :  {device}  :  IsWeight: false"
 
 
-def _weight_type(parameter: Parameter, *, inplace: bool = False) -> str:
+def _weight_type(parameter: Parameter) -> str:
     if not parameter.ref_key:
         return ms_print.host_type(parameter.spec)
-    return ms_print.ref_type(parameter.spec, parameter.ref_key, inplace=inplace)
+    return ms_print.ref_type(parameter.spec, parameter.ref_key)
 
 
 def _counting(blocks: Sequence[_Block]) -> str:

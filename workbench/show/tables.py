@@ -65,7 +65,7 @@ ITERATION_TITLES = {
 """Field of an `IterationRow` → title of its column."""
 
 
-def csv_text(result: Result, *, order: Order = "execution") -> str:
+def csv_text(result: Result) -> str:
     """All rows as CSV (RFC 4180: comma, CR LF, one header line).
 
     Not-finite numbers are ``NaN``, ``Infinity``, ``-Infinity``; a figure that was not measured is
@@ -76,8 +76,9 @@ def csv_text(result: Result, *, order: Order = "execution") -> str:
     writer = csv.writer(out)
     shown = columns(result)
     writer.writerow([column.title for column in shown])
-    rows = _ordered(result, order)
-    writer.writerows(zip(*(_cells([c.value(row) for row in rows]) for c in shown), strict=True))
+    writer.writerows(
+        zip(*(_cells([c.value(row) for row in result.rows]) for c in shown), strict=True)
+    )
     return out.getvalue()
 
 
