@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import workbench as wb
+from kit.build.ms_pb import write_ms_pb
 from kit.build.old_ir import SPELLED, old_file
 from kit.build.real_data import DATA
 from kit.damage.good_dumps import (
@@ -34,7 +35,6 @@ from workbench.graph.networks import load_graph
 from workbench.ir.ge_files import find_computational_graph
 from workbench.ir.ge_messages import message_class
 from workbench.ir.ge_text_writer import write_ge_text
-from workbench.ir.ms_pb_writer import write_ms_pb
 from workbench.ir.ms_text import read_ms_text
 from workbench.ir.ms_text_writer import write_ms_text
 
