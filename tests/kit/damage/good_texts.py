@@ -150,7 +150,8 @@ def ask_onnx(_root: Path, path: Path, _number: int) -> object:
 
 def ask_search(root: Path, path: Path, number: int) -> object:
     operator = ("", "data/x", "relu", "網")[number % 4]
-    return find_computational_graph(root, operator, folders=("net", "x")).folder
+    files = sorted(root.rglob("*_Build.txt"))
+    return find_computational_graph(files, operator, folders=("net", "x")).folder
 
 
 # ---------------------------------------------------------------- configurations, results, names
