@@ -143,8 +143,9 @@ def test_of_very_many_only_some_are_named(tmp_path):
 )
 def test_no_graph_is_one_clear_error(folder, operator, words):
     (folder / "ge_proto_00000292_Build.txt").write_text(text_of("g", "a"))
-    with pytest.raises(FormatError, match=words):
+    with pytest.raises(FormatError, match=words) as caught:
         found_in(folder, operator)
+    assert str(caught.value).startswith(f"{folder}: ")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

@@ -104,7 +104,10 @@ def find_computational_graph(
     hits = [found for path in paths if (found := _search(path, word)) is not None]
     if not hits:
         hint = "check its spelling" if operator else "name an operator of the model instead"
-        message = f"one of {_count(paths)} must hold {operator or KEYWORD!r}, got none; {hint}"
+        where = paths[0].parent if paths else "no folder"
+        message = (
+            f"{where}: one of {_count(paths)} must hold {operator or KEYWORD!r}, got none; {hint}"
+        )
         raise FormatError(message)
     return _chosen(hits, paths, operator or KEYWORD, folders)
 
