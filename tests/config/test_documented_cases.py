@@ -7,7 +7,7 @@ import json
 import pytest
 
 from workbench.config.context import Context
-from workbench.config.ge_options import ge_problems
+from workbench.config.ge_options import ge_breaches
 from workbench.config.surfaces import read
 from workbench.core.plan import Iterations
 
@@ -107,7 +107,7 @@ def test_acl_dumps_every_step_if_the_text_is_empty():
 
 def test_ge_refuses_a_range_of_equal_ends():
     options = {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d", "ge.exec.dumpStep": "5-5"}
-    assert [p.code for p in ge_problems(options, {}, Context())] == ["E10001"]
+    assert [p.code for p in ge_breaches(options, Context())] == ["E10001"]
 
 
 NPU_BRIDGE = """

@@ -343,3 +343,27 @@ def test_a_header_of_very_many_columns_is_refused(tmp_path):
     path.write_text(head + ",x" * 1000 + "\n")
     with pytest.raises(FormatError, match=r"row must have at most 256 cells, got 10\d\d"):
         wb.read_result(path)
+
+
+def test_the_json_of_a_comparison_is_opened_again(tmp_path):
+    made = wb.read_result(RESULTS / "msprobe_tensor.csv")
+    written = made.to_json(tmp_path / "r.json")
+    assert wb.read_result(tmp_path / "r.json").to_json() == written
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "result must be JSON"),
+        ("{}", "comparison must have 'schema'"),
+        ('{"schema": "workbench.comparison/2"}', "comparison.schema must be one of"),
+        ("{" * 100_000, "result must be JSON"),
+    ],
+)
+def test_json_that_is_no_comparison_is_refused_with_its_file(tmp_path, text, words):
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(FormatError) as caught:
+        wb.read_result(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert words in str(caught.value)

@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from kit.build.flow_cases import CASES
+from kit.build.rehearsals import rehearse
 from workbench.cli import main
 from workbench.config import new
 from workbench.core.errors import GraphError
@@ -19,7 +20,6 @@ from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
-from workbench.pipeline.rehearse import rehearse
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 RECORDED = json.loads(RECORD.read_text())["cases"]

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import workbench as wb
 from kit.build.cells import asked
+from kit.build.rehearsals import rehearse
 from workbench import nn
 from workbench.cli import app
 from workbench.config import new
@@ -16,7 +17,6 @@ from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
-from workbench.pipeline.rehearse import rehearse
 from workbench.pipeline.simulate import SIMULATED
 from workbench.run.npu import run_npu
 from workbench.run.profiles import PROFILES

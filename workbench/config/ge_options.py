@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.config.setting import shorten
-from workbench.core.problems import Problem
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -47,25 +44,11 @@ class GeBreach(NamedTuple):
     code: str = WRONG
 
 
-def ge_problems(
-    options: Mapping[str, str], path_of: Mapping[str, str], context: Context
-) -> Iterator[Problem]:
-    """Yield a warning for every option that GE would refuse, in the order of GE's checks.
-
-    ``options`` are the session options by name, as text; one that is not set is absent. ``path_of``
-    names the setting of the form that each option comes from; the option itself where it has none.
-    """
-    for breach in ge_breaches(options, context):
-        path = path_of.get(breach.option, breach.option)
-        got = "nothing" if breach.got is None else shorten(breach.got)
-        message = f"{path} must {breach.must} in GE, got {got}"
-        yield Problem(
-            breach.id, "warning", path, message, breach.fix, code=breach.code, source=SOURCE
-        )
-
-
 def ge_breaches(options: Mapping[str, str], context: Context) -> Iterator[GeBreach]:
-    """Yield what GE would refuse; see `ge_problems`."""
+    """Yield what GE would refuse, in the order of its checks.
+
+    ``options`` are the session options by name, as text; one that is not set is absent.
+    """
     for option in (ENABLE, ENABLE_DEBUG):
         value = options.get(option, "")
         if value not in ("", "0", "1"):

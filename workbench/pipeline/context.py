@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.compare.binding import Block
     from workbench.compare.result import Row, Side
     from workbench.graph.nodes import Graph
-    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.links import Link
     from workbench.pipeline.operator_facts import IrText
     from workbench.pipeline.partners import Together
@@ -55,7 +55,7 @@ class Around:
 class MatchContext:
     """The surroundings of the operator of row ``index`` and of what it is matched with, three levels far."""
 
-    comparison: Compared
+    comparison: Comparison
     index: int
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -17,9 +17,9 @@ from workbench.show.templates import OPERATOR_STYLES, render
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.compare.elements import Element, Elements, ErrorKind, HeatMap
-    from workbench.pipeline.compared import Compared
-    from workbench.show.graph_picture import Neighbourhood
+    from workbench.compare.elements import Element, ErrorKind, HeatMap
+    from workbench.pipeline.compare import Comparison
+    from workbench.pipeline.operator_view import OperatorView
 
 SECTIONS = (
     "head", "source", "tensors", "values", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
@@ -27,37 +27,6 @@ SECTIONS = (
 """Pieces, in the order of reading."""
 
 _DRAWN = frozenset(("elements", "heat", "worst"))
-
-
-class Viewed(Protocol):
-    """The operator that is drawn, an `OperatorView`; the template asks for the rest of it."""
-
-    @property
-    def comparison(self) -> Compared:
-        """What it is a part of."""
-
-    @property
-    def elements(self) -> Elements | None:
-        """Both tensors."""
-
-    @property
-    def neighbours(self) -> Neighbourhood:
-        """What it reads and what reads it."""
-
-    @property
-    def tiles(self) -> tuple[int, ...]:
-        """Elements of a tile along every axis."""
-
-    @property
-    def device_format(self) -> str:
-        """Format on the device."""
-
-    @property
-    def trend(self) -> tuple[int, ...]:
-        """Rows of the tensor over the iterations."""
-
-    def heat_map(self, *, kind: ErrorKind) -> HeatMap:
-        """Errors in a plane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +44,7 @@ class _Figures:
 
 
 def operator_html(
-    view: Viewed,
+    view: OperatorView,
     *,
     sections: Iterable[str] = SECTIONS,
     kind: ErrorKind = "absolute",
@@ -124,7 +93,7 @@ def operator_html(
     )
 
 
-def within(comparison: Compared) -> Callable[[str], str]:
+def within(comparison: Comparison) -> Callable[[str], str]:
     """Return what writes a path as it stands in its tree, whose own place the head of every report tells."""
     flow = comparison.places.flow
     sides = (flow.pairing.target, flow.pairing.golden) if flow is not None else ()
@@ -137,7 +106,7 @@ def within(comparison: Compared) -> Callable[[str], str]:
 
 
 def _figures(
-    view: Viewed,
+    view: OperatorView,
     sections: Sequence[str],
     kind: ErrorKind,
     count: int,
@@ -168,7 +137,7 @@ def _figures(
     )
 
 
-def _edges(view: Viewed, plane: HeatMap) -> tuple[int, int]:
+def _edges(view: OperatorView, plane: HeatMap) -> tuple[int, int]:
     """Elements of a tile of the device along rows and columns of a plane; 0: none."""
     rows, columns = (view.tiles[axis] if axis >= 0 else 0 for axis in plane.axes)
     return rows, columns
@@ -180,7 +149,7 @@ def _digits(name: str) -> int:
     return math.ceil((row.mantissa + 1) * math.log10(2)) + 1 if row and row.is_float else 17
 
 
-def _heat_words(view: Viewed, plane: HeatMap, say: Callable[[str], str]) -> str:
+def _heat_words(view: OperatorView, plane: HeatMap, say: Callable[[str], str]) -> str:
     """Say which plane is drawn, and what one cell is."""
     shape = view.elements.shape if view.elements is not None else ()
     fixed = [
@@ -198,7 +167,7 @@ def _heat_words(view: Viewed, plane: HeatMap, say: Callable[[str], str]) -> str:
     return words
 
 
-def _trend(view: Viewed) -> str:
+def _trend(view: OperatorView) -> str:
     rows = [view.comparison.rows[index] for index in view.trend]
     if len(rows) < 2:
         return ""

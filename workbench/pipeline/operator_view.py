@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Op, SourceFrame
     from workbench.pipeline.blame import Blame
-    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.operator_facts import IrText, Setting
     from workbench.pipeline.places import Found, Places
@@ -49,7 +49,7 @@ class OperatorView:
     reason beside it. `elements` reads both files, up to a limit.
     """
 
-    comparison: Compared
+    comparison: Comparison
     index: int
 
     @property
@@ -270,7 +270,7 @@ class OperatorView:
         """Return the errors in a plane, by default over the two axes that tell most, through the worst element."""
         return self._some().heat_map(axes, at, kind)
 
-    def graded_in(self, comparison: Compared) -> OperatorView:
+    def graded_in(self, comparison: Comparison) -> OperatorView:
         """Return the same tensor in a comparison that grades its rows otherwise; what was read of it is kept."""
         made = OperatorView(comparison, self.index)
         if "_read" in self.__dict__:
@@ -318,7 +318,7 @@ def _as_finding(view: OperatorView) -> Finding:
     )  # fmt: skip
 
 
-def look_at(comparison: Compared, wanted: Row | int | str | None = None) -> OperatorView:
+def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> OperatorView:
     """Return an operator of a comparison: of a row, its index, or a name or the end of one; else the selected one.
 
     Raises WorkbenchError naming what fits if a name fits several operators or none.
@@ -341,7 +341,7 @@ def look_at(comparison: Compared, wanted: Row | int | str | None = None) -> Oper
     return OperatorView(comparison, found)
 
 
-def _full_name(comparison: Compared, wanted: str) -> str:
+def _full_name(comparison: Comparison, wanted: str) -> str:
     """Return the name of the one operator that is called so, or whose name ends so."""
     names = dict.fromkeys(
         name for row in comparison.rows for name in (row.op_name, row.golden_op_name) if name

@@ -1,7 +1,8 @@
-"""Results of other tools, opened as a comparison of ours: the same table, plot, report and CSV."""
+"""Results out of files: other tools' tables, opened as a comparison of ours, and our own JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,12 @@ from workbench.compare.foreign import LAYOUTS, VERDICTS, recognize_layout, uniqu
 from workbench.compare.foreign_rows import read_row
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content, open_file
 from workbench.core.words import Message
 from workbench.dump.tables.rows import MANY
 from workbench.pipeline.compare import Comparison
-from workbench.pipeline.sheets import read_sheets
+from workbench.pipeline.sheets import MAX_BYTES, read_sheets
+from workbench.show.json_result import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,21 +96,23 @@ class _Table:
 
 
 def read_result(path: str | Path) -> Comparison:
-    """Open the result of another tool: msprobe's comparison (CSV or xlsx) or msaccucmp's (CSV).
+    """Open a result: msprobe's comparison (CSV or xlsx), msaccucmp's (CSV), or the JSON of one of ours.
 
     Verdicts are the tool's own where it states any; the sentence says whose they are. Figures keep
     the tool's titles and definitions. What a table does not tell, such as source lines or a noise
-    floor, is empty.
+    floor, is empty. Our own JSON has no dtypes, shapes and file names.
 
     Raises
     ------
     FormatError
-        The file is no table of a known tool; the message starts with its place.
+        The file is no table of a known tool and no JSON of ours; the message starts with its place.
     WorkbenchError
         It is a workbook and openpyxl, the extra ``[xlsx]``, is not installed.
     """
     table = _Table(Path(path))
     try:
+        if (own := _own_result(table.path)) is not None:
+            return Comparison(own)
         for lines in read_sheets(table.path):
             table.sheet(lines)
     except OSError as error:
@@ -122,6 +127,19 @@ def read_result(path: str | Path) -> Comparison:
             "pipeline/result-header", place=f"{path}:1", got=table.header, known=known
         )
     return Comparison(_result(table, table.layout))
+
+
+def _own_result(path: Path) -> Result | None:
+    """The result of a file of JSON; ``None`` if it holds something else."""
+    with open_file(path, "result") as file:
+        if file.read(1) != b"{":
+            return None
+    try:
+        return from_json(json.loads(file_content(path, MAX_BYTES, "result")))
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise FormatError(f"{path}: result must be JSON, got {error}") from error
 
 
 def _place(name: str) -> tuple[int, int]:

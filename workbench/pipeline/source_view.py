@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.result import Row
     from workbench.graph.nodes import SourceFrame
-    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_lines import Origin
 
@@ -116,7 +116,7 @@ class SourceFile:
 class SourceMap:
     """All files that operators of a comparison come from, the user's own first, in the order of execution."""
 
-    comparison: Compared
+    comparison: Comparison
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:
@@ -187,7 +187,7 @@ def _line_badness(line: SourceLine) -> tuple[object, ...]:
     return _badness(line.worst) if line.worst is not None else (True,)
 
 
-def _operators_by_line(comparison: Compared) -> Iterable[tuple[SourceFrame, Made]]:
+def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Made]]:
     """Every operator once, with its line, in the order of execution."""
     rows = comparison.rows
     groups: dict[tuple[str, str, int], list[int]] = {}
@@ -202,7 +202,7 @@ def _operators_by_line(comparison: Compared) -> Iterable[tuple[SourceFrame, Made
             yield frame, _made(name, indices, rows, comparison.places, born)
 
 
-def _born(comparison: Compared) -> Mapping[str, float]:
+def _born(comparison: Comparison) -> Mapping[str, float]:
     """Names of operators that a defect was found at, with their own error (0: not known)."""
     found: dict[str, float] = {}
     for one in comparison.findings:

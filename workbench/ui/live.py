@@ -49,8 +49,8 @@ class CopyButton(Answering):
     label = traitlets.Unicode("").tag(sync=True)
     text = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, label: str, text: str = "") -> None:
-        super().__init__(label=label, text=text)
+    def __init__(self, label: str) -> None:
+        super().__init__(label=label)
 
 
 class Slider(Answering):
