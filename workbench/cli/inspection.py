@@ -65,10 +65,10 @@ def _failure(found: dict[str, Any]) -> list[Message | str]:
     named = {"name": found["op_name"], "scene": found["scene"], "path": found["path"]}
     lines: list[Message | str] = [Message("cli/failed", **named)]
     for one in found["arguments"]:
-        code = "cli/failed-argument" if one["dtype"] else "cli/failed-untyped"
-        values = {"role": one["role"], "dtype": one["dtype"], "bytes": one["bytes"]}
-        shape = "" if one["shape"] is None else tuple(one["shape"])
-        lines.append(f"  {Message(code, **values, shape=shape)}")
+        values = {"role": one["role"], "bytes": one["bytes"], "shape": tuple(one["shape"] or ())}
+        dtype = one["dtype"] or Message("cli/no-dtype")
+        code = "cli/failed-shapeless" if one["shape"] is None else "cli/failed-argument"
+        lines.append(f"  {Message(code, **values, dtype=dtype)}")
     return lines
 
 
