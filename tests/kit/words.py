@@ -133,7 +133,9 @@ class Recorder:
         with (SNAPSHOTS / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for area in render.AREAS:
-                known = {code: values for code, (values, _) in read_snapshot(area).items()}
+                words = {f"{area}/{name}" for name in render.table(area)}
+                shown = read_snapshot(area).items()
+                known = {code: values for code, (values, _) in shown if code in words}
                 new = {
                     code: values
                     for code, values in self.found.items()
