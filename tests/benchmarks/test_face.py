@@ -20,5 +20,5 @@ def test_of_several_rounds_the_best_figure_of_each_line_counts():
 
 def test_the_document_takes_all_that_is_said():
     text = DOCUMENT.format(cores=2, load=0.5, rounds=3, table=table([KEPT]), command="python x.py")
-    assert text.startswith("# How fast the face answers\n")
+    assert text.startswith("# UI response times\n")
     assert "{" not in text
