@@ -17,7 +17,7 @@ import pytest
 
 from generators import simulation
 from generators.exit_status import CASES
-from generators.markdown import table
+from generators.markdown import prose, table
 from generators.settings import SEVERITIES
 from workbench.cli import main
 from workbench.compare.match_rules import MATCH_RULES
@@ -67,9 +67,14 @@ def test_a_stale_page_is_reported_and_written(tmp_path, capsys, monkeypatch):
 
 
 def test_a_table_keeps_bars_and_line_breaks_inside_a_cell():
-    assert table(("a", "b"), [("x|y", "1\n2"), (3, "")]) == (
-        "| a | b |\n| --- | --- |\n| x\\|y | 1 2 |\n| 3 |  |"
+    assert table(("a", "b"), [("x|y", "1\n2"), (3, "`p|*\\.<q>` or `r`")]) == (
+        "| a | b |\n| --- | --- |\n| x&#124;y | 1 2 |\n"
+        "| 3 | <code>p&#124;&#42;&#92;.&lt;q&gt;</code> or <code>r</code> |"
     )
+
+
+def test_words_of_the_program_are_no_markup():
+    assert prose("'input<n>' of aic_*, Hcom*") == "'input&lt;n>' of aic_\\*, Hcom\\*"
 
 
 def test_rules_of_every_severity_have_a_place():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from generators.markdown import code, page, table
+from generators.markdown import code, page, prose, table
 from workbench.cli import app
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def cli() -> str:
 def _command(name: str, command: Any) -> Iterator[str]:
     context = typer.Context(command, info_name=name)
     yield f"## {name}"
-    yield " ".join(command.help.split())
+    yield prose(" ".join(command.help.split()))
     yield code(" ".join(command.get_usage(context).removeprefix("Usage: ").split()))
     for kind, title in GROUPS:
         records = [
             one.get_help_record(context) for one in command.params if one.param_type_name == kind
         ]
-        rows = [(code(record[0]), record[1]) for record in records if record]
+        rows = [(code(record[0]), prose(record[1])) for record in records if record]
         if rows:
             yield table((title, "Meaning"), rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from generators.markdown import code, page, table
+from generators.markdown import code, page, prose, table
 from workbench.compare.metrics import METRICS, ON_DEMAND
 from workbench.compare.profiles import DERIVED, PROFILES
 from workbench.show.columns import CONTEXT, FILES, IDENTITY
@@ -44,11 +44,11 @@ Not available as profiles, because the metrics of one pair are not enough: toler
 def metrics() -> str:
     """Return the page of metrics and columns."""
     heads = ("Metric", "Definition", "Better")
-    named = [(code(name), one.formula, one.better) for name, one in METRICS.items()]
-    later = [(code(name), one.formula, one.better) for name, one in ON_DEMAND.items()]
-    derived = [(code(name), one.formula) for name, one in DERIVED.items()]
+    named = [(code(name), prose(one.formula), one.better) for name, one in METRICS.items()]
+    later = [(code(name), prose(one.formula), one.better) for name, one in ON_DEMAND.items()]
+    derived = [(code(name), prose(one.formula)) for name, one in DERIVED.items()]
     columns = [
-        (code(one.title), one.heading, one.kind) for one in (*IDENTITY, *CONTEXT, *FILES)
+        (code(one.title), prose(one.heading), one.kind) for one in (*IDENTITY, *CONTEXT, *FILES)
     ]  # fmt: skip
     return page(
         "Metrics and columns",
@@ -70,13 +70,13 @@ def profiles() -> str:
         (
             code(one.name),
             ", ".join(map(str, one.limits)) or "error ≤ expected rounding error",
-            one.source,
-            one.apart,
+            prose(one.source),
+            prose(one.apart),
         )
         for one in PROFILES.values()
     ]
     figures = [
-        (code(title), DERIVED[title].formula if title in DERIVED else METRICS[title].formula)
+        (code(title), prose((DERIVED.get(title) or METRICS[title]).formula))
         for title in dict.fromkeys(_titles())
     ]
     return page(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generators.markdown import code, page, table
+from generators.markdown import code, page, prose, table
 from workbench.compare.finding_kinds import ADVICE, CERTAINTY
 from workbench.compare.match_rules import MATCH_RULES
 from workbench.compare.result import FINDING_KINDS
@@ -29,7 +29,13 @@ How a match was made, in the order of trial. [Alignment](../concepts/alignment.m
 def findings() -> str:
     """Return the page."""
     kinds = [
-        (code(kind), "yes" if defect else "no", CERTAINTY[kind], meaning, ADVICE[kind])
+        (
+            code(kind),
+            "yes" if defect else "no",
+            CERTAINTY[kind],
+            prose(meaning),
+            prose(ADVICE[kind]),
+        )
         for kind, (defect, meaning) in FINDING_KINDS.items()
     ]
     return page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,9 +16,28 @@ def page(title: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", NOTICE, *(part.strip("\n") for part in parts)]) + "\n"
 
 
+ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "*": "&#42;", "\\": "&#92;"}
+
+
 def cell(value: object) -> str:
-    """Return the text of a table cell; a bar or a line break would end it."""
-    return " ".join(str(value).replace("|", "\\|").split())
+    """Return the text of a table cell; a bar or a line break would end it, even in code."""
+    text = " ".join(str(value).split())
+    if "|" not in text:
+        return text
+    parts = text.split("`")  # words and code by turns
+    return "".join(
+        f"<code>{_spelled(part)}</code>" if number % 2 else part.replace("|", ENTITIES["|"])
+        for number, part in enumerate(parts)
+    )
+
+
+def _spelled(text: str) -> str:
+    return "".join(ENTITIES.get(sign, sign) for sign in text)
+
+
+def prose(text: str) -> str:
+    """Return words of the program: what Markdown would take for markup is shown as it is."""
+    return re.sub(r"[*<]", lambda sign: {"*": "\\*", "<": "&lt;"}[sign[0]], text)
 
 
 def code(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 
-from generators.markdown import code, codes, page, table
+from generators.markdown import code, codes, page, prose, table
 from workbench.graph.gradients import RULES, UNDEFINED
 from workbench.graph.onnx.reading import OPSETS
 from workbench.graph.onnx.table import CONVERTERS
@@ -15,11 +15,12 @@ from workbench.run.kernels import KERNELS
 UNITS = {"cube": "cube", "vector": "vector", "none": "none (renames data)"}
 
 INTRODUCTION = """\
-The workbench can trace, simulate and replay these {count} operators. Names, arguments and their order are those of
-MindSpore 2.10; operators that only the graph engine has are spelled as in CANN.
+The workbench can trace and simulate these {count} operators. It can replay them, except random operators, operators
+across ranks and those that read the overflow status. Names, arguments and their order are those of MindSpore 2.10;
+operators that only the graph engine has are spelled as in CANN.
 
 * **Unit**: the unit of the NPU that computes it.
-* **Reference**: a NumPy kernel computes it; an independent oracle tests the kernel.
+* **Kernel**: {kernels}; independent oracles test the kernels.
 * **Gradient**: whether a training step can go backward through it; gradients and operators of integers have none.
 * **ONNX**: ONNX operators that become this one operator. Others are [built from several](#onnx-operators)."""
 
@@ -44,7 +45,6 @@ def operators() -> str:
             code(name),
             codes(one.arguments),
             UNITS[one.engine],
-            "yes" if name in KERNELS else "no",
             _gradient(name),
             codes(sorted(others[name])),
         )
@@ -54,18 +54,24 @@ def operators() -> str:
     first, last = OPSETS
     return page(
         "Operators",
-        INTRODUCTION.format(count=len(OPS)),
-        table(("Operator", "Arguments", "Unit", "Reference", "Gradient", "ONNX"), rows),
+        INTRODUCTION.format(count=len(OPS), kernels=_kernels()),
+        table(("Operator", "Arguments", "Unit", "Gradient", "ONNX"), rows),
         "## ONNX operators",
         ONNX.format(count=len(converted), first=first, last=last),
         table(("ONNX operator", "Operator"), converted),
     )
 
 
+def _kernels() -> str:
+    missing = [name for name in OPS if name not in KERNELS]
+    reach = f"all but {codes(missing)}" if missing else "all operators"
+    return f"{reach} have one in NumPy, for the reference and for replay"
+
+
 def _gradient(name: str) -> str:
     if name in RULES:
         return "yes"
-    return f"no: {UNDEFINED[name]}" if name in UNDEFINED else "no"
+    return f"no: {prose(UNDEFINED[name])}" if name in UNDEFINED else "no"
 
 
 DIRECT = ("renamed", "joined", "reduced")

@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from generators.markdown import code, page, table
+from generators.markdown import code, page, prose, table
 from workbench.config.help import declared
 from workbench.config.registry import HOMES, get
 from workbench.config.setting import always
@@ -52,7 +52,7 @@ def _setting(path: str, setting: Setting, default: object) -> tuple[str, ...]:
     shown = "(required)" if setting.required is always else code(repr(default))
     versions = f"from {setting.since}" * bool(setting.since)
     versions += f" until {setting.until}" * bool(setting.until)
-    return code(path), setting.help, setting.expected, shown, versions
+    return code(path), prose(setting.help), prose(setting.expected), shown, versions
 
 
 def _rule(rule: Rule) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def _rule(rule: Rule) -> tuple[str, ...]:
 
 def _words(text: str) -> str:
     """A sentence whose values only a breach knows: their names stand in italics."""
-    return re.sub(r"\{(\w*)[^{}]*\}", lambda match: f"*{match[1] or 'value'}*", text)
+    return re.sub(r"\{(\w*)[^{}]*\}", lambda match: f"*{match[1] or 'value'}*", prose(text))
 
 
 def pages() -> dict[str, Callable[[], str]]:

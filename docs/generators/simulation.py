@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generators.markdown import code, codes, page, table
+from generators.markdown import code, codes, page, prose, table
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
@@ -189,8 +189,8 @@ def _faults() -> str:
         (
             code(kind),
             FAULT_WORDS[kind],
-            one.strength,
-            one.value,
+            prose(one.strength),
+            prose(one.value),
             STEPS[one.step],
             codes(sorted(one.types)) or "all",
         )
