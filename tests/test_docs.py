@@ -153,6 +153,7 @@ def test_every_status_of_a_command_is_listed_once():
 # ---------------------------------------------------------------- JSON, glossary, coverage
 
 
+@pytest.mark.slow
 def test_the_result_of_a_real_pair_fits_the_published_schema(place, tmp_path):
     dumps = "sample_dumps/real_pair/dump_b sample_dumps/real_pair/dump_a"
     assert run(place, f"compare {dumps} --json {tmp_path}/x.json").returncode == 1

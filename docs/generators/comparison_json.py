@@ -147,7 +147,7 @@ COMPARISON = (
     Key("target", SIDE, "The dump under test."),
     Key("golden", SIDE, "The trusted dump."),
     Key("coverage", COVERAGE, "Every tensor is counted once."),
-    Key("anomalies", listing(ANOMALY), "Data that are not what their label says."),
+    Key("anomalies", listing(ANOMALY), "Mislabeled or unusable data."),
     Key("findings", listing(FINDING), "Causes, the most likely first."),
     Key("operators", listing(OPERATOR), "One entry for each compared pair of tensors."),
     Key(
@@ -231,7 +231,7 @@ def _type(key: Key) -> str:
     if not isinstance(holds, dict):
         return "object or null" if holds[-1] is None else "object"
     if holds is NUMBER:
-        return "number"
+        return "number or null"
     if "enum" in holds and len(holds["enum"]) <= 6:
         return ", ".join(map(code, holds["enum"]))
     return str(holds.get("type", "word" if "enum" in holds else "string"))

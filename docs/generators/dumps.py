@@ -22,7 +22,7 @@ DATED = ("core", "brief", "callback", "norm")
 """Kinds whose names have a date instead of microseconds."""
 
 INTRODUCTION = """\
-`workbench inspect DIR` tells which layout a tree has. Trees are recognized by their folders and file names;
+`workbench inspect DIR` prints the layout of a tree. Trees are recognized by their folders and file names;
 you may name the tree, or a folder inside it. [Observations in real dumps](../evidence/real-dumps.md) lists
 what files really hold."""
 

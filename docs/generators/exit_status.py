@@ -81,7 +81,7 @@ CASES = (
 
 INTRODUCTION = """\
 `workbench compare` follows `diff`: 0 means the runs agree, 1 means they diverge, 2 means trouble.
-For status 2 one line on stderr tells the reason."""
+With status 2, one line on stderr states the reason."""
 
 SCRIPT = """\
 A script that stops on errors must expect status 1:

@@ -1,4 +1,4 @@
-"""Settings and rules of each configuration surface: what ``workbench config explain`` tells, as one page."""
+"""Settings and rules of each configuration surface: what ``workbench config explain`` prints, as one page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _rule(rule: Rule) -> tuple[str, ...]:
 
 
 def _words(text: str) -> str:
-    """A sentence whose values only a breach knows: their names stand in italics."""
+    """A sentence whose values only a breach knows: their names are in italics."""
     return re.sub(r"\{(\w*)[^{}]*\}", lambda match: f"*{match[1] or 'value'}*", prose(text))
 
 
