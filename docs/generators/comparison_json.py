@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from generators.markdown import code, page, table
+from workbench.compare.hypotheses.explain import UNEXPLAINED
+from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT
 from workbench.compare.result import FINDING_KINDS, Side, Status, Verdict
-from workbench.run.faults.table import FAULTS
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def listing(keys: tuple[Key, ...]) -> dict[str, Any]:
 PLACE = (
     Key("op_name", TEXT, "Full name of the operator (of the target if it has one)."),
     Key("op_type", TEXT, "Type of the operator."),
-    Key("graph_id", WHOLE, "Number of the graph; -1 if there is none."),
+    Key("graph_id", WHOLE, "Number of the graph; 0 if the dump has none."),
     Key("iteration", WHOLE, "Iteration; -1 for constants that are dumped once."),
     Key("io", TEXT, "`input` or `output`; empty if the whole operator is meant."),
     Key("slot", WHOLE, "Number of the input or output."),
@@ -92,7 +93,12 @@ FINDING = (
     Key("evidence", {"type": "array", "items": TEXT}, "Observations, one sentence each."),
     Key("advice", TEXT, "The next step."),
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
-    Key("fault", words(FAULTS), "Likely kind of fault, if one was recognized.", optional=True),
+    Key(
+        "fault",
+        words((*sorted((*FROM_OUTPUT, *COMPUTED)), UNEXPLAINED)),
+        "Likely kind of fault: one of the [simulator's](simulator.md#faults) or another; `unexplained` if none fits.",
+        optional=True,
+    ),
     Key("probability", NUMBER, "Confidence of `fault`, 0 to 1.", optional=True),
     RANK,
 )
@@ -134,7 +140,11 @@ ITERATION = (
     Key("noise_floor", NUMBER, FLOOR),
 )
 OVERRIDE = (
-    Key("kind", TEXT, "`pair`, `ignore` or `tolerance`."),
+    Key(
+        "kind",
+        words(("pair", "group", "ignore", "tolerance")),
+        "Kind of the entry; a `group` is a pair of several operators.",
+    ),
     Key("what", TEXT, "The entry."),
     Key("reason", TEXT, "Its reason."),
     Key("operators", COUNT, "Number of operators that it fits."),
