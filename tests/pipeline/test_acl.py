@@ -21,6 +21,7 @@ from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
+from workbench.pipeline.acl_errors import AclError
 
 CODES = {
     "ok": 0,
@@ -729,6 +730,15 @@ def test_a_detailed_dump_that_is_set_after_the_device_is_brief(program):
     assert crash(program) == CODES["model fails"]
     (path,) = program.files("a")
     assert path.name.startswith("exception_info.")
+
+
+def test_control_flow_is_not_loaded(program):
+    program.play("init")
+    inner = Graph("body", (), (), ())
+    number, status = program.acl.mdl.load_from_file(Graph("loop", (), (), (), subgraphs=(inner,)))
+    assert (number, status) == (0, AclError.ACL_ERROR_GE_LOAD_MODEL)
+    said = Message("pipeline/acl-control-flow", name="loop")
+    assert program.acl.get_recent_err_msg() == str(said)
 
 
 @pytest.mark.parametrize("device", ["910a", "310p", "950"])

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,6 +192,18 @@ def test_without_a_graph_nothing_tells_what_an_operator_computes(tmp_path):
     target, golden = on_disk(tmp_path / "t", shots), on_disk(tmp_path / "g", shoot(GRAPH, VALUES))
     with refused("pipeline/not-extracted", why=[Message("pipeline/not-extracted-graph")]):
         wb.compare(target, golden).extract(tmp_path / "case")
+
+
+def test_a_case_that_computes_otherwise_is_refused(tmp_path, monkeypatch):
+    comparison = wb.compare(*trees(tmp_path))
+
+    class Other:
+        def reference(self):
+            return defaultdict(lambda: np.zeros(1))
+
+    monkeypatch.setattr("workbench.pipeline.extract.read_case", lambda _: Other())
+    with refused("pipeline/case-differs", GraphError, folder=str(tmp_path / "case")):
+        comparison.extract(tmp_path / "case")
 
 
 def test_the_command_extracts(tmp_path, capsys):

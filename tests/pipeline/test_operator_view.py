@@ -13,6 +13,7 @@ import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
 from kit.words import check_said, refused
 from workbench.compare.elements import read_elements
+from workbench.compare.oddities import REWRITTEN
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.pipeline.operator_html import SECTIONS, operator_html
@@ -260,6 +261,28 @@ def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
     assert view.doubts == (Message("pipeline/elements-cut", read=96, total=512),)
     assert view.elements.shape == (1, 6, 4, 4)
     assert str(view.doubts[0]) in operator_html(view)
+
+
+def test_what_is_odd_about_a_side_is_said(real):
+    view = real.operator(GUILTY)
+    binding = view._places.flow.pairing.target
+    record = view._found.record("target")
+    said = []
+    for kind in (REWRITTEN, "mislabelled"):
+        binding.oddities[id(record)] = kind
+        said += real.operator(GUILTY).doubts
+    del binding.oddities[id(record)]
+    assert said == [
+        Message("pipeline/side-updated", side="target", kind=REWRITTEN),
+        Message("pipeline/side-odd", side="target", kind="mislabelled"),
+    ]
+
+
+def test_a_side_without_the_tensor_is_said(real, monkeypatch):
+    view = real.operator(GUILTY)
+    monkeypatch.setattr(type(view._found), "record", lambda *_: None)
+    lacks = [Message("pipeline/side-lacks", side=side) for side in ("target", "golden")]
+    assert view.why_no_elements == str(Message("pipeline/several", said=lacks))
 
 
 def test_a_parameter_belongs_to_no_operator():

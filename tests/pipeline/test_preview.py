@@ -299,6 +299,9 @@ def test_marked_operators_are_unknown_before_the_run():
     assert found.matches.operators == ()
     assert not found.exact
     check_said(found.doubts[0], "pipeline/late-marked")
+    counts = {"matched": 0, "operators": found.operators, "files": found.files}
+    about = Message("pipeline/headline-about", **counts, iterations=1, size=found.bytes)
+    assert str(about) in str(found).splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +349,10 @@ def test_the_device_and_rank_of_the_context_are_in_the_tree():
 def test_disk_space_is_looked_at_only_here(tmp_path):
     plan = DumpPlan(str(tmp_path / "not" / "yet"))
     assert plan_of("mindspore-cpu", plan, load_graph("mlp")).disk is None
-    disk = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True)).disk
+    found = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True))
+    disk = found.disk
+    said = Message("pipeline/disk-enough", free=disk.free, path=disk.path)
+    assert str(said) in str(found)
     assert disk.path == str(tmp_path)
     assert disk.fits == (disk.needed <= disk.free)
     huge = Graph("g", (Parameter("x", TensorSpec("float32", (1 << 50,))),), ())
