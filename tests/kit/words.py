@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.core.errors import WorkbenchError
-from workbench.core.words import Message, render, sentence
+from workbench.core.errors import ConfigError, WorkbenchError
+from workbench.core.words import Message, RowMessage, render, sentence
 
 SNAPSHOTS = Path(__file__).parents[1] / "words"
 _TEMPORARY = re.compile(r"/\S*?/pytest-of-[^/]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\"]+/?")
@@ -37,6 +37,14 @@ def refused(
     with pytest.raises(kind) as caught:
         yield caught
     check_said(caught.value, code, **values)
+
+
+@contextmanager
+def refused_config(code: str, **values: Any):
+    """The block must raise a ConfigError whose first problem says this; yields what `pytest.raises` yields."""
+    with pytest.raises(ConfigError) as caught:
+        yield caught
+    check_said(caught.value.problems[0].said, code, **values)
 
 
 def check_said(said: Message | WorkbenchError, code: str | tuple[str, ...], **values: Any) -> None:
@@ -138,7 +146,7 @@ def literal(value: Any, depth: int = 0) -> Any:
         value = value.item()
     if isinstance(value, bool | int | float | None):
         return value
-    if isinstance(value, Message):
+    if isinstance(value, Message) and not isinstance(value, RowMessage):
         held = {name: literal(one, depth + 1) for name, one in value.values.items()}
         return Message(value.code, **held)
     if isinstance(value, dict) and depth < _DEEP:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.problems import Problem
@@ -48,7 +48,7 @@ class Verdict:
             "surface": self.surface,
             "version": self.version,
             "accepted": self.accepted,
-            "problems": [asdict(problem) for problem in self.problems],
+            "problems": [problem.to_dict() for problem in self.problems],
         }
 
 

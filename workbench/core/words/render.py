@@ -8,6 +8,7 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ``{n:count tensor}``            ``1 tensor``, ``20,000 tensors``; ``{n:count entry/entries}``
 ``{names:list}``                ``a, b, c``; above twenty names the last is ``… (12 more)``
 ``{names:or}``                  ``a, b or c``
+``{names:and}``                 ``a, b and c``; of more than eight seven and how many more
 ``{problems:lines}``            one below the other
 ``{size:bytes}``                ``1.2 MiB``
 ``{error:number}``              two significant digits: ``0.39``, ``1.5e-4``, ``7.8e5``, ``NaN``
@@ -33,11 +34,21 @@ AREAS = ("core", "graph", "ir", "run", "dump", "compare", "config", "pipeline", 
 
 _QUOTED = 80
 _LISTED = 20
+_JOINED = 8
 
 
 def sentence(code: str, values: Mapping[str, Any]) -> str:
     """Return the sentence of a code with its values; no line break is added, none taken out."""
-    return _FORMATTER.vformat(template(code), (), values)
+    return fill(template(code), values)
+
+
+def fill(words: str, values: Mapping[str, Any]) -> str:
+    """Return a template that stands in a row of another table, such as a rule's, with its values.
+
+    >>> fill("{name!r} has {n:count entry/entries}", {"name": "layer", "n": 2})
+    "'layer' has 2 entries"
+    """
+    return _FORMATTER.vformat(words, (), values)
 
 
 def template(code: str) -> str:
@@ -109,10 +120,19 @@ def _or(names: Iterable[Any], _: str) -> str:
     return f"{', '.join(shown)} or {last}" if shown else last
 
 
+def _and(names: Iterable[Any], _: str) -> str:
+    shown = [str(name) for name in names]
+    if len(shown) > _JOINED:
+        shown[_JOINED - 1 :] = [f"{len(shown) - _JOINED + 1} more"]
+    *first, last = shown or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "count": _count,
     "list": _listed,
     "or": _or,
+    "and": _and,
     "lines": lambda items, _: "\n".join(map(str, items)),
     "bytes": lambda value, _: byte_size(value),
     "number": lambda value, _: number(value),
