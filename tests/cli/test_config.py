@@ -161,6 +161,12 @@ def test_what_cannot_be_read_is_json_too(run, write, name):
     assert verdict["problems"][0].keys() == PROBLEM_KEYS
 
 
+def test_the_deepest_value_is_judged_as_json_too(run, write):
+    status, out, _ = run("check", write('{"dump": ' + "[" * 499 + "]" * 499 + "}"), "--json")
+    (first, *_) = json.loads(out)["problems"]
+    assert (status, first["id"], first["path"]) == (1, "value", "dump")
+
+
 def test_a_folder_and_a_missing_file_are_errors(run, tmp_path):
     for path in (tmp_path, tmp_path / "none.json"):
         status, _, err = run("check", path)

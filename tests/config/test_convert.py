@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from kit.words import refused_config
+from kit.words import misconfigured
 from workbench.config import surfaces
 from workbench.config.context import Context
 from workbench.config.convert import differences, idle_parts
@@ -70,7 +70,7 @@ def test_every_accepted_form_converts_and_passes_or_says_why(name, other):
         result = conversion.config
         assert result.surface.name == other
         there = context if name == other else context.elsewhere()
-        errors = [p.said for p in result.check(there) if p.severity == "error"]
+        errors = [p.message for p in result.check(there) if p.severity == "error"]
         for error in errors:
             assert Message("config/lost-open", problem=error) in conversion.losses, config.data
         if not errors and name != other:
@@ -167,12 +167,12 @@ def test_what_would_be_refused_there_is_to_be_filled_in():
 
 
 def test_a_refused_form_is_not_converted():
-    with refused_config("config/value", path="dump_config.dump_step", got="3-"):
+    with misconfigured("value", "config/value", path="dump_config.dump_step", got="3-"):
         surfaces.new("torchair", dump_config__dump_step="3-").convert("acl")
 
 
 def test_an_unknown_surface_is_named():
-    with refused_config("core/choice", subject="surface", got="caffe", known=NAMES):
+    with misconfigured("surface", "core/choice", subject="surface", got="caffe", known=NAMES):
         surfaces.new("torchair").convert("caffe")
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kit.words import refused_config
+from kit.words import misconfigured
 from workbench.config import surfaces
 from workbench.config.help import declared, surface_help
 
@@ -41,5 +41,5 @@ def test_a_surface_lists_its_settings_and_names_them_where_one_is_unknown():
     assert head == f"{surface.title} (as {surface.product} {surface.version} reads it)"
     paths = [path for path, _, _ in declared(surface.model)]
     assert [row.strip().partition(":")[0] for row in rows] == paths
-    with refused_config("config/help-key", got="steps", surface="torchair"):
+    with misconfigured("setting", "config/help-key", got="steps", surface="torchair"):
         surface_help(surface, "steps")

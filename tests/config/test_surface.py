@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.words import check_said, refused, refused_config
+from kit.words import check_said, misconfigured, refused
 from workbench.config import surfaces
 from workbench.config.config import Config, read_text
 from workbench.config.context import Context
@@ -109,8 +109,8 @@ def test_a_rule_is_silent_where_the_value_itself_is_refused():
 
 def test_the_version_is_the_surfaces_own_unless_another_is_told():
     config = Config(TOY, {"dump": {"path": "d"}})
-    check_said(config.check()[0].said, "relative", version="1.5")
-    check_said(config.check(Context("2.0"))[0].said, "relative", version="2.0")
+    check_said(config.check()[0].message, "relative", version="1.5")
+    check_said(config.check(Context("2.0"))[0].message, "relative", version="2.0")
     assert config.code(file="f") == "run f with 1.5"
 
 
@@ -118,13 +118,10 @@ def test_a_rule_sees_the_context_and_names_path_key_and_value():
     config = Config(TOY, {"dump": {"path": "/d"}})
     assert ids(config) == []
     (problem,) = config.check(Context(env={"TOY": "1"}))
-    assert problem.said.values == {"path": "dump.step", "key": "step"}
-    assert problem.to_dict() | {"message": "TOY sets dump.step", "fix": "Unset step."} == (
-        problem.to_dict()
-    )
-    assert str(problem) == f"{problem.message}. {problem.fix}"
+    assert problem.message.values == {"path": "dump.step", "key": "step"}
+    assert str(problem) == f"{problem.message}. {problem.fix}" == "TOY sets dump.step. Unset step."
     config = config.set("dump.step", "")
-    assert config.check()[0].said.values == {"path": "dump.step", "key": "step", "got": ""}
+    assert config.check()[0].message.values == {"path": "dump.step", "key": "step", "got": ""}
 
 
 def test_a_surface_may_order_its_problems():
@@ -147,7 +144,7 @@ def test_an_accepted_form_has_a_plan_and_a_refused_one_raises_all_its_errors():
 def test_another_folder_may_stand_for_the_forms_own():
     config = Config(TOY, {"dump": {"path": "d"}})
     assert config.plan(out="/out").path == "/out"
-    with refused_config("void", got=""):
+    with misconfigured("void", "void", got=""):
         config.set("dump.step", "").plan(out="/out")
 
 
@@ -213,7 +210,7 @@ def test_a_form_is_an_object(text, got):
 def test_a_key_never_breaks_the_line_of_its_problem():
     form = read_text(TOY, '{"a\\nb": 1, "a\\nb": 2, "": 3}')
     problems = [problem for problem in form.check() if problem.path != "dump.path"]
-    assert [(problem.said.code, problem.said.values["path"]) for problem in problems] == [
+    assert [(problem.message.code, problem.message.values["path"]) for problem in problems] == [
         ("config/duplicate-key", r"'a\nb'"),
         ("config/ignored-key", r"'a\nb'"),
         ("config/ignored-key", "''"),
@@ -287,7 +284,7 @@ def test_what_is_no_form_says_what_it_is(text, code, values):
 def test_settings_of_a_new_form_are_changed_by_path():
     form = surfaces.new("acl", dump__dump_mode="all")
     assert form.data["dump"]["dump_mode"] == "all"
-    with refused_config("core/choice", subject="surface", got="caffe"):
+    with misconfigured("surface", "core/choice", subject="surface", got="caffe"):
         surfaces.new("caffe")
 
 

@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, on_disk, shoot
-from kit.words import refused_config
+from kit.words import misconfigured
 from workbench.compare.engine import compare_dumps
 from workbench.config import new
 from workbench.core.errors import WorkbenchError
@@ -149,7 +149,7 @@ def test_a_form_that_nobody_can_make_is_refused(tmp_path):
     target, golden = trees(tmp_path, GRAPH)
     with pytest.raises(WorkbenchError, match="must have a defect"):
         wb.compare(golden, golden).next_config()
-    with refused_config("core/choice", subject="surface", got="pytorch"):
+    with misconfigured("surface", "core/choice", subject="surface", got="pytorch"):
         wb.compare(target, golden).next_config("pytorch")
     with pytest.raises(WorkbenchError, match="got the result alone"):
         wb.Comparison(wb.compare(target, golden).result).next_config()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kit.oracle import dump_wire
-from kit.words import refused_config
+from kit.words import misconfigured
 from workbench.config import Context, new, read
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
@@ -171,7 +171,7 @@ def test_a_surface_can_be_chosen(tmp_path):
     cfg = form(saved_data="statistic", statistic_category=["max"])
     simulate(GRAPH, None, cfg, tmp_path / "o0", surface="mindspore-o0o1")
     assert len(list((tmp_path / "o0").rglob("statistic.csv"))) == 1
-    with refused_config("saved-data", got="statistic"):
+    with misconfigured("saved-data", "saved-data", got="statistic"):
         simulate(GRAPH, None, cfg, tmp_path / "cpu")
     with pytest.raises(ConfigError, match="surface must be one of"):
         simulate(GRAPH, None, cfg, tmp_path / "tf", surface="pytorch")

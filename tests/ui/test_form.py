@@ -65,7 +65,7 @@ def test_a_wrong_value_is_marked_beside_its_field_and_changes_no_object(form):
     note = form.fields[ITERATION].note.value
     assert 'role="alert"' in note
     (problem,) = (problem for problem in form.problems if problem.path == ITERATION)
-    assert problem.said.code == "config/value"
+    assert problem.message.code == "config/value"
     assert escape(str(problem)) in note
     assert form.config == before
     assert "common_dump_settings.iteration" in form.refused

@@ -42,7 +42,7 @@ def rules() -> Shown:
 def shown(problems, rule) -> str:
     """The first problem of a rule: grave or not, sentence, advice."""
     problem = next(problem for problem in problems if problem.id == rule.id)
-    text = "\n".join(filter(None, (f"{problem.severity}: {problem.message}", problem.fix)))
+    text = "\n".join(filter(None, (f"{problem.severity}: {problem.message}", str(problem.fix))))
     return text.replace(f"{PACKAGE}/", "")
 
 

@@ -35,7 +35,7 @@ def convert(config: BareConfig, target: Surface, context: Context) -> Lowered:
     left += [Message("config/lost-run-time", path=path) for path in unknown]
     there = result.context(context.elsewhere())
     open_ = [
-        Message("config/lost-open", problem=problem.said)
+        Message("config/lost-open", problem=problem.message)
         for problem in result.check(there)
         if problem.severity == "error"
     ]

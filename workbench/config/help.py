@@ -76,8 +76,8 @@ def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterat
                 "config/help-rule",
                 severity=rule.severity,
                 rule=rule.id,
-                said=problem.said,
-                advice=problem.advice,
+                said=problem.message,
+                advice=problem.fix,
                 source=rule.source,
             )
 

@@ -8,7 +8,6 @@ not fit becomes a Problem and the field keeps its default, so every other rule c
 from __future__ import annotations
 
 import difflib
-import reprlib
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from workbench.config.context import is_before, version_numbers
 from workbench.core.problems import Problem
 from workbench.core.words import Message
+from workbench.core.words.render import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -298,7 +298,7 @@ class Reader:
         said = Message("config/more", count=count)
         if path:
             said = Message("config/more-in", path=shown_path(path), count=count)
-        self.problems.append(replace(self.problems[-1], path=path, said=said, advice=""))
+        self.problems.append(replace(self.problems[-1], path=path, message=said, fix=""))
 
     def _unknown(self, model: type[Section], key: str, prefix: str) -> Problem:
         known = [*model.settings(), *model.sections()]
@@ -332,18 +332,9 @@ _ELEMENTS = {"string_type": "text", "int_type": "integer"}
 
 _LONGEST_KEY = 100
 _LONGEST_PATH = 200
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 80
-_REPR.maxdict, _REPR.maxlist, _REPR.maxtuple, _REPR.maxlevel = 8, 12, 12, 4
 
 
 def shown_path(path: str) -> str:
     """Return a path for a message: quoted where it is empty, long or would break the line."""
     plain = path and path.isprintable() and len(path) <= _LONGEST_PATH
-    return path if plain else shorten(path)
-
-
-def shorten(value: Any, width: int = 80) -> str:
-    """Return ``repr`` of a value on one line, cut to ``width`` characters; cheap for large values."""
-    text = _REPR.repr(value)
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return path if plain else quoted(path)

@@ -53,9 +53,9 @@ def _item(problem: Problem) -> Message:
 
 def _whole(problem: Problem) -> Message | str:
     """A problem with its advice."""
-    if not problem.advice:
-        return problem.said
-    return Message("config/advised", said=problem.said, advice=problem.advice)
+    if not problem.fix:
+        return problem.message
+    return Message("config/advised", said=problem.message, advice=problem.fix)
 
 
 def run_only(problems: Iterable[Problem]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import ConfigError
 
@@ -19,7 +19,7 @@ Severity = Literal["error", "warning", "hint"]
 class Problem:
     """One breach of one rule.
 
-    ``path`` names the setting (``common_dump_settings.iteration``), ``said`` what is wrong with it and ``advice``
+    ``path`` names the setting (``common_dump_settings.iteration``), ``message`` what is wrong with it and ``fix``
     what to do, ``line`` its 1-based line in the file (0: unknown), ``code`` the vendor's own error code and
     ``source`` the document or code that the rule comes from.
     """
@@ -27,37 +27,14 @@ class Problem:
     id: str
     severity: Severity
     path: str
-    said: Message | str  # text: a sentence of before, goes with the last of them
-    advice: Message | str = ""
+    message: str | Message
+    fix: str | Message = ""
     line: int = 0
     code: str = ""
     source: str = ""
 
-    @property
-    def message(self) -> str:
-        """What is wrong, as a sentence."""
-        return str(self.said)
-
-    @property
-    def fix(self) -> str:
-        """What to do, as sentences; may be empty."""
-        return str(self.advice)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with its sentences."""
-        return {
-            "id": self.id,
-            "severity": self.severity,
-            "path": self.path,
-            "message": self.message,
-            "fix": self.fix,
-            "line": self.line,
-            "code": self.code,
-            "source": self.source,
-        }
-
     def __str__(self) -> str:
-        return f"{self.message}. {self.fix}" if self.advice else self.message
+        return f"{self.message}. {self.fix}" if self.fix else str(self.message)
 
 
 def require(problems: Iterable[Problem]) -> tuple[Problem, ...]:

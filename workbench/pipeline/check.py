@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.problems import Problem
@@ -48,8 +48,13 @@ class Verdict:
             "surface": self.surface,
             "version": self.version,
             "accepted": self.accepted,
-            "problems": [problem.to_dict() for problem in self.problems],
+            "problems": [to_json(problem) for problem in self.problems],
         }
+
+
+def to_json(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON values, its sentences made."""
+    return asdict(problem) | {"message": str(problem.message), "fix": str(problem.fix)}
 
 
 def judge(config: Config, context: Context | None = None) -> Verdict:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kit.words import check_said, refused_config
+from kit.words import check_said, misconfigured
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config, read_text
 from workbench.config.context import Context
@@ -129,7 +129,7 @@ def test_plans_of_nothing(dump):
 
 
 def test_a_refused_form_has_no_plan():
-    with refused_config("config/value", path="dump.dump_debug", got="x"):
+    with misconfigured("value", "config/value", path="dump.dump_debug", got="x"):
         plan_of(dump_debug="x")
 
 

@@ -26,8 +26,8 @@ def test_the_breaking_example_breaks_the_rule(rule):
         assert (problem.severity, problem.source) == (rule.severity, rule.source)
         assert problem.code == rule.code or rule.id in ("stats-value", "path-expand")
         assert problem.path.startswith("dump")
-        assert problem.said.code == problem.advice.code == rule.id
-        assert problem.said.values["path"] == problem.path
+        assert problem.message.code == problem.fix.code == rule.id
+        assert problem.message.values["path"] == problem.path
         assert problem.message
         assert problem.fix
 

@@ -107,7 +107,7 @@ def test_parts_of_the_file_that_are_no_dump_are_kept():
 def test_a_misspelt_dump_is_a_hint():
     found = surfaces.of("acl", {"profiler": {}, "Dump": {"dump_path": "d"}}).check()
     assert [(p.id, p.path) for p in found] == [("unknown-key", "Dump"), ("nothing-dumped", "dump")]
-    check_said(found[0].advice, "config/near-key", near="dump")
+    check_said(found[0].fix, "config/near-key", near="dump")
 
 
 def said(dump, context=None):
@@ -138,7 +138,7 @@ def test_older_acl_does_not_know_what_kernels_print():
 def test_older_acl_is_told_of_a_list_that_is_not_there():
     found = surfaces.of("acl", {"dump": {"dump_path": "d"}}).check(Context("8.0"))
     (problem,) = (p for p in found if p.id == "list-old")
-    assert "got" not in problem.said.values
+    assert "got" not in problem.message.values
     assert surfaces.of("acl", {"dump": {}}).accepted(Context("8.0"))
 
 
@@ -157,7 +157,7 @@ def test_a_misspelt_key_names_its_neighbour():
     found = surfaces.of("acl", {"dump": {"dump_path": "d", "dump_debg": "on"}}).check()
     (problem,) = (p for p in found if p.id == "unknown-key")
     assert problem.severity == "warning"
-    check_said(problem.advice, "config/near-key", near="dump_debug")
+    check_said(problem.fix, "config/near-key", near="dump_debug")
 
 
 def test_the_first_form_passes_and_dumps():
@@ -329,8 +329,8 @@ def test_the_fault_of_steps_is_named(step):
     dump = {"dump_path": "d", "dump_list": [{}], "dump_step": step}
     (problem,) = (p for p in surfaces.of("acl", {"dump": dump}).check() if p.severity == "error")
     code, values = STEPS[step]
-    check_said(problem.said, "step", key="dump_step", got=step)
-    check_said(problem.said.values["fault"], code, **values)
+    check_said(problem.message, "step", key="dump_step", got=step)
+    check_said(problem.message.values["fault"], code, **values)
 
 
 @pytest.mark.parametrize(
@@ -351,4 +351,4 @@ def test_the_fault_of_steps_is_named(step):
 )
 def test_messages(dump, code, values):
     (problem,) = (p for p in surfaces.of("acl", {"dump": dump}).check() if p.severity == "error")
-    check_said(problem.said, code, **values)
+    check_said(problem.message, code, **values)

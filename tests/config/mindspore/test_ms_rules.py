@@ -24,7 +24,7 @@ def test_a_rule_is_broken_by_one_example_and_kept_by_the_other(surface, rule):
     assert broken
     for problem in broken:
         assert problem.severity == rule.severity
-        assert problem.said.code == problem.advice.code == rule.id
+        assert problem.message.code == problem.fix.code == rule.id
         assert problem.message
         assert problem.fix
         assert problem.source

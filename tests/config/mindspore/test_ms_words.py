@@ -64,7 +64,7 @@ def test_the_notes_on_an_exception_dump():
 def test_a_refused_form_says_why():
     config = form("cpu", saved_data="full")
     (problem,) = (problem for problem in config.check() if problem.severity == "error")
-    check_said(problem.said, "saved-data", got="full")
+    check_said(problem.message, "saved-data", got="full")
     assert config.explain().splitlines()[1:] == [f"- {problem}"]
 
 

@@ -192,7 +192,7 @@ TWICE = Message("config/argument-twice", name="enable_dump")
 def test_arguments_that_python_refuses_are_errors(text, got):
     (problem,) = [problem for problem in examine(text) if problem.id == "arguments"]
     assert (problem.severity, problem.code, problem.line) == ("error", "TypeError", 1)
-    check_said(problem.said, "arguments", fault=got, line=1)
+    check_said(problem.message, "arguments", fault=got, line=1)
 
 
 def test_a_keyword_twice_is_no_python():
@@ -206,7 +206,7 @@ def test_a_keyword_twice_is_no_python():
 def test_parameters_are_set_by_a_member_of_their_own(line):
     (problem,) = [problem for problem in examine(OP + line) if problem.severity == "error"]
     assert (problem.id, problem.path, problem.line) == ("no-member", "dump.enable_dump", 3)
-    check_said(problem.said, "no-member", path="dump.enable_dump", member="b")
+    check_said(problem.message, "no-member", path="dump.enable_dump", member="b")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_a_dump_config_may_be_given_on_one_rank(value, rank, said):
     text = "d = DumpConfig(True, '/d')\n" + GIVEN.format(value)
     assert dump(text) == {"enable_dump": True, "dump_path": "/d"}
     assert decode(text).data["script"].get("rank") == rank
-    found = [problem.said for problem in examine(text) if problem.id == "conditional"]
+    found = [problem.message for problem in examine(text) if problem.id == "conditional"]
     assert [message.values["condition"] for message in found] == said
 
 
@@ -279,7 +279,7 @@ def test_a_dump_that_only_the_run_turns_on_is_judged_as_if_it_did():
     assert ids(text.format("3-3")) == ["unresolved", "step-order"]
     good = surfaces.read(text.format("3"), "tensorflow")
     assert [problem.id for problem in good.check() if problem.id != "graph-unset"] == ["unresolved"]
-    check_said(good.check()[0].advice, "config/unresolved-assumed", assumed=True)
+    check_said(good.check()[0].fix, "config/unresolved-assumed", assumed=True)
     known = Message(
         "config/plan-run-time", plan=plan_words(good.plan()), paths=["dump.enable_dump"]
     )
@@ -304,4 +304,4 @@ def test_npu_device_alone_dumps_nothing():
 def test_what_is_no_dump_config_is_refused(value):
     problem = surfaces.read(GIVEN.format(value), "tensorflow").check()[0]
     assert (problem.severity, problem.code, problem.line) == ("error", "ValueError", 1)
-    check_said(problem.said, "config/value", path="dump", expected=Dump.called)
+    check_said(problem.message, "config/value", path="dump", expected=Dump.called)

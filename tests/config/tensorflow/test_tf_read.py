@@ -258,7 +258,7 @@ def test_of_two_blocks_the_session_that_trains_decides_what_is_dumped():
         ("dump.dump_mode", 15),
         ("run.precision_mode", 8),
     ]
-    check_said(problems[0].said, "conflict", counts="input", counting=7)
+    check_said(problems[0].message, "conflict", counts="input", counting=7)
 
 
 def test_blocks_of_other_optimizers_do_not_count():
@@ -298,7 +298,7 @@ def test_runs_that_compute_nothing_are_found(call, stray):
     assert ("stray-run" in found) == stray
     if stray:
         assert found["stray-run"].line == 3
-        check_said(found["stray-run"].said, "stray-run", got=call, line=3)
+        check_said(found["stray-run"].message, "stray-run", got=call, line=3)
 
 
 @pytest.mark.parametrize("rule", TEXT_RULES, ids=lambda rule: rule.id)

@@ -166,9 +166,9 @@ def test_of_several_configurations_the_compiled_one_is_read_and_the_others_are_n
     assert form.data["dump_config"] == {"dump_step": step}
     (problem,) = [p for p in form.check() if p.id == "several-configs"]
     assert problem.severity == "hint"
-    check_said(problem.said, "config/several-configs", count=2, lines=[1, 3])
+    check_said(problem.message, "config/several-configs", count=2, lines=[1, 3])
     name, line = {"1": ("a", 1), "2": ("b", 3)}[step]
-    check_said(problem.advice, "config/several-configs-advice", name=name, line=line)
+    check_said(problem.fix, "config/several-configs-advice", name=name, line=line)
     assert problem.line == line
 
 

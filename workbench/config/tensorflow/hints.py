@@ -139,13 +139,13 @@ def _rule(
     severity: Literal["warning", "hint"],
     id_: str,
     find: Find,
-    must: str,
+    says: str,
     fix: str,
     breaks: Example,
     keeps: Example | None = None,
     source: str = SEED,
 ) -> Rule:
-    return Rule(id_, severity, find, must, fix, source, breaks, keeps or make())
+    return Rule(id_, severity, find, says, fix, source, breaks, keeps or make())
 
 
 _FEW = {"env": {"RANK_SIZE": "8"}}

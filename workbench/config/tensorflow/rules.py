@@ -147,14 +147,14 @@ EXCEPTION = "run.enable_exception_dump"
 def _refusal(
     id_: str,
     find: Find,
-    must: str,
+    says: str,
     fix: str,
     breaks: Example,
     keeps: Example,
     code: str,
     source: str = ATTRS,
 ) -> Rule:
-    return Rule(id_, "error", find, must, fix, source, breaks, keeps, code)
+    return Rule(id_, "error", find, says, fix, source, breaks, keeps, code)
 
 
 REFUSALS = (

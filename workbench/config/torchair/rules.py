@@ -142,8 +142,8 @@ def _file_problems(*severities: str) -> Callable[[Torchair, Context], Iterator[B
             if problem.severity in severities:
                 values = {
                     "place": f"{file}:{problem.line}" if problem.line else f"{file}",
-                    "problem": problem.said,
-                    "advice": problem.advice or Message("config/mend-file"),
+                    "problem": problem.message,
+                    "advice": problem.fix or Message("config/mend-file"),
                     "code": problem.code,
                 }
                 yield Breach(f"{JSON}.{problem.path}" if problem.path else JSON, file, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.core.text import readable
 from workbench.core.words.render import fill, sentence
@@ -49,6 +49,9 @@ class Message:
 
     def __hash__(self) -> int:
         return hash(self.code)  # values may be lists
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self  # nothing of it changes, and its values may be deep
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(name)

@@ -19,8 +19,10 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 from __future__ import annotations
 
 import math
+import reprlib
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +102,44 @@ def byte_size(count: float) -> str:
     return f"{count:.0f} {unit}" if count >= 100 or count == int(count) else f"{count:.1f} {unit}"
 
 
+class _Bounded(reprlib.Repr):
+    """``repr`` of the beginning of a value, whose cost does not grow with it; keys keep their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 6
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 30
+        self.maxstring = self.maxother = self.maxlong = 1000
+
+    def repr_dict(self, value: dict[Any, Any], level: int) -> str:
+        if level <= 0 and value:
+            return "{...}"
+        shown = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(item, level - 1)}"
+            for key, item in islice(value.items(), self.maxdict)
+        ]
+        return f"{{{', '.join(shown + ['...'] * (len(value) > self.maxdict))}}}"
+
+    def repr_str(self, value: str, level: int) -> str:
+        return repr(value)
+
+    def repr_int(self, value: int, level: int) -> str:
+        return repr(value) if value.bit_length() < 10_000 else hex(value)
+
+
+_BOUNDED = _Bounded()
+
+
+def quoted(value: Any) -> str:
+    """Return what ``{value!r}`` is in a sentence: one line of 80 characters at most; cheap for large values.
+
+    >>> quoted(["a", 1]), len(quoted("x" * 1000)) <= 80, len(quoted(list(range(10**6)))) <= 80
+    ("['a', 1]", True, True)
+    """
+    plain = not isinstance(value, list | tuple | dict | set | frozenset | int)
+    return shorten(repr(value) if plain else _BOUNDED.repr(value), _QUOTED)
+
+
 def _count(value: float, word: str) -> str:
     """``3 tensors``: the word's plural is itself with an s, or stands behind a slash."""
     one, _, many = word.partition("/")
@@ -149,7 +189,7 @@ class _Words(Formatter):
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
         if conversion == "r":
-            return shorten(repr(value), _QUOTED)
+            return quoted(value)
         return super().convert_field(value, conversion)
 
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:
