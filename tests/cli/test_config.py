@@ -163,8 +163,8 @@ def test_what_cannot_be_read_is_json_too(run, write, name):
 
 def test_the_deepest_value_is_judged_as_json_too(run, write):
     status, out, _ = run("check", write('{"dump": ' + "[" * 499 + "]" * 499 + "}"), "--json")
-    (first, *_) = json.loads(out)["problems"]
-    assert (status, first["id"], first["path"]) == (1, "value", "dump")
+    found = {problem["id"] for problem in json.loads(out)["problems"]}
+    assert (status, found) == (1, {"nesting", "value"})
 
 
 def test_a_folder_and_a_missing_file_are_errors(run, tmp_path):
