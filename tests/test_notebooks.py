@@ -67,7 +67,7 @@ ANSWERS = {
                 "config/lost-part",
                 part=part_name("net_name"),
                 here=part_words("net_name", "AlexNet"),
-                there=part_words("net_name", ""),
+                there=part_words("net_name", "Net"),
             )
         ),
         "export MINDSPORE_DUMP_CONFIG=",
