@@ -20,7 +20,7 @@ import pytest
 
 from workbench.core.errors import ConfigError, WorkbenchError
 from workbench.core.text import readable
-from workbench.core.words import Message, render, sentence
+from workbench.core.words import Message, RowMessage, render, sentence
 
 SNAPSHOTS = Path(__file__).parents[1] / "words"
 _TEMPORARY = re.compile(r"/\S*?/pytest-of-[^/]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\"]+/?")
@@ -152,7 +152,7 @@ def literal(value: Any, depth: int = 0) -> Any:
         value = value.item()
     if isinstance(value, bool | int | float | None):
         return value
-    if isinstance(value, Message):
+    if isinstance(value, Message) and not isinstance(value, RowMessage):
         held = {name: literal(one, depth + 1) for name, one in value.values.items()}
         return Message(value.code, **held)
     if isinstance(value, dict) and depth < _DEEP:

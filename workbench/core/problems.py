@@ -19,9 +19,9 @@ Severity = Literal["error", "warning", "hint"]
 class Problem:
     """One breach of one rule.
 
-    ``path`` names the setting (``common_dump_settings.iteration``), ``line`` its 1-based line in the
-    file (0: unknown), ``code`` the vendor's own error code and ``source`` the document or code that
-    the rule comes from.
+    ``path`` names the setting (``common_dump_settings.iteration``), ``message`` what is wrong with it and ``fix``
+    what to do, ``line`` its 1-based line in the file (0: unknown), ``code`` the vendor's own error code and
+    ``source`` the document or code that the rule comes from.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Problem:
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.fix}" if self.fix else str(self.message)
+        return f"{self.message}. {self.fix}" if self.fix else str(self.message)
 
 
 def require(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -112,7 +112,7 @@ def next_configuration(
 
 def _form(name: str, plan: DumpPlan) -> tuple[Config, tuple[str, ...]]:
     lowered = get(name).from_plan(plan)
-    return Config(get(name), lowered.data), lowered.losses
+    return Config(get(name), lowered.data), tuple(map(str, lowered.losses))
 
 
 def _takes(config: Config, name: str, context: Context) -> bool:

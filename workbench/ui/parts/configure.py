@@ -80,7 +80,7 @@ class Configure(Part):
 
     def _converted(self, name: str) -> Config:
         done = self.bench.config.convert(name)
-        lost = "".join(f"<li>{escape(loss)}</li>" for loss in done.losses)
+        lost = "".join(f"<li>{escape(str(loss))}</li>" for loss in done.losses)
         text = self.say("Converted; nothing is lost.")
         if lost:
             text = self.say("Converted; what cannot be said there:")
