@@ -13,6 +13,7 @@ from workbench.dump.write.preview import Forecast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.core.words import Message
     from workbench.dump.write.cost import SlowDown
     from workbench.dump.write.preview import FileEntry
     from workbench.pipeline.matches import Matches
@@ -84,7 +85,7 @@ class Foretold:
     matches: Matches
     iterations: tuple[int, ...]
     slow_down: SlowDown
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str | Message, ...] = ()
     notes: tuple[str, ...] = ()
     disk: Disk | None = None
     forecast: Forecast = field(default_factory=Forecast, repr=False)
@@ -96,7 +97,7 @@ class Foretold:
         return not self.doubts
 
     @property
-    def silent(self) -> tuple[tuple[str, str], ...]:
+    def silent(self) -> tuple[tuple[str, str | Message], ...]:
         """Operators that were chosen and write nothing, with the reason."""
         return tuple(self.forecast.silent.items())
 

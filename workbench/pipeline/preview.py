@@ -17,6 +17,7 @@ from workbench.core.errors import GraphError
 from workbench.core.problems import require
 from workbench.core.seeds import check_seed
 from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.names.numbering import numbered
 from workbench.dump.versions import by_msprobe
@@ -271,7 +272,7 @@ def _no_forecast(plan: DumpPlan, surface: str) -> str:
     return ""
 
 
-def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[str]:
+def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[Message | str]:
     if closed:
         yield closed
         return

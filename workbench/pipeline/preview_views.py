@@ -35,7 +35,7 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
             "operators": list(preview.matches.operators),
         },
         "unmatched": [entry._asdict() for entry in preview.matches.unmet],
-        "silent": [{"op_name": name, "reason": reason} for name, reason in preview.silent],
+        "silent": [{"op_name": name, "reason": str(reason)} for name, reason in preview.silent],
         "iterations": list(preview.iterations),
         "files": preview.files,
         "bytes": preview.bytes,
@@ -51,9 +51,9 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
             for entry in preview.forecast.files
         ],
         "exact": preview.exact,
-        "doubts": list(preview.doubts),
+        "doubts": list(map(str, preview.doubts)),
         "notes": list(preview.notes),
-        "slow_down": {"class": preview.slow_down.name, "reason": preview.slow_down.reason},
+        "slow_down": {"class": preview.slow_down.name, "reason": str(preview.slow_down.reason)},
         "disk": None
         if preview.disk is None
         else {
@@ -99,14 +99,14 @@ def facts(preview: Foretold) -> list[tuple[str, str]]:
         fits = "enough" if preview.disk.fits else "NOT ENOUGH"
         found.append(("disk", f"{readable(preview.disk.free)} free at {preview.disk.path}: {fits}"))
     found += [("note", note) for note in preview.notes]
-    found += [("not exact", doubt) for doubt in preview.doubts]
+    found += [("not exact", str(doubt)) for doubt in preview.doubts]
     return found
 
 
 def lists(preview: Foretold) -> list[tuple[str, int, list[str]]]:
     """Title, length and first lines of every list that is not empty."""
     matches = preview.matches
-    why = Counter(reason for _, reason in preview.silent)
+    why = Counter(str(reason) for _, reason in preview.silent)
     silent = [f"{name}  ({reason})" for name, reason in preview.silent]
     silent_title = "never dump: " + "; ".join(f"{n} because {r}" for r, n in why.most_common(3))
     folders = [
