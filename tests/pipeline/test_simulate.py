@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kit.oracle import dump_wire
+from kit.words import refused
 from workbench.config import Context, new, read
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan, Iterations
@@ -242,7 +243,7 @@ def test_an_unknown_feed_leaves_no_folder(tmp_path):
 
 def test_a_folder_in_use_is_refused(tmp_path):
     simulate(GRAPH, None, form(), tmp_path)
-    with pytest.raises(FormatError, match="must be new or empty"):
+    with refused("dump/out-filled", FormatError, got=str(tmp_path)):
         simulate(GRAPH, None, form(), tmp_path)
 
 

@@ -33,6 +33,8 @@ def open_file(path: str | Path, what: str = "file") -> BinaryIO:
     """Open a regular file; raises FormatError for anything else. ``what`` is what it is to be."""
     try:
         file = open(path, "rb", opener=_open)  # noqa: SIM115 (the caller's with)
+    except FileNotFoundError as error:
+        raise FormatError("core/missing", got=str(path)) from error
     except (OSError, ValueError) as error:
         raise unreadable(path, error, what) from error
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -62,8 +64,6 @@ def file_content(path: str | Path, limit: int, what: str = "file") -> bytes:
 
 def unreadable(path: str | Path, error: Exception, what: str = "file") -> FormatError:
     """Return the error that says why something cannot be read."""
-    if isinstance(error, FileNotFoundError):
-        return FormatError("core/missing", got=str(path))
     reason = getattr(error, "strerror", None) or str(error)
     return FormatError("core/unreadable", place=str(path), subject=what, why=reason)
 

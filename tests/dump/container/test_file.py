@@ -442,5 +442,5 @@ def test_what_is_no_regular_file_is_refused(tmp_path):
     for path, code in ((".", "core/unreadable"), ("pipe", "core/not-a-file")):
         with refused(code, FormatError, place=str(tmp_path / path)):
             read_container(tmp_path / path)
-    with refused("core/missing", FormatError, got=str(tmp_path / "missing")):
+    with refused("core/unreadable", FormatError, place=str(tmp_path / "missing")):
         read_container(tmp_path / "missing")

@@ -290,6 +290,15 @@ def test_slices_unlike_each_other_stay_apart(leaf, outputs, attribute, code):
     check_said(note.detail.values["why"], f"dump/slices-{code}")
 
 
+def test_slices_of_a_type_that_cannot_be_decoded_stay_apart(leaf):
+    for number in range(2):
+        write(leaf, thread(number), [], [np.float16([[1, 2]])], GOOD)
+        path = leaf / thread(number)
+        path.write_bytes(path.read_bytes().replace(b"\x08\x02", b"\x08\x25", 1))  # FLOAT6_E3M2
+    (note,) = load(leaf).notes
+    check_said(note.detail.values["why"], "dump/slices-data-type", got=37)
+
+
 def test_an_input_of_threads_without_ranges_stays_apart(leaf):
     attribute = GOOD | {"inputCutList": [[2, 1]]}
     for number in range(2):

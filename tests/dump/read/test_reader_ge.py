@@ -194,7 +194,7 @@ def test_a_file_that_goes_away_says_so_when_it_is_compared(leaf):
     path = save(leaf / NAME, [], [ONE])
     (record,) = load(leaf).records
     path.unlink()
-    with refused("core/missing", FormatError, got=str(path)):
+    with refused("core/unreadable", FormatError, place=str(path)):
         record.source.array()
 
 
@@ -420,3 +420,18 @@ def test_names_of_files_are_those_of_the_vendors(tmp_path):
     dump(tmp_path, [Call("a/b.c d", "Add", (), (ONE,))])
     (record,) = load(tmp_path).records
     assert record.key.op_name == file_name("a/b.c d") == "a_b_c_d"
+
+
+def test_a_mapping_to_a_name_of_no_kind_is_told(leaf):
+    save(leaf / NAME, [], [ONE])
+    (leaf / "3141592653589793.npy").write_bytes(b"")
+    (leaf / "mapping.csv").write_text("3141592653589793.npy,readme\n")
+    ((reason, detail),) = [(s.reason, s.detail) for s in load(leaf).skipped]
+    assert (reason, detail.code) == ("unmapped", "dump/mapped-unknown")
+
+
+def test_an_output_that_was_dumped_again_is_skipped_by_both_names(leaf):
+    save(leaf / f"Add.C.5.3.{START}", [], [ONE])
+    save(leaf / f"Add.A_To_C.6.3.{START + 1}", [], [ONE])
+    ((name, detail),) = [(s.name, s.detail) for s in load(leaf).skipped]
+    assert (name, detail) == ("A_To_C", Message("dump/watched", after="A"))

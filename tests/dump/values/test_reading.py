@@ -187,3 +187,16 @@ def test_a_block_outside_its_file_is_refused(tmp_path):
     with refused("dump/block-short", FormatError, needed=64, held=32) as caught:
         source_of(path).reading(Buffer())
     assert caught.value.place.endswith(": output 0")
+
+
+def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
+    name = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
+    (tmp_path / name).write_bytes(bytes(10))
+
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("workbench.dump.files.raw_tensor.fill", no_memory)
+    source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
+    with refused("dump/file-memory", FormatError, got=10):
+        source.array()

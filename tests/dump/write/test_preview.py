@@ -383,3 +383,10 @@ def test_constants_are_inputs_like_any_other():
         ("Softmax", "output", 0): 128 + 24,
         ("Parameter", "output", 0): 128 + 24,
     }
+
+
+def test_operators_that_a_flag_leaves_out_are_a_doubt():
+    graph = one()
+    ops = (replace(graph.ops[0], unless="found_inf"),)
+    forecast = predict_tree([replace(graph, ops=ops)], PLAN, [0])
+    assert forecast.doubts == (Message("dump/flags", flags=["found_inf"]),)

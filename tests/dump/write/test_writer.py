@@ -17,6 +17,7 @@ from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorS
 from workbench.dump.choice import kernel_type
 from workbench.dump.files.kernel_arguments import arguments_of, kernel_arguments
 from workbench.dump.names.mindspore import parse_name
+from workbench.dump.new_folder import WORK
 from workbench.dump.read.reader import load
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.writer import write
@@ -469,6 +470,13 @@ def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
     assert files(tmp_path) == ["mine.txt"]
     with refused("dump/out-file", FormatError, got=str(tmp_path / "mine.txt")):
         write([record()], PLAN, tmp_path / "mine.txt", graph=GRAPH)
+
+
+def test_a_run_that_was_interrupted_is_told(tmp_path):
+    (tmp_path / WORK).mkdir()
+    (tmp_path / "whole.npy").write_bytes(b"")
+    with refused("dump/out-interrupted", FormatError, got=str(tmp_path), files=1):
+        write([record()], PLAN, tmp_path, graph=GRAPH)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path):

@@ -212,7 +212,7 @@ SENTENCES: dict[str, str] = {
     "convert-nothing": "{why}; nothing was converted",
     "convert-unfinished": "unfinished files, skipped",
     "convert-link": "a link, skipped",
-    "convert-text": "a {suffix} file, not a dump container",
+    "convert-text": "a {suffix} file, not a dump container; leave it out",
     "convert-bin": "the name says {stated}, as msaccucmp does; the elements are {held}",
     "convert-name": "{got!r} is not printable, so it cannot be listed in {file}",
     "convert-name-long": "the name of its file would be too long",

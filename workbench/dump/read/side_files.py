@@ -82,10 +82,11 @@ class Side:
 
     def _add(self, key: tuple[int, int], graph: Graph) -> None:
         self.graphs[key] = graph if graph.graph_id == key[1] else graph.with_id(key[1])
-        detail = Message("dump/graph-lines", lines=graph.unknown_lines)
-        note = Note("graph", Path(graph.path).name, detail)
-        if graph.unknown_lines and note not in self.found.notes:
-            self.found.notes.append(note)
+        if graph.unknown_lines:
+            detail = Message("dump/graph-lines", lines=graph.unknown_lines)
+            note = Note("graph", Path(graph.path).name, detail)
+            if note not in self.found.notes:
+                self.found.notes.append(note)
 
     def _metadata(self, path: Path) -> None:
         try:
