@@ -56,7 +56,7 @@ def check_said(said: Message | WorkbenchError, code: str | tuple[str, ...], **va
     code = (
         code if isinstance(code, str) else next((one for one in code if one == said.code), code[0])
     )
-    held = dict(said.values) | ({"place": said.place} if isinstance(said, WorkbenchError) else {})
+    held = dict(said.values) | {"place": said.place}
     assert (said.code, {name: held.get(name) for name in values}) == (code, values), str(said)
     assert str(said)  # there is a sentence, and it has all the values that it names
 
@@ -106,15 +106,15 @@ class Recorder:
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
-        for kind, name in ((WorkbenchError, "place"), (Message, "")):
-            self._listen(kind, name)
+        for kind in (WorkbenchError, Message):
+            self._listen(kind)
 
-    def _listen(self, kind: type, besides: str) -> None:
+    def _listen(self, kind: type) -> None:
         begin = kind.__init__
 
         def recorded(one: Any, code: Any = "", /, **values: Any) -> None:
             begin(one, code, **values)
-            self.note(code, {name: held for name, held in values.items() if name != besides})
+            self.note(code, {name: held for name, held in values.items() if name != "place"})
 
         kind.__init__ = recorded
 
@@ -154,7 +154,7 @@ def literal(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, Message) and not isinstance(value, RowMessage):
         held = {name: literal(one, depth + 1) for name, one in value.values.items()}
-        return Message(value.code, **held)
+        return Message(value.code, place=literal(value.place), **held)
     if isinstance(value, dict) and depth < _DEEP:
         return {str(key): literal(one, depth + 1) for key, one in list(value.items())[:4]}
     if isinstance(value, list | tuple | set | frozenset) and depth < _DEEP:

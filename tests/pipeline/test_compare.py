@@ -13,6 +13,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, on_disk, shoot, write_ir
+from kit.words import refused
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import write_text
 from workbench.dump.read.reader import load
@@ -212,7 +213,7 @@ def test_a_profile_decides_instead_of_the_noise_floor(pair):
 
 
 def test_what_is_no_dump_is_refused(pair, tmp_path):
-    with pytest.raises(FormatError, match="dump must be a folder"):
+    with refused("core/missing", FormatError, got=str(tmp_path / "nothing")):
         wb.compare(tmp_path / "nothing", pair[1])
 
 

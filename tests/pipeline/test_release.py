@@ -15,6 +15,7 @@ from workbench.cli import main
 from workbench.config.context import Context
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
 from workbench.pipeline.preview import preview
@@ -266,9 +267,9 @@ def test_device_statistics_come_from_the_form(tmp_path):
 @pytest.mark.parametrize(
     ("surface", "version", "plan", "error", "code"),
     [
-        ("mindspore-cpu", "1.2", {}, FormatError, "must be 1.3 or newer"),
-        ("mindspore-o0o1", "1.0.0", {}, FormatError, "older ones wrote no npy files"),
-        ("mindspore-gpu", "two", {}, FormatError, "version must be like"),
+        ("mindspore-cpu", "1.2", {}, FormatError, str(Message("dump/version-old", got="1.2"))),
+        ("mindspore-o0o1", "1.0.0", {}, FormatError, str(Message("dump/version-old", got="1.0.0"))),
+        ("mindspore-gpu", "two", {}, FormatError, str(Message("dump/version", got="two"))),
         (
             "mindspore-o0o1",
             "1.5",

@@ -17,6 +17,7 @@ import pytest
 
 from kit.damage import run_and_kill
 from kit.damage.good_dumps import ask_tree
+from kit.words import check_said
 from workbench.core.errors import FormatError
 from workbench.dump.new_folder import WORK
 
@@ -83,18 +84,18 @@ def test_a_killed_run_leaves_whole_files_alone_and_the_next_one_says_so(job, tmp
             ask_tree(out)
         said = next_run(again, out)
         if (out / WORK).exists():
-            assert re.search(f"interrupted left {len(left)} whole files", said)
+            check_said(said, "dump/out-interrupted", files=len(left))
         elif left:
             assert left == whole
-            assert "must be new or empty" in said
+            check_said(said, "dump/out-filled")
         else:
-            assert (said, files(out)) == ("", whole)
+            assert (said, files(out)) == (None, whole)
     assert amid
 
 
-def next_run(job, out: Path) -> str:
+def next_run(job, out: Path) -> FormatError | None:
     try:
         job(str(out))
     except FormatError as error:
-        return str(error)
-    return ""
+        return error
+    return None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.core.tensors import TensorSpec
+    from workbench.core.words import Message
     from workbench.graph.nodes import SourceFrame
 
 Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
@@ -90,7 +91,7 @@ class Anomaly:
     side: Side
     kind: str
     op_name: str
-    detail: str
+    detail: str | Message
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -17,7 +17,7 @@ import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.core.text import readable
-from workbench.core.words import sentence
+from workbench.core.words import Message, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,6 +66,11 @@ class WorkbenchError(Exception):
         moved = copy.copy(self)
         moved.place = f"{place}: {self.place}" if self.place else place
         return moved
+
+    @property
+    def message(self) -> Message:
+        """What the error says, to be kept: without the frames that an exception holds on to."""
+        return Message(self.code, place=self.place, **self.values)
 
 
 class ConfigError(WorkbenchError):

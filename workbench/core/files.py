@@ -36,8 +36,7 @@ def open_file(path: str | Path, what: str = "file") -> BinaryIO:
     except FileNotFoundError as error:
         raise FormatError("core/missing", got=str(path)) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FormatError("core/unreadable", place=str(path), subject=what, why=reason) from error
+        raise unreadable(path, error, what) from error
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
@@ -60,9 +59,19 @@ def file_content(path: str | Path, limit: int, what: str = "file") -> bytes:
         try:
             return file.read(size)
         except OSError as error:
-            raise FormatError(
-                "core/unreadable", place=str(path), subject=what, why=error.strerror
-            ) from error
+            raise unreadable(path, error, what) from error
+
+
+def unreadable(path: str | Path, error: Exception, what: str = "file") -> FormatError:
+    """Return the error that says why something cannot be read."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return FormatError("core/unreadable", place=str(path), subject=what, why=reason)
+
+
+def unwritable(path: str | Path, error: Exception, what: str = "output") -> FormatError:
+    """Return the error that says why something cannot be written."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return FormatError("core/unwritable", place=str(path), subject=what, why=reason)
 
 
 def is_file(path: str | Path) -> bool:
@@ -82,8 +91,7 @@ def write_text(path: str | Path, text: str, what: str = "output") -> Path:
     try:
         _write(Path(path).resolve(), text)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
-        reason = getattr(error, "strerror", None) or error
-        raise FormatError("core/unwritable", place=str(path), subject=what, why=reason) from error
+        raise unwritable(path, error, what) from error
     return Path(path)
 
 

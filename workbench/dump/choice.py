@@ -96,8 +96,7 @@ def dumped_iterations(plan: DumpPlan, count: int, device: int = 0) -> list[int]:
     Raises FormatError for a count that is not between 1 and `MAX_ITERATIONS`.
     """
     if not 1 <= count <= MAX_ITERATIONS:
-        message = f"iterations must be 1 to {MAX_ITERATIONS}, got {count}"
-        raise FormatError(message)
+        raise FormatError("dump/iterations", got=count, limit=MAX_ITERATIONS)
     if plan.devices is not None and device not in plan.devices:
         return []
     run = range(plan.initial_iteration, plan.initial_iteration + count)

@@ -110,8 +110,9 @@ def data_type_of(name: str) -> DataType:
     try:
         return _BY_NAME[name]
     except KeyError:
-        message = f"dtype of a container must be one of {sorted(_BY_NAME)}, got {name!r}"
-        raise FormatError(message) from None
+        raise FormatError(
+            "core/choice", subject="container dtype", got=name, known=sorted(_BY_NAME)
+        ) from None
 
 
 def packed_bytes(row: DataType, count: int) -> int:
@@ -138,8 +139,7 @@ def decode(row: DataType, data: NDArray[np.uint8], count: int) -> NDArray[Any]:
     if row.how == LOOKUP:
         codes = data if row.bits == 8 else _unpack(row, data, count)
         return _values(row.name)[codes]
-    message = f"packing of {row.word} must be known to be decoded, got none in any source"
-    raise FormatError(message)
+    raise FormatError("dump/packing", dtype=row.word)
 
 
 def encode(row: DataType, array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -155,8 +155,7 @@ def encode(row: DataType, array: NDArray[Any]) -> NDArray[np.uint8]:
     if row.how == LOOKUP:
         codes = _codes(row.name, flat.astype(np.float32, copy=False))
         return codes if row.bits == 8 else _pack(row, codes)
-    message = f"packing of {row.word} must be known to be written, got none in any source"
-    raise FormatError(message)
+    raise FormatError("dump/packing", dtype=row.word)
 
 
 def _shifts(row: DataType) -> NDArray[np.uint8]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ class NewFolder:
             check_empty(self.root)
             self._work.mkdir(parents=True)
         except OSError as error:
-            raise _unwritable(self.root, error) from error
+            raise unwritable(self.root, error, "folder") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -55,7 +56,7 @@ class NewFolder:
         """
         target = os.path.join(self.root, checked_path(path))
         if os.path.lexists(target):
-            raise FormatError(f"{path}: name must be free, got a file that was written before")
+            raise FormatError("dump/name-taken", got=path)
         partial = os.path.join(self._work, "file")
         try:
             with open(partial, "wb") as file:
@@ -83,18 +84,14 @@ def check_empty(root: Path) -> None:
     if not root.exists():
         return
     if not root.is_dir():
-        raise FormatError(f"folder to write must be new or empty, got the file {str(root)!r}")
+        raise FormatError("dump/out-file", got=str(root))
     names = os.listdir(root)
     if not names:
         return
-    message = f"folder to write must be new or empty, got {str(root)!r}"
     if WORK not in names:
-        raise FormatError(f"{message}; name another one or empty it")
+        raise FormatError("dump/out-filled", got=str(root))
     whole = sum(len(files) for at, _, files in os.walk(root) if Path(at) != root / WORK)
-    raise FormatError(
-        f"{message}: a run that was interrupted left {whole} whole files and an unfinished one; "
-        "empty it to start again"
-    )
+    raise FormatError("dump/out-interrupted", got=str(root), files=whole)
 
 
 def checked_path(path: str) -> str:
@@ -102,9 +99,5 @@ def checked_path(path: str) -> str:
     parts = path.split("/")
     bad = [part for part in parts if part in ("", ".", "..") or "\0" in part or "\\" in part]
     if bad or os.path.isabs(path):
-        raise FormatError(f"file name must stay in its folder, got {path!r}")
+        raise FormatError("dump/name-outside", got=path)
     return path
-
-
-def _unwritable(path: Path, error: OSError) -> FormatError:
-    return FormatError(f"folder must be writable, got {str(path)!r} ({error.strerror})")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from workbench.core.text import one_line
+from workbench.core.text import one_line, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.core.tensors import TensorRecord
+    from workbench.core.words import Message
     from workbench.dump.container.blocks import Container
     from workbench.dump.files.core_file import Core
     from workbench.dump.files.overflow import OverflowRecord
@@ -29,7 +30,7 @@ class Skipped:
 
     name: str
     reason: str
-    detail: str = ""
+    detail: str | Message = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Note:
 
     kind: str
     name: str
-    detail: str
+    detail: str | Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,8 @@ class Dump:
     watched: tuple[TensorRecord, ...] = ()
 
     def __repr__(self) -> str:
-        graphs = f"{len(self.graphs)} graph{'' if len(self.graphs) == 1 else 's'}"
-        return one_line(f"<Dump {self.path}: {self.layout}, {self.tensors} tensors, {graphs}>")
+        held = f"{plural(self.tensors, 'tensor')}, {plural(len(self.graphs), 'graph')}"
+        return one_line(f"<Dump {self.path}: {self.layout}, {held}>")
 
     @property
     def tensors(self) -> int:

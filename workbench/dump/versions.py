@@ -66,8 +66,7 @@ def release(version: str) -> Release:
     """
     match = re.match(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", version, re.ASCII)
     if not match:
-        message = f"version must be like '2.6.0', got {version!r}"
-        raise FormatError(message)
+        raise FormatError("dump/version", got=version)
     return int(match[1]), int(match[2]), int(match[3] or 0)
 
 
@@ -75,8 +74,7 @@ def check_version(version: str) -> Release:
     """Return the numbers of a version; raises FormatError if its dumps cannot be written."""
     number = release(version)
     if number < OLDEST:
-        message = f"version must be 1.3 or newer, got {version!r}; older ones wrote no npy files"
-        raise FormatError(message)
+        raise FormatError("dump/version-old", got=version)
     return number
 
 

@@ -97,7 +97,7 @@ class Foretold:
         return not self.doubts
 
     @property
-    def silent(self) -> tuple[tuple[str, str], ...]:
+    def silent(self) -> tuple[tuple[str, Message | str], ...]:
         """Operators that were chosen and write nothing, with the reason."""
         return tuple(self.forecast.silent.items())
 

@@ -43,7 +43,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
         "tensor_types": dict(sorted(Counter(r.key.op_type for r in dump.records).items())),
         "skipped": dict(Counter(s.reason for s in (*dump.skipped, *binding.skipped))),
         "anomalies": [
-            {"kind": n.kind, "op_name": n.name, "detail": n.detail}
+            {"kind": n.kind, "op_name": n.name, "detail": str(n.detail)}
             for n in (*dump.notes, *binding.notes)
         ],
     }

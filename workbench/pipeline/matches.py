@@ -38,7 +38,7 @@ class Matches:
 
 
 def match(
-    plan: DumpPlan, graphs: Sequence[Graph], silent: Mapping[str, str], *, by_scope: bool
+    plan: DumpPlan, graphs: Sequence[Graph], silent: Mapping[str, object], *, by_scope: bool
 ) -> Matches:
     """Match a plan with graphs.
 

@@ -58,7 +58,7 @@ def to_json(result: Result) -> dict[str, Any]:
             "skipped": dict(coverage.skipped),
         },
         "anomalies": [
-            {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": a.detail}
+            {"side": a.side, "kind": a.kind, "op_name": a.op_name, "detail": str(a.detail)}
             for a in result.anomalies
         ],
         "findings": [

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.oracle import dump_wire as wire
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.container.blocks import Block, Container, Origin
 from workbench.dump.container.file import read_container
 from workbench.dump.container.source import ContainerSource
@@ -81,7 +83,7 @@ def test_a_container_is_read_back(tmp_path):
     (block,) = container.part("output")
     assert (container.version, container.dump_time) == ("2.0", 1700000000000000)
     assert (container.op_name, container.notes) == ("Default/Add-op1", ())
-    assert (block.start, block.size, block.problem) == (59, 8, "")
+    assert (block.start, block.size, block.problem) == (59, 8, None)
     source = ContainerSource(path, block)
     assert source.spec() == ("float16", (2, 2), "ND")
     assert source.array().tolist() == [[1, 2], [3, 4]]
@@ -179,7 +181,7 @@ def test_all_that_was_written_is_read(tmp_path_factory, made):
     got = read_container(path)
     assert got.notes == ()
     for (block, data), read in zip(made, got.blocks, strict=True):
-        assert read.problem == ""
+        assert read.problem is None
         assert read._replace(start=-1) == block
         source = ContainerSource(path, read)
         assert source.raw().tobytes() == data
@@ -197,16 +199,16 @@ def test_an_open_dimension_is_written_as_its_complement():
 
 
 @pytest.mark.parametrize(
-    ("block", "data", "words"),
+    ("block", "data", "code", "values"),
     [
-        (Block("input", 0, 8), bytes(7), "must have 8 bytes, got 7"),
-        (Block("buffer", 0, 1, format=3), bytes(1), "format of buffer 0 must be 0"),
-        (Block("output", 0, 1, input_type=2), bytes(1), "input_type of output 0 must be 0"),
-        (Block("space", 0, -1), b"", "must fit its field"),
+        (Block("input", 0, 8), bytes(7), "payload-size", {"needed": 8, "got": 7}),
+        (Block("buffer", 0, 1, format=3), bytes(1), "field-unused", {"name": "format", "got": 3}),
+        (Block("output", 0, 1, input_type=2), bytes(1), "field-unused", {"name": "input_type"}),
+        (Block("space", 0, -1), b"", "field-range", {"name": "size"}),
     ],
 )
-def test_what_cannot_be_written_is_refused(block, data, words):
-    with pytest.raises(FormatError, match=words):
+def test_what_cannot_be_written_is_refused(block, data, code, values):
+    with refused(f"dump/{code}", FormatError, place=f"{block.part} 0", **values):
         written(Container((block,)), [data])
 
 
@@ -256,11 +258,11 @@ def test_tensors_without_an_address_have_no_bytes_if_others_have_one(tmp_path):
     path = save(tmp_path, file_of(header, F32[:4]))
     container = read_container(path)
     lost, kept = container.blocks
-    assert "no address" in lost.problem
-    assert "1 tensors have no address" in container.notes[0]
+    check_said(lost.problem, "dump/block-no-address")
+    assert container.notes == (Message("dump/no-addresses", tensors=1),)
     assert ContainerSource(path, kept).array().tolist() == [1]
     for ask in (ContainerSource(path, lost).array, ContainerSource(path, lost).raw):
-        with pytest.raises(FormatError, match="no address"):
+        with refused("dump/block-no-address", FormatError, place=f"{path}: byte 0: input 0"):
             ask()
 
 
@@ -289,7 +291,9 @@ def test_the_writer_leaves_out_the_bytes_of_tensors_without_an_address(tmp_path)
 def test_a_size_that_fits_neither_way_is_refused(tmp_path):
     header = tensor(4, size=8, dims=[2]) + tensor(4, size=4, dims=[1], address=99)
     path = save(tmp_path, file_of(header, F32[:8]))
-    with pytest.raises(FormatError, match=r"byte \d+: file must hold \d+ bytes, or \d+ if"):
+    held = os.path.getsize(path)
+    values = {"whole": held + 4, "present": held - 4, "held": held}
+    with refused("dump/container-size", FormatError, place=f"{path}: byte {held}", **values):
         read_container(path)
 
 
@@ -297,11 +301,12 @@ def test_a_file_cut_off_gives_the_tensors_before_the_cut(tmp_path):
     header = tensor(4, size=8, dims=[2]) + tensor(3, size=8, dims=[2]) + tensor(3, size=4, dims=[1])
     path = save(tmp_path, file_of(header, F32[:13]))
     container = read_container(path)
-    assert "the file is cut off" in container.notes[0]
+    held = os.path.getsize(path)
+    assert container.notes == (Message("dump/cut-off", needed=held + 7, held=held),)
     first, second, third = container.blocks
     assert ContainerSource(path, first).array().tolist() == [1, 2]
-    assert "data must end by byte" in second.problem
-    assert "its place is not known" in third.problem
+    check_said(second.problem, "dump/data-end", end=held + 3, held=held)
+    check_said(third.problem, "dump/block-lost")
 
 
 def test_a_lie_about_a_size_never_shifts_the_tensors_behind_it(tmp_path):
@@ -309,16 +314,16 @@ def test_a_lie_about_a_size_never_shifts_the_tensors_behind_it(tmp_path):
     header = tensor(4, size=4, dims=[2]) + tensor(3, size=4, dims=[1])
     path = save(tmp_path, file_of(header, F32[:12]))
     container = read_container(path)
-    assert container.notes == ("4 bytes follow the last block",)
+    assert container.notes == (Message("dump/bytes-behind", bytes=4),)
     liar, behind = container.blocks
-    assert "must have 8 bytes, got 4" in liar.problem
-    assert "its place is not known" in behind.problem
+    check_said(liar.problem, "dump/block-short", needed=8, held=4, dtype="FLOAT", shape=(2,))
+    check_said(behind.problem, "dump/block-lost")
 
 
 def test_bytes_behind_the_last_block_are_noted(tmp_path):
     path = save(tmp_path, ADD + b"rest")
     container = read_container(path)
-    assert container.notes == ("4 bytes follow the last block",)
+    assert container.notes == (Message("dump/bytes-behind", bytes=4),)
     assert arrays(path, container)[0].tolist() == [[1, 2], [3, 4]]
 
 
@@ -328,7 +333,8 @@ def test_an_unknown_type_keeps_its_bytes(tmp_path):
     source = ContainerSource(path, block)
     assert source.spec().dtype == "type 77"
     assert source.raw().tobytes() == F32[:8]
-    with pytest.raises(FormatError, match=rf"{path}: byte \d+: input 0: data type must be 0 to 42"):
+    place = f"{path}: byte {block.start}: input 0"
+    with refused("dump/data-type", FormatError, place=place, got=77, last=42):
         source.array()
 
 
@@ -336,7 +342,7 @@ def test_a_file_that_shrinks_after_it_was_opened_is_refused(tmp_path):
     path = save(tmp_path, ADD)
     source = ContainerSource(path, read_container(path).blocks[0])
     os.truncate(path, 60)
-    with pytest.raises(FormatError, match="byte 59: file must be as long"):
+    with refused("dump/file-changed", FormatError, place=f"{path}: byte 59"):
         source.array()
 
 
@@ -344,42 +350,68 @@ def test_a_file_that_shrinks_after_it_was_opened_is_refused(tmp_path):
 
 HUGE = (1 << 64) - 1
 WRONG = {
-    "nothing": (b"", "byte 0: container must be longer than 8"),
-    "a length alone": (bytes(8), "byte 8: container must be longer than 8"),
-    "an empty header": (bytes(9), "byte 0: header must have 1 to 1 bytes, got 0"),
-    "a header behind the end": (struct.pack("<Q", 99) + bytes(9), "byte 0: header must have"),
-    "a length of all bits": (b"\xff" * 20, "byte 0: header must have 1 to 12"),
-    "an ELF core": (b"\x7fELF\x02\x01\x01" + bytes(40), "byte 0: container must begin"),
-    "an npy file": (b"\x93NUMPY\x01\x00" + bytes(120), "byte 0: header must have"),
-    "a field that has no end": (file_of(b"\x22\xff\xff\xff\x7f"), "byte 8: field 4"),
-    "a number that has no end": (file_of(b"\x10" + b"\xff" * 12), "byte 9: number must end"),
-    "a group": (file_of(b"\x23\x24"), "byte 8: field must have a number"),
-    "a text in place of a time": (file_of(wire.field(2, b"now")), "byte 10: field 2 (dump_time)"),
-    "a number in place of a tensor": (file_of(wire.field(4, 3)), "byte 9: field 4 (input)"),
-    "33 dimensions": (file_of(tensor(4, size=4, dims=[1] * 33), F32), "at most 32 dimensions"),
-    "a shape of kilobytes": (file_of(tensor(4, size=4, dims=[1] * 999), F32), "at most 32 dim"),
+    "nothing": (b"", 0, "container-short", {"held": 0}),
+    "a length alone": (bytes(8), 8, "container-short", {"held": 8}),
+    "an empty header": (bytes(9), 0, "header-size", {"got": 0, "limit": 1}),
+    "a header behind the end": (struct.pack("<Q", 99) + bytes(9), 0, "header-size", {"got": 99}),
+    "a length of all bits": (b"\xff" * 20, 0, "header-size", {"limit": 12}),
+    "an ELF core": (b"\x7fELF\x02\x01\x01" + bytes(40), 0, "elf", {}),
+    "an npy file": (b"\x93NUMPY\x01\x00" + bytes(120), 0, "header-size", {"limit": 120}),
+    "a text in place of a time": (
+        file_of(wire.field(2, b"now")), 10, "field-type", {"number": 2, "name": "dump_time"},
+    ),
+    "a number in place of a tensor": (
+        file_of(wire.field(4, 3)), 9, "field-type", {"number": 4, "name": "input"},
+    ),
+    "33 dimensions": (
+        file_of(tensor(4, size=4, dims=[1] * 33), F32), 10, "dimensions",
+        {"subject": "shape", "got": 33, "limit": 32},
+    ),
+    "a shape of kilobytes": (
+        file_of(tensor(4, size=4, dims=[1] * 999), F32), 19, "shape-bytes", {"got": 999},
+    ),
     "half a number in a shape": (
-        file_of(wire.field(4, wire.field(3, wire.field(1, b"\xff")))),
-        "byte 8: DumpData must be valid",
+        file_of(wire.field(4, wire.field(3, wire.field(1, b"\xff")))), 8, "protobuf", {},
     ),
-    "a size of all bits": (file_of(tensor(4, size=HUGE, dims=[1]), F32[:4]), "claims, got"),
-    "half of the first tensor": (file_of(tensor(4, size=8, dims=[2]), F32[:4]), "claims, got"),
     "version 1": (
-        wire.field(1, b"1.0") + tensor(4, size=8, dims=[2], data=F32[:8]),
-        "got a file of version 1",
+        wire.field(1, b"1.0") + tensor(4, size=8, dims=[2], data=F32[:8]), 0, "version-1", {},
     ),
-    "more fields than memory": (file_of(wire.field(7, b"") * 200_001), "at most 200000 fields"),
-}
+    "a size of all bits": (
+        file_of(tensor(4, size=HUGE, dims=[1]), F32[:4]), 32, "container-cut", {"held": 32},
+    ),
+    "half of the first tensor": (
+        file_of(tensor(4, size=8, dims=[2]), F32[:4]), 23, "container-cut", {"needed": 27},
+    ),
+    "more fields than memory": (
+        file_of(wire.field(7, b"") * 200_001), 400_010, "header-fields", {"limit": 200_000},
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_file_is_refused_with_its_byte(tmp_path, case):
-    data, words = WRONG[case]
+    data, byte, code, values = WRONG[case]
+    path = save(tmp_path, data)
+    with refused(f"dump/{code}", FormatError, place=f"{path}: byte {byte}", **values):
+        read_container(path)
+
+
+BROKEN_WIRE = {
+    "a field that has no end": (file_of(b"\x22\xff\xff\xff\x7f"), 8),
+    "a number that has no end": (file_of(b"\x10" + b"\xff" * 12), 9),
+    "a group": (file_of(b"\x23\x24"), 8),
+    "version 1 cut off": (wire.field(1, b"1.0") + tensor(4, size=0, data=F32)[:40], 5),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_WIRE)
+def test_a_header_that_is_no_protobuf_is_refused_with_its_byte(tmp_path, case):
+    """`workbench.ir.ms_messages` says what is wrong."""
+    data, byte = BROKEN_WIRE[case]
     path = save(tmp_path, data)
     with pytest.raises(FormatError) as caught:
         read_container(path)
-    assert words in str(caught.value)
-    assert str(caught.value).startswith(f"{path}: byte ")
+    assert str(caught.value).startswith(f"{path}: byte {byte}: ")
 
 
 def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
@@ -401,6 +433,8 @@ def test_a_shape_beyond_memory_is_refused_before_memory_is_taken(tmp_path):
 
 def test_what_is_no_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path, words in (("missing", "readable"), (".", "regular"), ("pipe", "regular")):
-        with pytest.raises(FormatError, match=words):
+    for path, code in ((".", "core/unreadable"), ("pipe", "core/not-a-file")):
+        with refused(code, FormatError, place=str(tmp_path / path)):
             read_container(tmp_path / path)
+    with refused("core/unreadable", FormatError, place=str(tmp_path / "missing")):
+        read_container(tmp_path / "missing")

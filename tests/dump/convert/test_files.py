@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.overflow_texts import MSACCUCMP
+from kit.words import check_said, refused
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
+from workbench.core.words import Message
 from workbench.dump.container.blocks import Block, Container
 from workbench.dump.container.writer import tensor_block, write_container
 from workbench.dump.convert.files import convert
@@ -30,6 +32,7 @@ from workbench.dump.files.overflow import (
     overflow_container,
     parse_record,
 )
+from workbench.dump.new_folder import WORK
 from workbench.dump.values import boxes as convert_boxes
 from workbench.dump.values import ordered as convert_data
 from workbench.dump.values.ordered import find_route
@@ -80,8 +83,8 @@ def load(data: bytes):
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
-def remarks(result) -> list[str]:
-    return [f"{remark.what}: {remark.text}" for remark in result.remarks]
+def remarks(result):
+    return [(remark.what, remark.text) for remark in result.remarks]
 
 
 # ---------------------------------------------------------------- names
@@ -264,7 +267,8 @@ def test_a_bin_file_is_the_elements_alone_and_says_when_its_name_is_another_type
     data = bytes.fromhex("803f00c0")
     result, found = run(by_hand(27, 4, (2,), data), type="bin")
     assert found == {f"{NAME}.output.0.2.bfloat16.ND.bin": np.float32([1, -2]).tobytes()}
-    assert "elements are float32" in remarks(result)[0]
+    said = Message("dump/convert-bin", stated="bfloat16", held="float32")
+    assert remarks(result) == [("output 0", said)]
 
 
 def test_bytes_without_a_type_are_int8_and_flat(run):
@@ -278,8 +282,11 @@ def test_bytes_without_a_type_are_int8_and_flat(run):
 def test_types_that_cannot_be_decoded_are_kept_as_bytes(run, number):
     result, found = run(by_hand(number, 6, (4,), b"\0\1\2\3\4\5"))
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [0, 1, 2, 3, 4, 5]
-    assert remarks(result)[0].startswith("output 0: ")
-    assert "kept as bytes" in remarks(result)[0]
+    what, text = remarks(result)[0]
+    check_said(text, "dump/kept-as-bytes")
+    codes = {37: "dump/packing", 41: "dump/packing", 99: "dump/data-type"}
+    check_said(text.values["why"], codes.get(number, "dump/elements-unknown"))
+    assert what == "output 0"
 
 
 # ---------------------------------------------------------------- sizes that lie
@@ -289,7 +296,7 @@ def test_what_follows_the_elements_is_left_out_with_a_remark(run):
     data = np.arange(8, dtype=np.float32).tobytes()
     result, found = run(by_hand(1, 32, (2, 3), data))
     assert load(found[f"{NAME}.output.0.npy"]).tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert remarks(result) == ["output 0: 8 bytes behind its elements left out"]
+    assert remarks(result) == [("output 0", Message("dump/surplus", left=8))]
 
 
 @pytest.mark.parametrize("shape", [None, ()])
@@ -307,7 +314,10 @@ def test_an_open_dimension_and_too_few_bytes_leave_a_row_with_a_remark(run):
     result, found = run(content, format="NCHW")
     assert [load(data).tolist() for data in found.values()] == [[1, 2], [1, 2]]
     assert list(found) == [f"{NAME}.output.0.npy", f"{NAME}.output.1.npy"]
-    assert [text.partition(":")[0] for text in remarks(result)] == ["output 0", "output 1"]
+    assert [what for what, _ in remarks(result)] == ["output 0", "output 1"]
+    for (_, text), code in zip(remarks(result), ("shape-open", "block-short"), strict=True):
+        check_said(text, "dump/kept-flat")
+        check_said(text.values["why"], f"dump/{code}")
 
 
 def test_a_file_that_is_cut_off_gives_what_is_whole_and_a_remark_for_the_rest(run):
@@ -317,7 +327,7 @@ def test_a_file_that_is_cut_off_gives_what_is_whole_and_a_remark_for_the_rest(ru
     )
     result, found = run(data[:-3])
     assert list(found) == [f"{NAME}.input.0.npy"]
-    assert any(text.startswith("output 0: data must end") for text in remarks(result))
+    assert ("output 0", "dump/data-end") in [(what, text.code) for what, text in remarks(result)]
 
 
 def test_one_bad_file_does_not_stop_the_others(tmp_path):
@@ -330,16 +340,20 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path):
     os.mkfifo(dump / "Y.pipe.1.2.3")
     result = convert(dump, tmp_path / "out")
     assert list(files(tmp_path / "out")) == [f"{NAME}.output.0.npy"]
-    assert [Path(remark.path).name for remark in result.remarks] == [
-        "A.bad.1.2.3", "B.empty.1.2.3", "Y.pipe.1.2.3", "Z.text.txt",
-    ]  # fmt: skip
+    assert [(Path(remark.path).name, remark.text.code) for remark in result.remarks] == [
+        ("A.bad.1.2.3", "dump/header-size"),
+        ("B.empty.1.2.3", "dump/container-short"),
+        ("Y.pipe.1.2.3", "core/not-a-file"),
+        ("Z.text.txt", "dump/convert-text"),
+    ]
     assert result.files == 5
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 100, small(MATRIX)[:20]])
 def test_nothing_to_convert_is_an_error_that_names_the_file(run, data):
-    with pytest.raises(FormatError, match=NAME):
+    with refused("dump/convert-nothing", FormatError) as caught:
         run(data)
+    assert Path(caught.value.place).name == NAME
 
 
 @settings(FIXED, max_examples=200)
@@ -439,9 +453,8 @@ def test_an_original_shape_that_could_be_meant_in_two_formats_has_a_remark(run):
     data = small(to_device(host, "NCHW", "FRACTAL_Z"), format=FRACTAL_Z, original_shape=host.shape)
     result, found = run(data, format="NCHW")
     assert np.array_equal(load(*found.values()), host)
-    assert remarks(result) == [
-        "output 0: original shape (1, 2, 1, 2) was read as NCHW; NHWC is as likely"
-    ]
+    said = Message("dump/route-doubt", shape=(1, 2, 1, 2), format="NCHW", other="NHWC")
+    assert remarks(result) == [("output 0", said)]
 
 
 CASES_4D = st.tuples(
@@ -483,7 +496,7 @@ def test_a_tensor_put_on_the_device_comes_back(
     order = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 2, 3, 1), "HWCN": (2, 3, 1, 0)}[target]
     if device == "FRACTAL_NZ":  # its original shape is taken for the target's
         order = (0, 1, 2, 3)
-    if target != "NCHW" and any("is as likely" in text for text in remarks(result)):
+    if target != "NCHW" and any(text.code == "dump/route-doubt" for _, text in remarks(result)):
         assert device == "FRACTAL_Z"
         return
     assert np.array_equal(load(found).astype(np.float32), bits.transpose(order).astype(np.float32))
@@ -526,24 +539,25 @@ def test_host_formats_are_permuted_whatever_the_pieces(shape, dtype, target, pie
 
 
 KEPT = [
-    ({"format": NC1HWC0, "original_shape": None}, "original shape must be stated"),
-    ({"format": NC1HWC0, "original_shape": (2, 99, 4, 5)}, "original shape must become"),
-    ({"format": NC1HWC0, "original_shape": (2, -1, 4, 5)}, "original shape must be stated"),
-    ({"format": 38, "original_shape": (2, 20, 4, 5)}, "FRACTAL_ZN_LSTM"),
-    ({"format": ND, "original_shape": (2, 20, 4, 5)}, "axes must have names"),
-    ({"format": NHWC, "original_shape": (2, 20, 4, 5)}, "at most"),
-    ({"format": 99, "original_shape": (2, 20, 4, 5)}, "99"),
-]
+    ({"format": NC1HWC0, "original_shape": None}, "dump/route-original", {"got": None}),
+    ({"format": NC1HWC0, "original_shape": (2, 99, 4, 5)}, "dump/route-shape", {}),
+    ({"format": NC1HWC0, "original_shape": (2, -1, 4, 5)}, "dump/route-original", {}),
+    ({"format": 38, "original_shape": (2, 20, 4, 5)}, "dump/route-arrangement", {"format": "FRACTAL_ZN_LSTM"}),
+    ({"format": ND, "original_shape": (2, 20, 4, 5)}, "dump/route-axes", {}),
+    ({"format": NHWC, "original_shape": (2, 20, 4, 5)}, "core/rank", {"got": 5, "most": 4}),
+    ({"format": 99, "original_shape": (2, 20, 4, 5)}, "core/choice", {"got": "format 99"}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "reason"), KEPT)
-def test_what_has_no_way_to_the_format_is_kept_with_the_reason(run, fields, reason):
+@pytest.mark.parametrize(("fields", "code", "values"), KEPT)
+def test_what_has_no_way_to_the_format_is_kept_with_the_reason(run, fields, code, values):
     result, found = run(small(ON_DEVICE, **fields), format="NCHW")
     assert list(found) == [f"{NAME}.output.0.npy"]
     assert np.array_equal(load(*found.values()), ON_DEVICE)
-    (text,) = remarks(result)
-    assert text.startswith("output 0: left in ")
-    assert reason in text
+    ((what, text),) = remarks(result)
+    check_said(text, "dump/left-in")
+    check_said(text.values["why"], code, **values)
+    assert what == "output 0"
 
 
 # ---------------------------------------------------------------- overflow records
@@ -587,7 +601,7 @@ def test_a_record_that_is_none_is_kept_as_its_tensor(run):
     name = "Opdebug.Node_OpDebug.57.563.17"
     result, found = run(small(np.arange(3, dtype=np.uint8), format=ND), name)
     assert list(found) == [f"{name}.output.0.npy"]
-    assert "2048 bytes" in remarks(result)[0]
+    check_said(remarks(result)[0][1], "dump/overflow-size", got=3, expected=2048)
 
 
 # ---------------------------------------------------------------- npy files of MindSpore
@@ -608,17 +622,27 @@ def test_an_npy_file_with_device_data_under_the_host_shape_is_rearranged(run):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "reason"),
+    ("name", "options", "code"),
     [
-        ("Conv2D.net_c.0.3.17.input.1.NC1HWC0.float16.npy", {"format": "NCHW"}, "device's alone"),
-        ("Conv2D.net_c.0.3.17.input.1.NC1HWC0.float16.npy", {}, "npy file already"),
-        ("Conv2D.net_c.0.3.17.input.1.NCHW.float16.npy", {"format": "NCHW"}, "npy file already"),
-        ("something.npy", {"format": "NCHW"}, "npy file already"),
+        ("Conv2D.net_c.0.3.17.input.1.NC1HWC0.float16.npy", {"format": "NCHW"}, "left-in"),
+        ("Conv2D.net_c.0.3.17.input.1.NC1HWC0.float16.npy", {}, "npy-already"),
+        ("Conv2D.net_c.0.3.17.input.1.NCHW.float16.npy", {"format": "NCHW"}, "npy-already"),
+        ("something.npy", {"format": "NCHW"}, "npy-already"),
     ],
 )
-def test_npy_files_without_a_way_have_a_reason(run, name, options, reason):
-    with pytest.raises(FormatError, match=reason):
+def test_npy_files_without_a_way_have_a_reason(run, name, options, code):
+    with refused("dump/convert-nothing", FormatError) as caught:
         run(npy(ON_DEVICE, ON_DEVICE.shape), name, **options)
+    check_said(caught.value.values["why"], f"dump/{code}")
+
+
+def test_an_npy_file_in_another_order_stays(run):
+    name = "Conv2D.net_c.0.3.17.input.1.NC1HWC0.float16.npy"
+    stored = io.BytesIO()
+    np.save(stored, np.asfortranarray(np.ones((2, 20, 4, 5), np.float16)))
+    with refused("dump/convert-nothing", FormatError) as caught:
+        run(stored.getvalue(), name, format="NCHW")
+    check_said(caught.value.values["why"], "dump/npy-order")
 
 
 # ---------------------------------------------------------------- the folder
@@ -630,33 +654,46 @@ def test_the_folder_must_be_new_or_empty(run, tmp_path):
     (tmp_path / NAME).write_bytes(small(MATRIX, format=ND))
     convert(tmp_path / NAME, out)
     before = files(out)
-    with pytest.raises(FormatError, match="must be new or empty"):
+    with refused("dump/out-filled", FormatError, got=str(out)):
         convert(tmp_path / NAME, out)
-    with pytest.raises(FormatError, match="must be new or empty, got the file"):
+    with refused("dump/out-file", FormatError, got=str(tmp_path / NAME)):
         convert(tmp_path / NAME, tmp_path / NAME)
     assert files(out) == before
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"format": "NC1HWC0"}, "format must be one of NCHW"),
-        ({"format": "what"}, "format must be one of"),
-        ({"type": "pt"}, "type must be one of npy, bin, msnpy, got 'pt'"),
-    ],
-)
-def test_arguments_are_checked_before_anything_is_written(tmp_path, options, message):
+@pytest.mark.parametrize("options", [{"format": "NC1HWC0"}, {"format": "what"}, {"type": "pt"}])
+def test_arguments_are_checked_before_anything_is_written(tmp_path, options):
     (tmp_path / NAME).write_bytes(small(MATRIX, format=ND))
-    with pytest.raises(FormatError, match=message):
+    ((subject, got),) = options.items()
+    with refused("core/choice", FormatError, subject=subject, got=got):
         convert(tmp_path / NAME, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("dump", ["missing", "empty"])
-def test_a_dump_without_files_is_an_error(tmp_path, dump):
+@pytest.mark.parametrize(
+    ("dump", "code"), [("missing", "core/missing"), ("empty", "dump/folder-empty")]
+)
+def test_a_dump_without_files_is_an_error(tmp_path, dump, code):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match=dump):
+    with refused(code, FormatError, got=str(tmp_path / dump)):
         convert(tmp_path / dump, tmp_path / "out")
+
+
+def test_remarks_of_one_text_are_summed_up_and_unfinished_files_left(tmp_path):
+    dump = tmp_path / "dump"
+    (dump / WORK).mkdir(parents=True)
+    (dump / NAME).write_bytes(small(MATRIX, format=ND))
+    for number in range(8):
+        (dump / f"z{number}").symlink_to(tmp_path)
+    result = convert(dump, tmp_path / "out")
+    assert [remark.text.code for remark in result.remarks if remark.path.endswith(WORK)] == [
+        "dump/convert-unfinished"
+    ]
+    summed = Message("dump/convert-more", more=3, what=Message("dump/convert-link"))
+    assert str(summed) in result.remark_lines()
+    assert len(result.remark_lines()) == 7
+    counts = Message("dump/converted", files=1, written=1, remarks=9)
+    assert repr(result) == f"<Conversion {tmp_path / 'out'}: {counts}>"
 
 
 @pytest.mark.parametrize(
@@ -689,7 +726,7 @@ def test_links_to_folders_are_not_followed(tmp_path):
     (dump / "again").symlink_to(dump)
     result = convert(dump, tmp_path / "out")
     assert result.files == 1
-    assert remarks(result) == [": a link; not looked into"]
+    assert remarks(result) == [("", Message("dump/convert-link"))]
 
 
 def test_a_name_that_is_taken_is_not_written_twice(tmp_path):
@@ -699,7 +736,7 @@ def test_a_name_that_is_taken_is_not_written_twice(tmp_path):
         (dump / name).write_bytes(small(MATRIX, format=ND))
     result = convert(dump, tmp_path / "out", type="msnpy")
     assert len(result.written) == 1
-    assert "must be free" in remarks(result)[0]
+    check_said(remarks(result)[0][1], "dump/name-taken")
 
 
 def test_progress_counts_the_files(tmp_path):

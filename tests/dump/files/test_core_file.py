@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.files.core_file import Core, Memory, core_bytes, read_core
 
@@ -174,31 +175,31 @@ TABLE = HEADER["shoff"]
 
 
 @pytest.mark.parametrize(
-    ("data", "place", "words"),
+    ("data", "place", "code", "values"),
     [
-        (b"", 0, "ELF header must lie in the 0 bytes"),
-        (core_bytes(CORE, DATA)[:63], 0, "ELF header must lie in the 63 bytes"),
-        (spoilt(0, b"\x7fELG"), 0, "must be an ELF core of 64 bits"),
-        (spoilt(4, b"\1"), 0, "must be an ELF core of 64 bits"),
-        (spoilt(16, b"\2"), 0, "must be an ELF core of 64 bits"),
-        (spoilt(18, b"\x3e\0"), 18, r"machine must be 0x1029 \(Ascend\), got 0x3e"),
-        (spoilt(58, b"\x3f\0"), 58, "8 rows of 63 bytes"),
-        (spoilt(62, b"\x09\0"), 58, "section table must be whole"),
-        (core_bytes(CORE, DATA)[:-1], TABLE, "section table must lie in the"),
-        (spoilt(TABLE + 64 * 3 + 32, b"\xff" * 8), TABLE + 64 * 3, "section 3 must lie in"),
-        (spoilt(TABLE + 64 * 2, b"\xff" * 4), SECTIONS[7][1]["offset"], "name must begin among"),
-        (spoilt(AUX + 16, b"\1"), AUX + 16, "must be one of .ascend.global, got 1"),
-        (spoilt(AUX + 8, b"\x09"), AUX + 8, "memory must have at most 8 bytes, got 9"),
-        (spoilt(TABLE + 64 * 5 + 32, b"\xe7"), AUX, "descriptions must be 232 bytes for every"),
-        (spoilt(SECTIONS[6][1]["offset"], b"\x12"), SECTIONS[6][1]["offset"], "kernel's name must"),
+        (b"", 0, "core-cut", {"subject": "ELF header", "held": 0}),
+        (core_bytes(CORE, DATA)[:63], 0, "core-cut", {"subject": "ELF header", "held": 63}),
+        (spoilt(0, b"\x7fELG"), 0, "core-kind", {}),
+        (spoilt(4, b"\1"), 0, "core-kind", {}),
+        (spoilt(16, b"\2"), 0, "core-kind", {}),
+        (spoilt(18, b"\x3e\0"), 18, "core-machine", {"got": 0x3E, "expected": 0x1029}),
+        (spoilt(58, b"\x3f\0"), 58, "core-table", {"rows": 8, "size": 63}),
+        (spoilt(62, b"\x09\0"), 58, "core-table", {"rows": 8, "size": 64}),
+        (core_bytes(CORE, DATA)[:-1], TABLE, "core-cut", {"subject": "section table"}),
+        (spoilt(TABLE + 64 * 3 + 32, b"\xff" * 8), TABLE + 64 * 3, "core-cut", {"subject": "section 3"}),
+        (spoilt(TABLE + 64 * 2, b"\xff" * 4), SECTIONS[7][1]["offset"], "core-name", {"got": 0xFFFFFFFF}),
+        (spoilt(AUX + 16, b"\1"), AUX + 16, "core-section", {"got": 1, "expected": ".ascend.global"}),
+        (spoilt(AUX + 8, b"\x09"), AUX + 8, "core-memory", {"needed": 9, "held": 8}),
+        (spoilt(TABLE + 64 * 5 + 32, b"\xe7"), AUX, "core-descriptions", {"size": 232}),
+        (spoilt(SECTIONS[6][1]["offset"], b"\x12"), SECTIONS[6][1]["offset"], "large", {"subject": "kernel name"}),
     ],
-)
-def test_what_is_no_core_is_refused_with_its_place(tmp_path, data, place, words):
+)  # fmt: skip
+def test_what_is_no_core_is_refused_with_its_place(tmp_path, data, place, code, values):
     path = tmp_path / "bad.core"
     path.write_bytes(data)
-    with pytest.raises(FormatError, match=words) as error:
+    whole = "core/too-large" if code == "large" else f"dump/{code}"
+    with refused(whole, FormatError, place=f"{path}: byte {place}", **values):
         read_core(path)
-    assert str(error.value).startswith(f"{path}: byte {place}: ")
 
 
 def test_a_core_without_the_tables_of_a_device_is_one_without_memory(tmp_path):

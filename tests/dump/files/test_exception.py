@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kit.oracle import dump_wire as wire
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.container.source import ContainerSource
 from workbench.dump.container.writer import write_container
@@ -99,19 +100,19 @@ def test_a_file_is_read_back(tmp_path, op_name):
 
 
 def test_a_task_without_arguments_has_no_file():
-    with pytest.raises(FormatError, match="must have an argument"):
+    with refused("dump/exception-empty", FormatError):
         exception_container([], 17)
 
 
 def test_an_argument_of_another_role_is_refused():
-    with pytest.raises(FormatError, match="role of an argument must be one of"):
+    with refused("core/choice", FormatError, subject="argument role", got="FFTS address"):
         exception_container([Argument("FFTS address", X)], 17)
 
 
 def test_a_core_is_no_container(tmp_path):
     path = tmp_path / "te_add.12.5.20250102030405678.core"
     path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
-    with pytest.raises(FormatError, match="got an ELF core"):
+    with refused("dump/elf", FormatError, place=f"{path}: byte 0"):
         read_exception(path)
 
 

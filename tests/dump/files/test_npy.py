@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.files.npy import NpySource, npy_header, write_npy
@@ -139,51 +140,57 @@ def test_a_payload_hands_out_each_element_once_and_in_order(tmp_path):
 # ---------------------------------------------------------------- refusing what is wrong
 
 WRONG = {
-    "no npy at all": (b"PK\x03\x04 something else", "byte 0: npy file must begin with"),
-    "nothing": (b"", "byte 0: npy file must begin with"),
-    "only the magic": (b"\x93NUMPY", "byte 6: npy header must be complete"),
-    "a header that stops": (plain("<f4", "(2,)")[:40], "byte 40: npy header must be complete"),
-    "version 9": (b"\x93NUMPY\x09\x00" + bytes(64), "byte 6: npy version must be"),
-    "a header of gigabytes": (
-        b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + bytes(9),
-        "byte 8: npy header",
-    ),
-    "objects": (plain("|O", "(1,)") + b"\x80\x04cos\nsystem", "number type"),
+    "no npy at all": (b"PK\x03\x04 something else", ("npy-magic", 0)),
+    "nothing": (b"", ("npy-magic", 0)),
+    "only the magic": (b"\x93NUMPY", ("npy-header-cut", 6)),
+    "a header that stops": (plain("<f4", "(2,)")[:40], ("npy-header-cut", 40)),
+    "version 9": (b"\x93NUMPY\x09\x00" + bytes(64), ("npy-version", 6)),
+    "objects": (plain("|O", "(1,)") + b"\x80\x04cos\nsystem", ("npy-descr", 10)),
     "structures": (
         header_bytes("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }"),
-        "must state descr",
+        ("npy-header", 10),
     ),
-    "text": (plain("<U4", "(1,)") + bytes(16), "number type"),
-    "raw bytes": (plain("|V2", "(1,)") + bytes(2), "number type"),
-    "a date": (plain("<M8", "(1,)") + bytes(8), "number type"),
-    "a negative size": (plain("<f4", "(-1,)"), "npy shape must be a tuple of sizes"),
-    "a size with a point": (plain("<f4", "(2.0,)"), "npy shape must be a tuple of sizes"),
-    "a call as shape": (plain("<f4", "(len,)"), "npy shape must be a tuple of sizes"),
-    "an expression": (header_bytes("__import__('os').system('true')"), "must state descr"),
-    "a missing key": (header_bytes("{'descr': '<f4', 'shape': (1,), }"), "must state descr"),
+    "text": (plain("<U4", "(1,)") + bytes(16), ("npy-descr", 10)),
+    "raw bytes": (plain("|V2", "(1,)") + bytes(2), ("npy-descr", 10)),
+    "a date": (plain("<M8", "(1,)") + bytes(8), ("npy-descr", 10)),
+    "a negative size": (plain("<f4", "(-1,)"), ("npy-shape", 10)),
+    "a size with a point": (plain("<f4", "(2.0,)"), ("npy-shape", 10)),
+    "a call as shape": (plain("<f4", "(len,)"), ("npy-shape", 10)),
+    "an expression": (header_bytes("__import__('os').system('true')"), ("npy-header", 10)),
+    "a missing key": (header_bytes("{'descr': '<f4', 'shape': (1,), }"), ("npy-header", 10)),
     "another key": (
         header_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1, }"),
-        "must state descr",
+        ("npy-header", 10),
     ),
-    "a word for the order": (plain("<f4", "(1,)", "maybe"), "must state descr"),
-    "33 dimensions": (plain("<f4", f"({'1,' * 33})"), "at most 32 dimensions"),
-    "sizes whose product overflows": (plain("<f4", f"({'4294967296,' * 2})"), "fit 63 bits"),
-    "an overflow hidden by a zero": (plain("<f4", f"(0,{'4294967296,' * 2})"), "fit 63 bits"),
-    "a size of thousands of digits": (plain("<f4", f"({'9' * 5000},)"), "tuple of sizes"),
-    "more than the file holds": (plain("<f4", "(1000000000000,)") + bytes(8), "header claims"),
-    "one byte too few": (plain("<f4", "(2,)") + bytes(7), "header claims"),
+    "a word for the order": (plain("<f4", "(1,)", "maybe"), ("npy-header", 10)),
+    "33 dimensions": (plain("<f4", f"({'1,' * 33})"), ("dimensions", 10)),
+    "sizes whose product overflows": (
+        plain("<f4", f"({'4294967296,' * 2})"),
+        ("npy-shape-bytes", 10),
+    ),
+    "an overflow hidden by a zero": (
+        plain("<f4", f"(0,{'4294967296,' * 2})"),
+        ("npy-shape-bytes", 10),
+    ),
+    "a size of thousands of digits": (plain("<f4", f"({'9' * 5000},)"), ("npy-shape", 10)),
+    "more than the file holds": (plain("<f4", "(1000000000000,)") + bytes(8), ("npy-short", 88)),
+    "one byte too few": (plain("<f4", "(2,)") + bytes(7), ("npy-short", 75)),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_file_is_refused_with_its_place(tmp_path, case):
-    content, words = WRONG[case]
+    content, (code, byte) = WRONG[case]
     source = save(tmp_path, content)
     for ask in (source.spec, source.array):
-        with pytest.raises(FormatError) as caught:
+        with refused(f"dump/{code}", FormatError, place=f"{source.path}: byte {byte}"):
             ask()
-        assert words in str(caught.value)
-        assert str(caught.value).startswith(f"{source.path}: byte ")
+
+
+def test_a_header_of_gigabytes_is_refused(tmp_path):
+    source = save(tmp_path, b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + bytes(9))
+    with refused("core/too-large", FormatError, place=f"{source.path}: byte 8", got=0x7FFFFFFF):
+        source.spec()
 
 
 def test_a_claim_beyond_the_file_is_refused_before_memory_is_taken(tmp_path):
@@ -204,7 +211,7 @@ def test_a_file_that_cannot_be_opened_is_a_format_error(tmp_path):
     missing = NpySource(str(tmp_path / "missing.npy"))
     folder = NpySource(str(tmp_path))
     for source in (missing, folder):
-        with pytest.raises(FormatError, match="file must be readable, got"):
+        with refused(("core/missing", "core/unreadable"), FormatError):
             source.array()
 
 
@@ -231,7 +238,7 @@ def test_a_file_cut_while_it_is_read_is_refused(tmp_path):
     with NpySource(str(path)).payload(Buffer()) as payload:
         payload.take(payload.ready())
         os.truncate(path, BLOCK)
-        with pytest.raises(FormatError, match=r"byte \d+: file must hold .* still being written"):
+        with refused("dump/npy-short", FormatError, needed=128 + 8 * BLOCK, held=BLOCK):
             payload.ready()
 
 
@@ -323,7 +330,7 @@ def test_numpy_reads_what_is_written(name):
 
 @pytest.mark.parametrize("name", ["string", "int4", "float8_e5m2", ""])
 def test_types_that_mind_spore_cannot_write_are_refused(name):
-    with pytest.raises(FormatError, match="dtype of an npy file must be one of"):
+    with refused("core/choice", FormatError, subject="npy dtype", got=name):
         npy_header(name, (1,))
 
 

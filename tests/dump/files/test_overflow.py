@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kit.build.overflow_texts import MSACCUCMP
 from kit.oracle import dump_wire as wire
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.container.writer import write_container
 from workbench.dump.files.overflow import (
@@ -126,9 +127,12 @@ def test_addresses_of_every_accelerator_are_hexadecimal():
     }  # fmt: skip
 
 
+NUMBER = "dump/overflow-number"
+
+
 @pytest.mark.parametrize("form", ["mindspore", "msprobe"])
 def test_other_programs_do_not_know_the_magic_number(form):
-    with pytest.raises(FormatError, match="must be 'msaccucmp'"):
+    with refused("dump/overflow-form", FormatError, got=form):
         record_json(parse_record(magic(1, AIV)), form)
 
 
@@ -137,31 +141,29 @@ def test_the_manuals_own_name_of_a_block_is_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code", "values"),
     [
-        ("", "must be JSON"),
-        ("[" * 100_000, "must be JSON"),
-        ("[]", "must be an object"),
-        ("{}", "DHA Atomic Add must be a JSON object, got None"),
-        (MSACCUCMP.replace("563", "-1"), "stream_id must be a number of 64 bits, got -1"),
-        (MSACCUCMP.replace("563", "1" * 5000), "must be JSON"),
-        (MSACCUCMP.replace("563", str(2**64)), "stream_id must be a number"),
-        (MSACCUCMP.replace("563", "5.5"), "stream_id must be a number"),
-        (MSACCUCMP.replace("563", "true"), "stream_id must be a number"),
-        (MSACCUCMP.replace("563", '"0x1"'), "stream_id must be a number"),
-        (MSACCUCMP.replace("0x1008005b0000", "0x"), "pc_start must be a number"),
-        (MAGIC_JSON.replace("5a5a", "5a5b"), "magic must be '0x5a5a5a5a'"),
-        (MAGIC_JSON.replace("AIV", "GPU"), "acc_type must be one of"),
-        (MAGIC_JSON.replace('"version": 0', '"version": 1'), "status must be a list of 4"),
-        (MAGIC_JSON.replace("88", str(2**32)), "data_len must be a number of 32 bits"),
-        (" " * (1 << 20) + "{}", "shorter than 1 MiB"),
+        ("", "dump/json", {}),
+        ("[" * 100_000, "dump/json", {}),
+        ("[]", "dump/json-object", {"subject": "overflow record", "got": "[]"}),
+        ("{}", "dump/json-object", {"subject": "DHA Atomic Add", "got": None}),
+        (MSACCUCMP.replace("563", "-1"), NUMBER, {"name": "stream_id", "bits": 64, "got": -1}),
+        (MSACCUCMP.replace("563", "1" * 5000), "dump/json", {}),
+        (MSACCUCMP.replace("563", str(2**64)), NUMBER, {"name": "stream_id", "got": 2**64}),
+        (MSACCUCMP.replace("563", "5.5"), NUMBER, {"name": "stream_id", "got": 5.5}),
+        (MSACCUCMP.replace("563", "true"), NUMBER, {"name": "stream_id", "got": True}),
+        (MSACCUCMP.replace("563", '"0x1"'), NUMBER, {"name": "stream_id", "got": "0x1"}),
+        (MSACCUCMP.replace("0x1008005b0000", "0x"), NUMBER, {"name": "pc_start", "got": "0x"}),
+        (MAGIC_JSON.replace("5a5a", "5a5b"), "dump/overflow-magic", {"expected": "0x5a5a5a5a"}),
+        (MAGIC_JSON.replace("AIV", "GPU"), "core/choice", {"subject": "acc_type", "got": "GPU"}),
+        (MAGIC_JSON.replace('"version": 0', '"version": 1'), "dump/overflow-status", {}),
+        (MAGIC_JSON.replace("88", str(2**32)), NUMBER, {"name": "data_len", "bits": 32}),
+        (" " * (1 << 20) + "{}", "core/too-large", {"got": (1 << 20) + 2, "limit": 1 << 20}),
     ],
 )
-def test_other_json_is_refused(text, words):
-    with pytest.raises(FormatError) as caught:
+def test_other_json_is_refused(text, code, values):
+    with refused(code, FormatError, place="r.json", **values):
         parse_json(text, "r.json")
-    assert words in str(caught.value)
-    assert str(caught.value).startswith("r.json: ")
 
 
 # ---------------------------------------------------------------- bytes
@@ -217,17 +219,17 @@ def test_more_accelerators_follow_as_long_as_they_are_valid():
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "code", "got"),
     [
-        (b"", "must have 2048 bytes, got 0"),
-        (bytes(2047), "must have 2048 bytes, got 2047"),
-        (magic(4, range(8)), "accelerator must be 0 to 3, got 4"),
-        (magic(0, AIV)[:100], "must have an accelerator after its magic number"),
-        (magic(0, AIV)[:20], "must have an accelerator"),
+        (b"", "overflow-size", 0),
+        (bytes(2047), "overflow-size", 2047),
+        (magic(4, range(8)), "overflow-accelerator", 4),
+        (magic(0, AIV)[:100], "overflow-short", 100),
+        (magic(0, AIV)[:20], "overflow-short", 20),
     ],
 )
-def test_other_bytes_are_refused(data, words):
-    with pytest.raises(FormatError, match=words):
+def test_other_bytes_are_refused(data, code, got):
+    with refused(f"dump/{code}", FormatError, got=got):
         parse_record(data)
 
 
@@ -284,12 +286,13 @@ def test_a_record_is_one_output_of_bytes(tmp_path, data):
 
 def test_a_file_without_a_record_is_refused(tmp_path):
     path = tmp_path / "x"
-    cases = {
-        "must be an output": wire.field(4, wire.field(5, 1)),
-        "must have 2048 bytes, got 4096": wire.field(3, wire.field(6, 4096)),
-        "must have 2048 bytes, got 1": wire.field(3, wire.field(6, 1)),
-    }
-    for words, header in cases.items():
+    cases = [
+        ("dump/overflow-none", {}, wire.field(4, wire.field(5, 1))),
+        ("dump/overflow-size", {"got": 4096}, wire.field(3, wire.field(6, 4096))),
+        ("dump/overflow-size", {"got": 1}, wire.field(3, wire.field(6, 1))),
+    ]
+    for code, values, header in cases:
         path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(4096))
-        with pytest.raises(FormatError, match=rf"{path}: byte \d+: overflow record {words}"):
+        with refused(code, FormatError, **values) as caught:
             read_overflow(path)
+        assert caught.value.place.startswith(f"{path}: byte ")

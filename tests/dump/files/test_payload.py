@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.files.payload import fingerprint, payload_as
 
@@ -52,7 +53,7 @@ def test_bytes_that_make_no_whole_element_are_left_out(tmp_path):
 def test_what_is_no_npy_file_is_refused_with_its_place(tmp_path, read):
     text = tmp_path / "a.npy"
     text.write_bytes(b"not an array")
-    with pytest.raises(FormatError, match="byte 0"):
+    with refused("dump/npy-magic", FormatError, place=f"{text}: byte 0", got=b"not an"):
         read(str(text))
-    with pytest.raises(FormatError, match="readable"):
+    with refused("core/missing", FormatError, got=str(tmp_path / "missing.npy")):
         read(str(tmp_path / "missing.npy"))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.oracle import dump_wire
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
 from workbench.dump.read.reader import load
@@ -244,29 +245,66 @@ def with_ranges(*windows):
 
 
 APART = {
-    "one is missing": GOOD | {"slice_instance_num": 3},
-    "no axis": {"threadMode": True, "slice_instance_num": 2},
-    "two axes": GOOD | {"outputCutList": [[2, 2]]},
-    "list of another rank": GOOD | {"outputCutList": [[2]]},
-    "list is text": GOOD | {"outputCutList": "2"},
-    "ranges leave a gap": with_ranges([(0, 1), (0, 2)], [(2, 3), (0, 2)]),
-    "ranges are less than the data": with_ranges([(0, 1), (0, 1)], [(1, 2), (0, 1)]),
-    "ranges are more than the data": with_ranges([(0, 1), (0, 1 << 40)], [(1, 2), (0, 1 << 40)]),
-    "ranges of one thread": with_ranges([(0, 1), (0, 2)]),
-    "ranges are no numbers": with_ranges([("0", 1.5)], [("0", 1.5)]),
-    "ranges against the list": with_ranges([(0, 1), (0, 2)], [(0, 1), (2, 4)]),
-}
+    "one is missing": (GOOD | {"slice_instance_num": 3}, "missing"),
+    "no axis": ({"threadMode": True, "slice_instance_num": 2}, "axis"),
+    "two axes": (GOOD | {"outputCutList": [[2, 2]]}, "axes"),
+    "list of another rank": (GOOD | {"outputCutList": [[2]]}, "axis"),
+    "list is text": (GOOD | {"outputCutList": "2"}, "axis"),
+    "ranges leave a gap": (with_ranges([(0, 1), (0, 2)], [(2, 3), (0, 2)]), "gap"),
+    "ranges are less than the data": (with_ranges([(0, 1), (0, 1)], [(1, 2), (0, 1)]), "size"),
+    "ranges are more than the data": (
+        with_ranges([(0, 1), (0, 1 << 40)], [(1, 2), (0, 1 << 40)]), "size",
+    ),
+    "ranges of one thread": (with_ranges([(0, 1), (0, 2)]), "ranges"),
+    "ranges are no numbers": (with_ranges([("0", 1.5)], [("0", 1.5)]), "ranges"),
+    "ranges against the list": (with_ranges([(0, 1), (0, 2)], [(0, 1), (2, 4)]), "axes"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("attribute", APART.values(), ids=APART.keys())
-def test_what_does_not_fit_stays_apart_with_a_reason(leaf, attribute):
+@pytest.mark.parametrize(("attribute", "code"), APART.values(), ids=APART.keys())
+def test_what_does_not_fit_stays_apart_with_a_reason(leaf, attribute, code):
     for number in range(2):
         write(leaf, thread(number), [], [np.float32([[1, 2]])], attribute)
     dump = load(leaf)
     assert [r.source.array().tolist() for r in dump.records] == [[[1, 2]]] * 2
     (note,) = dump.notes
-    assert note.detail.startswith("its slices stay apart: ")
-    assert " must " in note.detail
+    assert note.detail.code == "dump/slices-apart"
+    check_said(note.detail.values["why"], f"dump/slices-{code}")
+
+
+ONES = np.float32([[1, 2]])
+UNLIKE = {
+    "other attributes": ([ONES], GOOD | {"slice_instance_num": 0}, "mixed"),
+    "more outputs": ([ONES, ONES], GOOD, "uneven"),
+    "another type": ([ONES.astype(np.float16)], GOOD, "types"),
+    "another rank": ([ONES[0]], GOOD, "rank"),
+}
+
+
+@pytest.mark.parametrize(("outputs", "attribute", "code"), UNLIKE.values(), ids=UNLIKE.keys())
+def test_slices_unlike_each_other_stay_apart(leaf, outputs, attribute, code):
+    write(leaf, thread(0), [], [ONES], GOOD)
+    write(leaf, thread(1), [], outputs, attribute)
+    (note,) = load(leaf).notes
+    check_said(note.detail, "dump/slices-apart")
+    check_said(note.detail.values["why"], f"dump/slices-{code}")
+
+
+def test_slices_of_a_type_that_cannot_be_decoded_stay_apart(leaf):
+    for number in range(2):
+        write(leaf, thread(number), [], [np.float16([[1, 2]])], GOOD)
+        path = leaf / thread(number)
+        path.write_bytes(path.read_bytes().replace(b"\x08\x02", b"\x08\x25", 1))  # FLOAT6_E3M2
+    (note,) = load(leaf).notes
+    check_said(note.detail.values["why"], "dump/slices-data-type", got=37)
+
+
+def test_an_input_of_threads_without_ranges_stays_apart(leaf):
+    attribute = GOOD | {"inputCutList": [[2, 1]]}
+    for number in range(2):
+        write(leaf, thread(number), [ONES], [ONES], attribute)
+    (note,) = load(leaf).notes
+    check_said(note.detail.values["why"], "dump/slices-threads", place="input 0")
 
 
 @pytest.mark.parametrize(
@@ -296,5 +334,6 @@ def test_a_slice_that_is_cut_meanwhile_is_refused(leaf):
     (record,) = load(leaf).records
     path = leaf / thread(1)
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(FormatError, match="byte"):
+    with refused(("dump/file-end", "dump/file-changed"), FormatError) as caught:
         read(record.source)
+    assert caught.value.place.startswith(f"{path}: byte ")

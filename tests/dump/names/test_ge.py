@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.names.ge import (
     BRIEF,
@@ -175,7 +176,8 @@ def test_the_name_of_a_core_keeps_its_last_255_bytes():
 
 
 def test_a_name_without_its_ids_is_refused():
-    with pytest.raises(FormatError, match="must have dump_number, stream_id"):
+    missing = ["dump_number", "stream_id"]
+    with refused("dump/name-ids", FormatError, missing=missing):
         format_ge_name(GeName("captured", "Add", "a", 17, 1))
 
 

@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 
+from workbench.core.words import Message
 from workbench.dump.names.mapping import (
     MANY,
     RENAMINGS,
@@ -101,14 +102,15 @@ def test_lines_that_lead_elsewhere_or_say_nothing_are_told():
     ]
     table, wrong = parse_mapping(lines)
     assert table == {"123.npy": "Add.a.npy"}
-    assert [text.partition(":")[0] for text in wrong] == ["line 3", "line 4", "line 5", "line 6"]
+    assert {one.code for one in wrong} == {"dump/mapping-row"}
+    assert [one.place for one in wrong] == [f"mapping.csv:{line}" for line in (3, 4, 5, 6)]
 
 
 def test_a_file_of_wrong_lines_is_told_in_bounded_words():
     table, wrong = parse_mapping([*["x\n"] * (MANY + 5), "1.npy,Add.a.npy\n"])
     assert table == {"1.npy": "Add.a.npy"}
     assert len(wrong) == MANY + 1
-    assert wrong[-1] == f"line {MANY + 6}: file must be of such rows, got 5 more that are not"
+    assert wrong[-1] == Message("dump/mapping-more", place=f"mapping.csv:{MANY + 6}", more=5)
 
 
 def test_a_name_that_is_no_text_has_a_new_name():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kit.build.ge_dumps import TIME, dump, graph_text, network
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.read.reader import load
 
 NET, INIT = "ge_default_1_31", "ge_default_1_1"
@@ -31,11 +33,19 @@ def told(found):
     return name, detail
 
 
+def how(found):
+    """How the network was found among the models."""
+    _, detail = told(found)
+    check_said(detail, "dump/model-chosen")
+    return detail.values["how"]
+
+
 def test_without_a_graph_the_model_with_most_files_is_taken(tree):
     found = load(tree)
     assert nets(found) == {(NET, 0), (NET, 1)}
     name, detail = told(found)
-    assert (name, "most dump files (4)" in detail, INIT in detail) == (NET, True, True)
+    how = Message("dump/model-largest", files=4)
+    assert (name, detail) == (NET, Message("dump/model-chosen", how=how, others=[INIT]))
     assert {(s.reason, s.name.split("/")[0]) for s in found.skipped} == {("other-model", INIT)}
     assert len(found.skipped) == 6
 
@@ -49,7 +59,7 @@ def test_the_graph_file_that_names_a_model_counts_more_than_its_size(tree):
     (tree / "ge_proto_00292_Build.txt").write_text(graph_text(INIT))
     found = load(tree)
     assert {net for net, _ in nets(found)} == {INIT}
-    assert "ge_proto_00292_Build.txt" in told(found)[1]
+    assert how(found) == Message("dump/model-only-graph", graph="ge_proto_00292_Build.txt")
     assert {graph.name for graph in found.graphs.values()} == {INIT}
 
 
@@ -60,7 +70,8 @@ def test_of_several_graphs_the_one_with_an_iterator_is_the_networks(tree, with_i
         (tree / f"ge_proto_0000{number}_Build.txt").write_text(text)
     found = load(tree)
     assert {net for net, _ in nets(found)} == {with_iterator}
-    assert "Iterator" in told(found)[1]
+    file = f"ge_proto_0000{(NET, INIT).index(with_iterator)}_Build.txt"
+    check_said(how(found), "dump/model-graph", graph=file)
 
 
 def test_graphs_without_an_iterator_leave_it_to_the_size(tree):
@@ -68,7 +79,7 @@ def test_graphs_without_an_iterator_leave_it_to_the_size(tree):
         (tree / f"ge_proto_0000{number}_Build.txt").write_text(graph_text(name))
     found = load(tree)
     assert {net for net, _ in nets(found)} == {NET}
-    assert "graph files name several" in told(found)[1]
+    check_said(how(found), "dump/model-largest-several", files=4)
 
 
 def test_the_graph_that_is_given_says_which_model_is_meant(tree):
@@ -82,8 +93,8 @@ def test_the_graph_that_is_given_says_which_model_is_meant(tree):
 def test_a_model_is_taken_by_name(tree):
     found = load(tree, model=INIT)
     assert {net for net, _ in nets(found)} == {INIT}
-    assert "asked for" in told(found)[1]
-    with pytest.raises(FormatError, match=INIT):
+    check_said(how(found), "dump/model-asked")
+    with refused("dump/model-unknown", FormatError, got="other", known=[INIT, NET]):
         load(tree, model="other")
 
 
@@ -137,7 +148,7 @@ def test_a_session_without_the_network_is_left_out(sessions):
     assert {(s.reason, s.name.split("/")[0]) for s in found.skipped} == {("other-model", INIT)}
     name, detail = told(found)
     assert name == NET
-    assert f"timestamp folder {OLD} has only {INIT}" in detail
+    check_said(detail, "dump/model-idle", folders=[OLD], models=(INIT,), network=NET)
 
 
 @pytest.mark.parametrize("known", [(), (NET,), (INIT,), (NET, INIT)])
@@ -164,7 +175,7 @@ def test_a_model_that_is_named_leaves_other_sessions_out(sessions):
     found = load(sessions, model=INIT)
     assert nets(found) == {(INIT, 0)}
     assert {s.name.split("/")[0] for s in found.skipped} == {NET}
-    assert f"timestamp folder {NEW} has only {NET}" in told(found)[1]
+    check_said(told(found)[1], "dump/model-idle", folders=[NEW], models=(NET,), network=INIT)
 
 
 def test_a_model_is_taken_by_an_operator_of_its_graph(tree):
@@ -175,14 +186,14 @@ def test_a_model_is_taken_by_an_operator_of_its_graph(tree):
     assert {net for net, _ in nets(load(tree, model="save/Relu"))} == {INIT}
     found = load(tree, model="layer1/Relu")
     assert {net for net, _ in nets(found)} == {NET}
-    assert f"ge_proto_0_{NET}_Build.txt, the only one" in told(found)[1]
-    with pytest.raises(FormatError, match="or an operator of one, got 'layer1'"):
+    check_said(how(found), "dump/model-graph", graph=f"ge_proto_0_{NET}_Build.txt")
+    with refused("dump/model-unknown", FormatError, got="layer1"):
         load(tree, model="layer1")
 
 
 def test_without_graphs_an_operator_is_known_by_its_files(tree):
     found = load(tree, model="loss/Tanh")
     assert {net for net, _ in nets(found)} == {NET}
-    assert "only model with files of operator 'loss/Tanh'" in told(found)[1]
-    with pytest.raises(FormatError, match=f"got 'layer1/Relu', which .*{INIT}.*{NET}.* have"):
+    check_said(how(found), "dump/model-operator", operator="loss/Tanh")
+    with refused("dump/model-several", FormatError, got="layer1/Relu", models=[INIT, NET]):
         load(tree, model="layer1/Relu")

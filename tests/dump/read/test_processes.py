@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kit.build.ge_dumps import dump, network
+from kit.words import check_said
+from workbench.core.words import Message
 from workbench.dump.read.reader import load
 
 FIRST, SECOND = "20240101000000", "20240101000001"
@@ -22,7 +24,7 @@ def test_devices_are_ranks(tmp_path):
     dump(tmp_path, network(), f"{SECOND}/1/net/1/0", start=7)
     found = load(tmp_path)
     assert (ranks(found), kinds(found)) == ([0, 1], ["processes"])
-    assert "ranks 0, 1" in found.notes[0].detail
+    check_said(found.notes[0].detail, "dump/processes", folders=2, ranks=[0, 1])
 
 
 def test_devices_of_one_process_need_no_note(tmp_path):
@@ -47,7 +49,11 @@ def test_two_processes_on_one_device_are_ranks(tmp_path):
     found = load(tmp_path)
     assert ranks(found) == [0, 3, 4]
     assert {r.path.split("/")[-6] for r in found.records if r.key.rank == 4} == {SECOND}
-    assert "at the same time" in found.notes[-1].detail
+    folders = [
+        Message("dump/process-rank", folder=folder, rank=rank)
+        for folder, rank in ((FIRST, 0), (SECOND, 4))
+    ]
+    check_said(found.notes[-1].detail, "dump/processes-one-device", device=0, folders=folders)
 
 
 def test_steps_of_mindspore_have_times_of_their_own(tmp_path):

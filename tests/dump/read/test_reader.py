@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kit.build.small_dumps import START, Net, Shot, chain, given, on_disk, shoot, write_ir
+from kit.words import check_said
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
 from workbench.dump.read.reader import load
@@ -86,7 +87,9 @@ def test_a_mapping_row_that_leaves_its_folder_is_refused(mapped, row):
     mapping = mapped / "rank_0/Net/0/0/mapping.csv"
     mapping.write_text(f"{row}\n{mapping.read_text()}")
     dump = load(mapped)
-    assert [(note.kind, note.detail[:13]) for note in dump.notes] == [("mapping", "mapping.csv:1")]
+    assert [(note.kind, note.detail.code, note.detail.place) for note in dump.notes] == [
+        ("mapping", "dump/mapping-row", "mapping.csv:1")
+    ]
     assert len(dump.records) == 2
 
 
@@ -134,7 +137,7 @@ def test_a_given_graph_stands_for_those_of_the_tree(tmp_path):
     write_ir(tmp_path / "mine.ir", outside)
     dump = load(tmp_path / "dump", graph=tmp_path / "mine.ir")
     assert [op.op_type for op in dump.graphs[0, 0].ops] == ["Tanh", "Exp"]
-    with pytest.raises(FormatError, match="readable"):
+    with pytest.raises(FormatError, match="missing"):
         load(tmp_path / "dump", graph=tmp_path / "missing.ir")
 
 
@@ -156,7 +159,9 @@ def test_statistics_stand_in_where_there_is_no_tensor(tmp_path):
     assert only.source is None
     assert only.statistics == {"Max Value": 5.0}
     assert only.label[:2] == ("float32", (2, 2))
-    assert [(s.reason, "statistic.csv:4" in s.detail) for s in dump.skipped] == [("bad-row", True)]
+    ((reason, problem),) = [(s.reason, s.detail) for s in dump.skipped]
+    check_said(problem, "dump/cell-number", place=f"{folder / 'statistic.csv'}:4", got="x")
+    assert reason == "bad-row"
 
 
 def test_an_unreadable_statistics_file_is_a_note(tmp_path):

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import NameParts
+from workbench.dump.tables.rows import MAX_LINE
 from workbench.dump.tables.statistic import (
     FIXED_CATEGORIES,
     TITLES,
@@ -241,29 +244,32 @@ def test_shapes_read_in_every_writers_spelling(shape):
     assert (read.shape, read.statistics, problems) == ((2, 3), {"Count": 1.0}, [])
 
 
+TOO_LONG = Message("dump/table-line", got=200035, limit=MAX_LINE)
+
+
 @pytest.mark.parametrize(
-    ("row", "reason"),
+    ("row", "code", "values"),
     [
-        ("Add,a\n", "row must have 11 cells, got 2"),
-        ('Add,a,0,0,17,inout,0,4,int8,"()",1,\n', "IO must be input or output, got 'inout'"),
-        ('Add,a,0,0,-17,input,0,4,int8,"()",1,\n', "Timestamp must be a number, got '-17'"),
-        ('Add,a,0,0,17,input,0,4,int8,"(-1)",1,\n', "Shape must be a number, got '-1'"),
-        (f'Add,a,0,0,17,input,{"9" * 5000},4,int8,"()",1,\n', "Slot must be a number"),
-        (f'Add,{"a" * 200000},0,0,17,input,0,4,int8,"()",1,\n', "row must be text, got a line"),
+        ("Add,a\n", "row-cells", {"got": 2, "expected": 11}),
+        ('Add,a,0,0,17,inout,0,4,int8,"()",1,\n', "cell-io", {"title": "IO", "got": "inout"}),
+        ('Add,a,0,0,-17,input,0,4,int8,"()",1,\n', "cell-number", {"title": "Timestamp", "got": "-17"}),
+        ('Add,a,0,0,17,input,0,4,int8,"(-1)",1,\n', "cell-number", {"title": "Shape", "got": "-1"}),
+        (f'Add,a,0,0,17,input,{"9" * 5000},4,int8,"()",1,\n', "cell-number", {"title": "Slot"}),
+        (f'Add,{"a" * 200000},0,0,17,input,0,4,int8,"()",1,\n', "table-text", {"why": TOO_LONG}),
     ],
-)
-def test_a_broken_row_is_a_problem_with_its_line_and_the_others_are_read(row, reason):
+)  # fmt: skip
+def test_a_broken_row_is_a_problem_with_its_line_and_the_others_are_read(row, code, values):
     good = 'Add,a,0,0,17,input,0,4,int8,"()",1,\n'
     rows, (problem,) = parse_statistics([HEADER + ",Count\n", good, row, good], "x.csv")
     assert len(rows) == 2
-    assert problem.startswith(f"x.csv:3: {reason}")
+    check_said(problem, f"dump/{code}", place="x.csv:3", **values)
 
 
 @pytest.mark.parametrize("text", ["", "a,b,c\n", "Input/Output,Index,Data Size\n"])
 def test_a_file_with_another_header_is_refused(tmp_path, text):
     path = tmp_path / "statistic.csv"
     path.write_text(text)
-    with pytest.raises(FormatError, match=r"statistic\.csv:1: header must have the columns"):
+    with refused("dump/table-columns", FormatError, place=f"{path}:1"):
         read_statistics(path)
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.ge_dumps import save
+from kit.words import refused
 from workbench.compare.gather import SEGMENT
 from workbench.compare.measure import measure
 from workbench.core.errors import FormatError
@@ -176,12 +177,26 @@ def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):
     reading.take(1024)
     os.truncate(path, 10_000)
     reading.take(reading.ready())
-    with pytest.raises(FormatError, match=r"byte 10000: file must hold .* still being written"):
+    with refused("dump/npy-short", FormatError, place=f"{path}: byte 10000", held=10000):
         reading.ready()
     reading.close()
 
 
 def test_a_block_outside_its_file_is_refused(tmp_path):
     path = save(tmp_path / "a", [], [(np.zeros(8, np.float32), {"shape": (16,)})])
-    with pytest.raises(FormatError, match="output 0"):
+    with refused("dump/block-short", FormatError, needed=64, held=32) as caught:
         source_of(path).reading(Buffer())
+    assert caught.value.place.endswith(": output 0")
+
+
+def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
+    name = "MatMul.mm.3.1.17.output.0.ND.HIFLOAT8"
+    (tmp_path / name).write_bytes(bytes(10))
+
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("workbench.dump.files.raw_tensor.fill", no_memory)
+    source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
+    with refused("dump/file-memory", FormatError, got=10):
+        source.array()

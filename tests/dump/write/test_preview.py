@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from kit.build.real_data import PAIRS
 from kit.build.small_graphs import graphs
+from kit.words import check_said
 from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import parse_name
 from workbench.dump.read.reader import load
 from workbench.dump.write import preview as module
@@ -181,22 +183,22 @@ def test_tensors_are_counted_by_operator():
 
 
 @pytest.mark.parametrize(
-    ("op", "device", "reason"),
+    ("op", "device", "code", "values"),
     [
-        (Op("a/Switch-op0", "Switch", (GraphRef("b"),), {}, (F,)), "CPU", "control flow"),
-        (Op("a/call-op0", "call", (GraphRef("b"),), {}, (F,)), "CPU", "control flow"),
-        (Op("a/Odd-op0", "Odd", (), {}, (TensorSpec("String", ()),)), "CPU", "type String on CPU"),
-        (Op("a/Odd-op0", "Odd", (), {}, (TensorSpec("complex64", (2,)),)), "Ascend",
-         "type complex64 on Ascend"),
-        (Op("a/Odd-op0", "Odd", (), {}, (TensorSpec("float32", (0, 4)),)), "Ascend", "is empty"),
+        (Op("a/Switch-op0", "Switch", (GraphRef("b"),), {}, (F,)), "CPU", "control-flow", {}),
+        (Op("a/call-op0", "call", (GraphRef("b"),), {}, (F,)), "CPU", "control-flow", {}),
+        (Op("a/Odd-op0", "Odd", (), {}, (TensorSpec("String", ()),)), "CPU", "npy-never", {"dtype": "String"}),
+        (Op("a/Odd-op0", "Odd", (), {}, (TensorSpec("complex64", (2,)),)), "Ascend", "npy-never",
+         {"dtype": "complex64", "device": "Ascend"}),
+        (Op("a/Odd-op0", "Odd", (), {}, (TensorSpec("float32", (0, 4)),)), "Ascend", "tensor-empty", {}),
     ],
 )  # fmt: skip
-def test_operators_that_never_dump_are_named_with_the_reason(op, device, reason):
+def test_operators_that_never_dump_are_named_with_the_reason(op, device, code, values):
     other = Op("a/Add-op0", "Add", (), {}, (F,))
     graph = Graph("g", (), (op, other))
     forecast = predict_tree([graph], PLAN, [0], target=Target(device))
     assert [*forecast.silent] == [op.name]
-    assert reason in forecast.silent[op.name]
+    check_said(forecast.silent[op.name], f"dump/{code}", **values)
     assert forecast.tensors == {"a/Add-op0": 1}
     only_other = replace(PLAN, select=(Selector("name", other.name),))
     assert predict_tree([graph], only_other, [0], target=Target(device)).silent == {}
@@ -213,7 +215,7 @@ def test_an_unknown_shape_leaves_bytes_out_and_says_so():
     forecast = predict_tree([graph], PLAN, [0])
     tensors = [entry.size for entry in forecast.files if entry.path.endswith(".npy")]
     assert tensors == [None] * 4
-    assert "shapes of 4 files" in forecast.doubts[0]
+    check_said(forecast.doubts[0], "dump/shapeless", files=4)
 
 
 def test_a_shape_that_no_disk_holds_counts_as_unknown():
@@ -222,7 +224,7 @@ def test_a_shape_that_no_disk_holds_counts_as_unknown():
     assert {e.size for e in forecast.files if e.path.endswith(".npy")} == {128 + 12}
     whole = predict_tree([graph], PLAN, [0])
     assert [e.size for e in whole.files if e.path.endswith(".npy")] == [None] * 4
-    assert "shapes of 4 files" in whole.doubts[0]
+    check_said(whole.doubts[0], "dump/shapeless", files=4)
 
 
 def test_several_graphs_share_a_tree():
@@ -242,7 +244,7 @@ def test_branches_of_a_graph_are_a_doubt():
     graph = replace(one(), subgraphs=(one(name="Default/Add-op1"),))
     forecast = predict_tree([graph], PLAN, [0])
     assert "Default/Add-op1" in forecast.tensors
-    assert "decided by the run" in forecast.doubts[0]
+    check_said(forecast.doubts[0], "dump/branches")
 
 
 def test_the_rank_is_in_the_path():
@@ -256,7 +258,7 @@ def test_iterations_that_are_too_many_are_counted_but_not_listed(monkeypatch):
     forecast = predict_tree([one()], PLAN, range(5, 15))
     assert {e.iteration for e in forecast.files} == {None, 5, 6}
     assert forecast.more == 8
-    assert forecast.doubts == ("2 iterations are listed; 8 more are counted like the last of them",)
+    assert forecast.doubts == (Message("dump/beyond", listed=2, more=8),)
 
 
 # What a real CPU does not write although the graph shows it: operands that are used up while the
@@ -381,3 +383,10 @@ def test_constants_are_inputs_like_any_other():
         ("Softmax", "output", 0): 128 + 24,
         ("Parameter", "output", 0): 128 + 24,
     }
+
+
+def test_operators_that_a_flag_leaves_out_are_a_doubt():
+    graph = one()
+    ops = (replace(graph.ops[0], unless="found_inf"),)
+    forecast = predict_tree([replace(graph, ops=ops)], PLAN, [0])
+    assert forecast.doubts == (Message("dump/flags", flags=["found_inf"]),)

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from kit.oracle.pb_agreement import assert_agree
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.choice import kernel_type
 from workbench.dump.files.kernel_arguments import arguments_of, kernel_arguments
 from workbench.dump.names.mindspore import parse_name
+from workbench.dump.new_folder import WORK
 from workbench.dump.read.reader import load
 from workbench.dump.write.sink import Clock
 from workbench.dump.write.writer import write
@@ -463,29 +465,36 @@ def test_a_real_tree_written_anew_has_the_same_files_and_bytes(real_pairs, tmp_p
 
 def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(FormatError, match="must be new or empty"):
+    with refused("dump/out-filled", FormatError, got=str(tmp_path)):
         write([record()], PLAN, tmp_path, graph=GRAPH)
     assert files(tmp_path) == ["mine.txt"]
-    with pytest.raises(FormatError, match="must be new or empty"):
+    with refused("dump/out-file", FormatError, got=str(tmp_path / "mine.txt")):
         write([record()], PLAN, tmp_path / "mine.txt", graph=GRAPH)
+
+
+def test_a_run_that_was_interrupted_is_told(tmp_path):
+    (tmp_path / WORK).mkdir()
+    (tmp_path / "whole.npy").write_bytes(b"")
+    with refused("dump/out-interrupted", FormatError, got=str(tmp_path), files=1):
+        write([record()], PLAN, tmp_path, graph=GRAPH)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FormatError, match="dump folder must be writable"):
+    with refused("core/unwritable", FormatError, subject="dump folder"):
         write([record()], PLAN, tmp_path / "file" / "below", graph=GRAPH)
 
 
 @pytest.mark.parametrize("net_name", ["..", "", "a/b", "a.b", "a\n"])
 def test_a_net_name_that_could_leave_the_root_is_refused(tmp_path, net_name):
-    with pytest.raises(FormatError, match="net_name must be"):
+    with refused("dump/net-name", FormatError, got=net_name):
         write([record()], replace(PLAN, net_name=net_name), tmp_path / "d", graph=GRAPH)
     assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize("op_type", ["../../../Add", "a/b", "nul\0"])
 def test_an_operator_type_that_could_leave_the_root_is_refused(tmp_path, op_type):
-    with pytest.raises(FormatError, match="must fit a file name"):
+    with refused("dump/operator-name", FormatError):
         write([record(op_type=op_type)], PLAN, tmp_path / "d", graph=GRAPH)
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
     assert not list(tmp_path.rglob("*.npy"))
@@ -493,7 +502,7 @@ def test_an_operator_type_that_could_leave_the_root_is_refused(tmp_path, op_type
 
 @pytest.mark.parametrize("field", ["rank", "iteration", "graph_id", "slot"])
 def test_negative_numbers_are_refused(tmp_path, field):
-    with pytest.raises(FormatError, match="must not be negative"):
+    with refused("dump/negative-number", FormatError, **{field: -1}):
         write([record(**{field: -1})], PLAN, tmp_path / "d", graph=GRAPH)
 
 
@@ -516,7 +525,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        with pytest.raises(FormatError, match="dump folder must be writable"):
+        with refused("core/unwritable", FormatError, subject="dump folder"):
             write([record(), record(RELU, array=large)], PLAN, tmp_path, graph=GRAPH)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

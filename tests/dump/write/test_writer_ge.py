@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from kit.oracle import dump_wire
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
@@ -248,9 +249,7 @@ def test_a_graphs_tensor_is_laid_as_its_label_states(tmp_path):
 def test_a_label_whose_shape_the_tensor_cannot_have_is_refused(tmp_path):
     one = record(array=values(1, 20, 3, 4), format="NC1HWC0")
     one.label = one.label._replace(shape=(1, 2, 3, 4, 8))
-    with pytest.raises(
-        FormatError, match=r"in NC1HWC0 must be \(1, 3, 3, 4, 8\), got \(1, 2, 3, 4, 8\)"
-    ):
+    with pytest.raises(FormatError, match=r"\(1, 3, 3, 4, 8\).*\(1, 2, 3, 4, 8\)"):
         write_ge([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
     assert files(tmp_path) == []
 
@@ -289,7 +288,7 @@ def test_every_number_format_has_its_number_and_its_bytes(tmp_path, array, dtype
 
 @pytest.mark.parametrize("dtype", ["float6_e3m2", "hifloat4"])
 def test_a_format_without_a_known_packing_is_refused_and_leaves_no_file(tmp_path, dtype):
-    with pytest.raises(FormatError, match=r"packing of .* must be known"):
+    with refused("dump/packing", FormatError, dtype=dtype.upper()):
         write_ge([record(dtype=dtype)], PLAN, tmp_path, graph=GRAPH, target=ACL)
     assert files(tmp_path) == []
 
@@ -454,7 +453,7 @@ def test_an_error_leaves_whole_files_alone(tmp_path):
 def test_no_name_leaves_the_folder(tmp_path, name):
     records = [record(name, op_type="../Add")]
     if "\0" in name:
-        with pytest.raises(FormatError, match="must fit a file name"):
+        with refused("dump/operator-name", FormatError, got=name):
             write_ge(records, PLAN, tmp_path / "in", graph=GRAPH, target=ACL)
         return
     graph = Graph("../..", GRAPH.parameters, GRAPH.ops)
@@ -465,7 +464,7 @@ def test_no_name_leaves_the_folder(tmp_path, name):
 
 def test_a_folder_in_use_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(FormatError, match="must be new or empty"):
+    with refused("dump/out-filled", FormatError, got=str(tmp_path)):
         write_ge(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
 
 

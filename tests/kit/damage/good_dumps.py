@@ -334,7 +334,7 @@ def ask_tree(root: Path, _path: Path | None = None, _number: int = 0) -> object:
             ask_source(record.path, record.source)
     for skipped in dump.skipped:
         if skipped.reason in ("unreadable", "bad-row"):
-            assert skipped.detail.startswith(f"{root}/"), skipped
+            assert str(skipped.detail).startswith(f"{root}/"), skipped
     for failure in dump.failures:
         for block in failure.container.blocks:
             role(block)

@@ -87,7 +87,7 @@ def _graphs(form: TensorFlowForm, context: Context) -> Iterator[Message]:
     elif folder := context.variable("ASCEND_WORK_PATH"):
         place = Message("config/tf-work-path", folder=folder)
     asked = variable(form, context, "DUMP_GE_GRAPH")
-    yield Message("config/tf-graphs" if asked else "config/tf-graph", place=place)
+    yield Message("config/tf-graphs" if asked else "config/tf-graph", folder=place)
 
 
 def _exceptions(form: TensorFlowForm, context: Context) -> Iterator[Message]:

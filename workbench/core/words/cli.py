@@ -39,8 +39,8 @@ SENTENCES: dict[str, str] = {
     "converted": "{files:count file} read, {written:count} written to {out}, {remarks:count remark}",
     "lost": "warning: {loss}",
     # config check
-    "problem": "{place}: {severity} [{id}] {said}",
-    "problem-code": "{place}: {severity} {code} [{id}] {said}",
+    "problem": "{severity} [{id}] {said}",
+    "problem-code": "{severity} {code} [{id}] {said}",
     # inspect
     "tree": "{path}: {layout}, {tensors:count tensor}",
     "tree-runs": "ranks {ranks}, iterations {iterations}",

@@ -19,6 +19,8 @@ class Message:
     ----------
     code : str
         ``area/name``, a row of the area's table.
+    place : str
+        File and line or byte that it is about, as of errors; stands before the sentence.
     **values
         What the sentence names: numbers with full precision, names as they are, other messages.
 
@@ -27,25 +29,31 @@ class Message:
     ("unknown device 'a9' (choose from 910a, a2)", 'core/choice', 'a9')
     """
 
-    __slots__ = ("code", "values")
+    __slots__ = ("code", "place", "values")
 
     code: str
+    place: str
     values: Mapping[str, Any]
 
-    def __init__(self, code: str, /, **values: Any) -> None:
+    def __init__(self, code: str, /, *, place: object = "", **values: Any) -> None:
         object.__setattr__(self, "code", code)
+        object.__setattr__(self, "place", str(place))
         object.__setattr__(self, "values", MappingProxyType(values))
 
     def __str__(self) -> str:
-        return readable(sentence(self.code, self.values))
+        before = "/" not in self.code or " " in self.code  # an error's sentence of before
+        text = self.code if before else sentence(self.code, self.values)
+        return readable(f"{self.place}: {text}" if self.place else text)
 
     def __repr__(self) -> str:
-        return f"Message({', '.join([repr(self.code), *(f'{k}={v!r}' for k, v in self.values.items())])})"
+        held = dict(self.values) | ({"place": self.place} if self.place else {})
+        return f"Message({', '.join([repr(self.code), *(f'{k}={v!r}' for k, v in held.items())])})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
             return NotImplemented
-        return self.code == other.code and self.values == other.values
+        mine, theirs = (self.code, self.place, self.values), (other.code, other.place, other.values)
+        return mine == theirs
 
     def __hash__(self) -> int:
         return hash(self.code)  # values may be lists
@@ -57,11 +65,11 @@ class Message:
         raise AttributeError(name)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_message, (self.code, dict(self.values)))
+        return (_message, (self.code, self.place, dict(self.values)))
 
 
-def _message(code: str, values: dict[str, Any]) -> Message:
-    return Message(code, **values)
+def _message(code: str, place: str, values: dict[str, Any]) -> Message:
+    return Message(code, place=place, **values)
 
 
 class RowMessage(Message):
@@ -89,7 +97,8 @@ class RowMessage(Message):
         object.__setattr__(self, "words", words)
 
     def __str__(self) -> str:
-        return readable(fill(self.words, self.values))
+        text = fill(self.words, self.values)
+        return readable(f"{self.place}: {text}" if self.place else text)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_row_message, (self.code, self.words, dict(self.values)))

@@ -12,6 +12,8 @@ from workbench.dump.data_types import DATA_TYPES, OPAQUE, DataType, packed_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.core.words import Message
+
 Part = Literal["input", "output", "buffer", "space"]
 
 VERSION = "2.0"
@@ -62,7 +64,7 @@ class Block(NamedTuple):
     origin: Origin | None = None
     dim_range: tuple[tuple[int, int], ...] = ()
     start: int = -1
-    problem: str = ""
+    problem: Message | None = None
 
     @property
     def row(self) -> DataType | None:
@@ -77,6 +79,11 @@ class Block(NamedTuple):
         except FormatError:
             return FormatWord(f"format {self.format}")
         return word._replace(groups=self.sub_format) if self.sub_format > 1 else word
+
+    def refusal(self, place: str = "") -> FormatError:
+        """Return the problem of a block that has one, as an error."""
+        assert self.problem is not None
+        return FormatError(self.problem.code, place=place, **self.problem.values)
 
     @property
     def held_shape(self) -> tuple[int, ...]:
@@ -112,7 +119,7 @@ class Container:
     op_name: str = ""
     attrs: tuple[tuple[str, str], ...] = ()
     dfx_message: str = field(default="", repr=False)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     def part(self, part: Part) -> tuple[Block, ...]:
         """Blocks of one part by slot."""

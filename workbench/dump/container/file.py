@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.container.blocks import (
     NUMBERS,
     VERSION,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 _WORD = 8
 _MAX_HEADER = 64 << 20
-_OTHERS = ((b"\x7fELF", "an ELF core"), (b"\x0a\x031.0", "a file of version 1, which is not read"))
-"""How files begin that are no containers of today, and what they are."""
+_OTHERS = ((b"\x7fELF", "elf"), (b"\x0a\x031.0", "version-1"))
+"""How files begin that are no containers of today, and the code of what they are."""
 
 _MAX_DIMS = 32
 _SLACK = 64
@@ -55,10 +56,10 @@ def read_container(path: str | os.PathLike[str]) -> Container:
         data = _header(file, held, where)
     header = parse(data, _WORD, where)
     message = header.message
-    notes = []
+    notes: list[Message] = []
     version = _text(message.version)
     if version not in ("", "1.0", VERSION):
-        notes.append(f"version must be 1.0 or 2.0, got {version!r}; read as {VERSION}")
+        notes.append(Message("dump/version-unknown", got=version, used=VERSION))
     blocks = [
         _block(cast("Part", part), slot, found, header)
         for part in BLOCKS
@@ -81,18 +82,14 @@ def _header(file: BinaryIO, held: int, where: str) -> bytes:
     word = _read(file, 0, min(held, _WORD), where)
     length = int.from_bytes(word, "little")
     room = held - _WORD
-    for mark, what in _OTHERS:
+    for mark, code in _OTHERS:
         if word.startswith(mark):
-            raise FormatError(f"{where}: byte 0: container must begin with a length, got {what}")
+            raise FormatError(f"dump/{code}", place=f"{where}: byte 0")
     if room <= 0:
-        raise FormatError(
-            f"{where}: byte {held}: container must be longer than {_WORD} bytes, got {held}; "
-            "the operator left nothing or the dump was cut off"
-        )
+        raise FormatError("dump/container-short", place=f"{where}: byte {held}", held=held)
     limit = min(room, _MAX_HEADER)
     if not 0 < length <= limit:
-        message = f"{where}: byte 0: header must have 1 to {limit} bytes, got {length}"
-        raise FormatError(message)
+        raise FormatError("dump/header-size", place=f"{where}: byte 0", got=length, limit=limit)
     return word + _read(file, _WORD, length, where)
 
 
@@ -117,9 +114,14 @@ def _block(part: Part, slot: int, message: Any, header: Header) -> Block:
             if message.HasField(name):
                 more[name] = dims = _signed(getattr(message, name).dim)
                 if len(dims) > _MAX_DIMS:
-                    problem = f"{name} must have at most {_MAX_DIMS} dimensions, got {len(dims)}"
                     place = f"{header.where}: byte {header.span(part, slot).start}"
-                    raise FormatError(f"{place}: {problem}")
+                    raise FormatError(
+                        "dump/dimensions",
+                        place=place,
+                        subject=name,
+                        got=len(dims),
+                        limit=_MAX_DIMS,
+                    )
     if part == "output":
         more["dim_range"] = tuple((one.dim_start, one.dim_end) for one in message.dim_range)
         if message.HasField("original_op"):
@@ -134,7 +136,7 @@ def _signed(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def _place(
-    blocks: Sequence[Block], begin: int, held: int, where: str, notes: list[str]
+    blocks: Sequence[Block], begin: int, held: int, where: str, notes: list[Message]
 ) -> Iterator[Block]:
     """Give every block its place; raises FormatError if sizes and file cannot belong together.
 
@@ -147,24 +149,25 @@ def _place(
     left = held - begin
     if present < left < whole:
         raise FormatError(
-            f"{where}: byte {held}: file must hold {begin + whole} bytes, or {begin + present} "
-            f"if tensors without an address have none, got {held}"
+            "dump/container-size",
+            place=f"{where}: byte {held}",
+            whole=begin + whole,
+            present=begin + present,
+            held=held,
         )
     if left >= whole:
         absent = set()
     total = whole if left >= whole else present
     if absent:
-        notes.append(f"{len(absent)} tensors have no address: they have no bytes in the file")
+        notes.append(Message("dump/no-addresses", tensors=len(absent)))
     if left > total:
-        notes.append(f"{left - total} bytes follow the last block")
+        notes.append(Message("dump/bytes-behind", bytes=left - total))
     elif left < total:
-        notes.append(f"the file is cut off: it holds {held} of {begin + total} bytes")
+        notes.append(Message("dump/cut-off", needed=begin + total, held=held))
     placed = _walk_payload(blocks, absent, begin, held, exact=left == total)
     if left < total and not any(block.size and block.start >= 0 for block in placed):
-        raise FormatError(
-            f"{where}: byte {held}: file must hold the {begin + total} bytes that its header "
-            f"claims, got {held}; it is cut off or a size is wrong"
-        )
+        place = f"{where}: byte {held}"
+        raise FormatError("dump/container-cut", place=place, needed=begin + total, held=held)
     return iter(placed)
 
 
@@ -176,13 +179,12 @@ def _walk_payload(
         if block.start >= 0:
             placed.append(block)
         elif number in absent:
-            placed.append(block._replace(problem="tensor has no address, so no bytes were written"))
+            placed.append(block._replace(problem=Message("dump/block-no-address")))
         elif not believed:
-            problem = "sizes do not add up to the file, so its place is not known"
-            placed.append(block._replace(problem=problem))
+            placed.append(block._replace(problem=Message("dump/block-lost")))
         elif at + block.size > held:
             believed = False
-            problem = f"data must end by byte {held}, got {at + block.size}"
+            problem = Message("dump/data-end", end=at + block.size, held=held)
             placed.append(block._replace(problem=problem))
         else:
             placed.append(block._replace(start=at))
@@ -197,13 +199,15 @@ def _judged(block: Block) -> Block:
     if block.problem or block.part not in ("input", "output"):
         return block
     row, stated = block.row, block.stated_bytes
-    problem = ""
+    problem = None
     if row is None:
-        problem = f"data type must be 0 to {max(DATA_TYPES)}, got {block.data_type}"
+        problem = Message("dump/data-type", got=block.data_type, last=max(DATA_TYPES))
     elif not row.how:
-        problem = f"packing of {row.word} is stated by no source; only its bytes can be had"
+        problem = Message("dump/packing", dtype=row.word)
     elif stated is not None and stated > block.size:
-        problem = f"{row.word} of shape {block.shape} must have {stated} bytes, got {block.size}"
+        problem = Message(
+            "dump/block-short", dtype=row.word, shape=block.shape, needed=stated, held=block.size
+        )
     elif element_count([dim or 1 for dim in block.held_shape]) >= 1 << 59:
-        problem = f"shape must have fewer than 2**59 elements, got {block.held_shape}"
+        problem = Message("dump/shape-elements", got=block.held_shape)
     return block._replace(problem=problem)

@@ -45,6 +45,9 @@ _SCALARS = {"int32": 5, "uint64": 4, "uint32": 13, "bytes": 12}
 
 _MAX_FIELDS = 200_000
 _MAX_DIMS = 32
+_DIM_BYTES = 10
+"""Longest that a number is in protobuf."""
+
 _SMALL = 16 << 10
 
 
@@ -142,8 +145,8 @@ def parse(data: bytes, start: int, where: str) -> Header:
         header.message = message_class("DumpData").FromString(data[start:])
     except DecodeError as error:
         locate(data, start, where)
-        message = f"{where}: byte {start}: DumpData must be valid protobuf, got {error}"
-        raise FormatError(message) from error
+        place = f"{where}: byte {start}"
+        raise FormatError("dump/protobuf", place=place, why=str(error)) from error
     header.message.DiscardUnknownFields()
     if header._spans is None and header.message.ByteSize() != size:
         header._spans = locate(data, start, where)  # a field is unknown, or of another type
@@ -186,8 +189,8 @@ def _walk(data: bytes, where: str, start: int) -> Iterator[tuple[str, Field, Wir
         budget -= 1
         known = FIELDS[message].get(found.number)
         if budget < 0:
-            problem = f"header must have at most {_MAX_FIELDS} fields, got more"
-            raise FormatError(f"{where}: byte {found.start}: {problem}")
+            place = f"{where}: byte {found.start}"
+            raise FormatError("dump/header-fields", place=place, limit=_MAX_FIELDS)
         if known is None:
             continue
         _check(known, message, found, where)
@@ -197,10 +200,17 @@ def _walk(data: bytes, where: str, start: int) -> Iterator[tuple[str, Field, Wir
 
 
 def _check(known: Field, message: str, found: WireField, where: str) -> None:
+    place = f"{where}: byte {found.start}"
     if found.wire not in known.wires:
-        problem = f"field {known.number} ({known.name}) of {message} must be {known.kind}"
-        raise FormatError(f"{where}: byte {found.start}: {problem}, got wire type {found.wire}")
-    if known.name == "dim" and found.end - found.start > 10 * _MAX_DIMS:
-        problem = f"shape must have at most {_MAX_DIMS} dimensions"
-        got = found.end - found.start
-        raise FormatError(f"{where}: byte {found.start}: {problem}, got {got} bytes of them")
+        raise FormatError(
+            "dump/field-type",
+            place=place,
+            number=known.number,
+            name=known.name,
+            message=message,
+            kind=known.kind,
+            got=found.wire,
+        )
+    size = found.end - found.start
+    if known.name == "dim" and size > _DIM_BYTES * _MAX_DIMS:
+        raise FormatError("dump/shape-bytes", place=place, got=size, limit=_MAX_DIMS)

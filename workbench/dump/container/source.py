@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unreadable
 from workbench.core.formats import format_text
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.blocks import element_count
@@ -57,13 +58,13 @@ class ContainerSource:
     def raw(self) -> NDArray[np.uint8]:
         """Every byte of the block, padding included, whatever its type."""
         if self.block.start < 0:
-            raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
+            raise self._refusal()
         return self._bytes(0, self.block.size)
 
     def raw_pieces(self) -> Iterator[NDArray[np.uint8]]:
         """Every byte of the block in order, some at a time; a piece is valid until the next one."""
         if self.block.start < 0:
-            raise FormatError(f"{self.path}: byte 0: {self._name()}: {self.block.problem}")
+            raise self._refusal()
         buffer = np.empty(min(_PIECE, self.block.size), np.uint8)
         with open_dump(self.path) as file:
             for first in range(0, self.block.size, _PIECE):
@@ -77,15 +78,17 @@ class ContainerSource:
         """Number format and shape of the elements; raises FormatError if they cannot be had."""
         row, shape = self.block.row, self.block.held_shape
         if self.block.problem or row is None:
-            place = max(self.block.start, 0)
-            raise FormatError(f"{self.path}: byte {place}: {self._name()}: {self.block.problem}")
+            raise self._refusal()
         return row, shape
+
+    def _refusal(self) -> FormatError:
+        return self.block.refusal(f"{self.path}: byte {max(self.block.start, 0)}: {self._name()}")
 
     def _bytes(self, first: int, size: int) -> NDArray[np.uint8]:
         with open_dump(self.path) as file:
             if os.fstat(file.fileno()).st_size < self.block.start + first + size:
-                message = f"file must be as long as when it was opened; {self._name()} is cut off"
-                raise FormatError(f"{self.path}: byte {self.block.start + first}: {message}")
+                place = f"{self.path}: byte {self.block.start + first}"
+                raise FormatError("dump/file-changed", place=place, missing=self._name())
             return fill(file, self.block.start + first, np.empty(size, np.uint8), self.path)
 
 
@@ -94,10 +97,10 @@ def open_dump(where: str) -> BinaryIO:
     try:
         file = open(os.open(where, _FLAGS), "rb", buffering=0)  # noqa: SIM115 (the caller's with)
     except OSError as error:
-        raise FormatError(f"{where}: file must be readable, got {error.strerror}") from error
+        raise unreadable(where, error) from error
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise FormatError(f"{where}: container must be a regular file, got another kind")
+        raise FormatError("core/not-a-file", place=where, subject="file")
     return cast("BinaryIO", file)
 
 
@@ -112,8 +115,8 @@ def fill(file: BinaryIO, start: int, buffer: NDArray[np.uint8], where: str) -> N
                 break
             at += got
     except OSError as error:
-        raise FormatError(f"{where}: file must be readable, got {error.strerror}") from error
+        raise unreadable(where, error) from error
     if at < len(view):
-        message = f"{len(view)} bytes from byte {start} on, got {at}; is it still being written?"
-        raise FormatError(f"{where}: byte {start + at}: file must hold {message}")
+        place = f"{where}: byte {start + at}"
+        raise FormatError("dump/file-end", place=place, start=start, needed=len(view), held=at)
     return buffer

@@ -79,12 +79,12 @@ def _describe(message: Any, block: Block) -> None:
     place = f"{block.part} {block.slot}"
     for name in ALL_NUMBERS - numbers.keys():
         if value := getattr(block, name):
-            raise FormatError(f"{name} of {place} must be 0, got {value!r}")
+            raise FormatError("dump/field-unused", place=place, name=name, got=value)
     for name, target in numbers.items():
         try:
             setattr(message, target, getattr(block, name))
         except ValueError as error:
-            raise FormatError(f"{name} of {place} must fit its field, got {error}") from error
+            raise FormatError("dump/field-range", place=place, name=name, why=str(error)) from error
     for name in ("shape", "original_shape"):
         dims = getattr(block, name)
         if dims is not None and block.part in ("input", "output"):
@@ -114,6 +114,6 @@ def write_container(
         size = len(data) if isinstance(data, bytes) else data.nbytes
         want = 0 if at in absent else block.size
         if size != want:
-            problem = f"{block.part} {block.slot} must have {want} bytes, got {size}"
-            raise FormatError(problem)
+            place = f"{block.part} {block.slot}"
+            raise FormatError("dump/payload-size", place=place, needed=want, got=size)
         file.write(data if isinstance(data, bytes) else data.data)

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast, get_args
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unwritable
 from workbench.core.formats import read_format
 from workbench.core.text import one_line
+from workbench.core.words import Message
 from workbench.dump.container.file import read_container
 from workbench.dump.convert.names import (
     OVERFLOW,
@@ -58,10 +60,10 @@ class Remark(NamedTuple):
 
     path: str
     what: str
-    text: str
+    text: Message
 
     def __str__(self) -> str:
-        return one_line(": ".join(filter(None, (self.path, self.what, self.text))))
+        return one_line(": ".join(filter(None, (self.path, self.what, str(self.text)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +78,25 @@ class Conversion:
     def remark_lines(self) -> list[str]:
         """Remarks for a person: of one text the first `_SHOWN`, then how many more there are."""
         lines: list[str] = []
-        count = Counter(remark.text for remark in self.remarks)
-        seen: Counter[str] = Counter()
-        for remark in self.remarks:
-            seen[remark.text] += 1
-            if seen[remark.text] <= _SHOWN:
+        texts = [str(remark.text) for remark in self.remarks]
+        count, seen = Counter(texts), Counter[str]()
+        for text, remark in zip(texts, self.remarks, strict=True):
+            seen[text] += 1
+            if seen[text] <= _SHOWN:
                 lines.append(str(remark))
-            elif seen[remark.text] == count[remark.text]:
-                lines.append(f"… and {count[remark.text] - _SHOWN} more: {remark.text}")
+            elif seen[text] == count[text]:
+                more = count[text] - _SHOWN
+                lines.append(str(Message("dump/convert-more", more=more, what=remark.text)))
         return lines
 
     def __repr__(self) -> str:
-        text = f"{self.files} files, {len(self.written)} written, {len(self.remarks)} remarks"
-        return one_line(f"<Conversion {self.out}: {text}>")
+        done = Message(
+            "dump/converted",
+            files=self.files,
+            written=len(self.written),
+            remarks=len(self.remarks),
+        )
+        return one_line(f"<Conversion {self.out}: {done}>")
 
 
 def convert(
@@ -129,8 +137,11 @@ def convert(
             if progress is not None:
                 progress(done, len(files), os.path.basename(path))
     if not run.written:
-        first = str(remarks[0]) if remarks else f"{dump}: an empty folder"
-        raise FormatError(f"{first}; nothing could be converted")
+        if not remarks:
+            raise FormatError("dump/folder-empty", got=str(dump))
+        path, what, why = remarks[0]
+        place = ": ".join(filter(None, (path, what)))
+        raise FormatError("dump/convert-nothing", place=place, why=why)
     return Conversion(Path(out), len(files), tuple(run.written), tuple(remarks))
 
 
@@ -138,13 +149,13 @@ def _checked(format: str, type: str) -> tuple[str, FileType]:
     """Return the name of the format, empty for none, and the type."""
     kinds = get_args(FileType)
     if type not in kinds:
-        raise FormatError(f"type must be one of {', '.join(kinds)}, got {type!r}")
+        raise FormatError("core/choice", subject="type", got=type, known=kinds)
     try:
         name = read_format(format).name if format else ""
     except FormatError:
         name = format
     if name and name not in known_hosts():
-        raise FormatError(f"format must be one of {', '.join(known_hosts())}, got {format!r}")
+        raise FormatError("core/choice", subject="format", got=format, known=known_hosts())
     return name, cast("FileType", type)
 
 
@@ -153,21 +164,22 @@ def _files(dump: Path) -> tuple[list[tuple[str, str]], list[Remark]]:
     if dump.is_file():
         return [(str(dump), "")], []
     if not dump.is_dir():
-        raise FormatError(f"dump must be a file or a folder, got {str(dump)!r}")
+        if not dump.exists():
+            raise FormatError("core/missing", got=str(dump))
+        raise FormatError("core/not-a-file", place=str(dump), subject="dump")
     found: list[tuple[str, str]] = []
     remarks: list[Remark] = []
 
     def missed(error: OSError) -> None:
-        remarks.append(
-            Remark(str(error.filename), "", f"folder must be readable: {error.strerror}")
-        )
+        why = Message("core/unreadable", subject="folder", why=error.strerror)
+        remarks.append(Remark(str(error.filename), "", why))
 
     for at, folders, names in os.walk(dump, onerror=missed):
         below = os.path.relpath(at, dump).replace(os.sep, "/").removeprefix(".")
         for name in folders:
             if name == WORK or os.path.islink(os.path.join(at, name)):
-                what = "unfinished files" if name == WORK else "a link"
-                remarks.append(Remark(os.path.join(at, name), "", f"{what}; not looked into"))
+                code = "dump/convert-unfinished" if name == WORK else "dump/convert-link"
+                remarks.append(Remark(os.path.join(at, name), "", Message(code)))
         folders[:] = sorted(name for name in folders if name != WORK)
         found += [(os.path.join(at, name), below) for name in sorted(names) if name != FILE_NAME]
     return found, remarks
@@ -226,7 +238,8 @@ class _Run:
             pieces = rearranged(tensor.elements, tensor.route, self._folder.scratch)
             form = Form(tensor.route.shape, self._target, converted=True)
         if self._type == "bin" and kind.name != type_word(block):
-            problem = f"name says {type_word(block)} as msaccucmp's does, elements are {kind.name}"
+            stated = type_word(block)
+            problem = Message("dump/convert-bin", stated=stated, held=kind.name)
             problems = (*problems, problem)
         name = tensor_name(os.path.basename(path), block, form, self._type, op_name)
         with self._new(name, below) as file:
@@ -250,7 +263,7 @@ class _Run:
         prefix = f"{below}/" if below else ""
         change = None if name.endswith(".json") else renamed("msaccucmp", name, below, Random(0))
         if change is not None and not name.isprintable():
-            raise FormatError(f"name must be printable to be in {FILE_NAME}, got {name!r}")
+            raise FormatError("dump/convert-name", file=FILE_NAME, got=name)
         given = change[0] if change else name
         with self._folder.file(prefix + given) as file:
             yield file
@@ -264,15 +277,15 @@ class _Run:
         try:
             yield
         except FormatError as error:
-            self._remark(path, what, str(error))
+            place = error.place.removeprefix(path).removeprefix(": ")  # the remark names the path
+            self._remark(path, what, Message(error.code, place=place, **error.values))
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
-                message = f"folder must be writable, got {str(self._folder.root)!r}"
-                raise FormatError(f"{message} ({error.strerror})") from error
-            self._remark(path, what, "name of its file would be too long")
+                raise unwritable(self._folder.root, error, "folder") from error
+            self._remark(path, what, Message("dump/convert-name-long"))
 
-    def _remark(self, path: str, what: str, text: str) -> None:
-        self._remarks.append(Remark(path, what, text.removeprefix(f"{path}: ")))
+    def _remark(self, path: str, what: str, text: Message) -> None:
+        self._remarks.append(Remark(path, what, text))
 
 
 def _read(path: str) -> Container:
@@ -283,8 +296,7 @@ def _read(path: str) -> Container:
         suffix = os.path.splitext(path)[1]
         if suffix not in _TEXTS:
             raise
-        message = f"must be a container to be converted, got a {suffix} file; leave it out"
-        raise FormatError(message) from error
+        raise FormatError("dump/convert-text", suffix=suffix) from error
 
 
 def _write_header(file: BinaryIO, kind: np.dtype[Any], shape: tuple[int, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import c0_of, read_format, row_of
+from workbench.core.words import Message
 from workbench.dump.container.source import open_dump
 from workbench.dump.convert.names import format_word
 from workbench.dump.data_types import DATA_TYPES, OPAQUE, data_type_of, packed_bytes
@@ -31,7 +32,7 @@ class Tensor(NamedTuple):
     layout: Layout
     elements: Elements
     route: Route | None
-    problems: tuple[str, ...]
+    problems: tuple[Message, ...]
 
 
 def read_tensor(path: str, block: Block, target: str) -> Tensor:
@@ -47,18 +48,23 @@ def read_tensor(path: str, block: Block, target: str) -> Tensor:
         try:
             route = find_route(layout, block.original_shape, target)
         except FormatError as error:
-            problems = (f"left in {format_word(block.format)}: {error}",)
+            word = format_word(block.format)
+            problems = (Message("dump/left-in", format=word, why=error.message),)
     if route is not None and route.doubt:
-        read = f"original shape {route.origin.shape} was read as {route.origin.format}"
-        problems = (f"{read}; {route.doubt} is as likely",)
+        origin = route.origin
+        problems = (
+            Message(
+                "dump/route-doubt", shape=origin.shape, format=origin.format, other=route.doubt
+            ),
+        )
     elements = Elements(path, whole.start, row, math.prod(layout.shape))
     surplus = block.size - packed_bytes(row, elements.count)
     if surplus:
-        problems = (*problems, f"{surplus} bytes behind its elements left out")
+        problems = (*problems, Message("dump/surplus", left=surplus))
     return Tensor(layout, elements, route, problems)
 
 
-def believed(block: Block) -> tuple[Block, tuple[str, ...]]:
+def believed(block: Block) -> tuple[Block, tuple[Message, ...]]:
     """Return a block as it can be read, and what is wrong with it.
 
     One without a shape is flat, as msaccucmp has it; so is one with fewer bytes than its shape asks
@@ -66,16 +72,17 @@ def believed(block: Block) -> tuple[Block, tuple[str, ...]]:
     """
     row = block.row
     if block.start < 0:
-        raise FormatError(block.problem)
+        raise block.refusal()
     if row is None or not row.how or (row.how == OPAQUE and row.number):
-        problem = block.problem or f"{row.word if row else ''} has no elements of a known size"
-        return block._replace(data_type=0, shape=None, problem=""), (f"{problem}; kept as bytes",)
-    flat = block._replace(shape=(block.size * 8 // row.bits,), problem="")
+        why = block.problem or Message("dump/elements-unknown", dtype=row.word if row else "")
+        bare = block._replace(data_type=0, shape=None, problem=None)
+        return bare, (Message("dump/kept-as-bytes", why=why),)
+    flat = block._replace(shape=(block.size * 8 // row.bits,), problem=None)
     if block.problem:
-        return flat, (f"{block.problem}; kept without a shape",)
+        return flat, (Message("dump/kept-flat", why=block.problem),)
     if block.shape and min(block.shape) < 0:
-        problem = f"shape must be known, got {block.shape}; kept without one"
-        return flat, (problem,)
+        why = Message("dump/shape-open", got=block.shape)
+        return flat, (Message("dump/kept-flat", why=why),)
     return (block if block.shape else flat), ()
 
 
@@ -87,7 +94,7 @@ def _layout(block: Block) -> Layout:
 def read_bytes(path: str, block: Block) -> Elements:
     """Return all bytes of a block of any kind; raises FormatError if they cannot be had."""
     if block.start < 0:
-        raise FormatError(block.problem)
+        raise block.refusal()
     return Elements(path, block.start, DATA_TYPES[0], block.size)
 
 
@@ -110,21 +117,20 @@ def read_npy(path: str, target: str) -> NpyTensor:
     parts = parse_name(name)
     form = parts.format if parts is not None else ""
     if not target or parts is None or not form or not row_of(form).device:
-        raise FormatError("is an npy file already; nothing to convert")
+        raise FormatError("dump/npy-already")
     source = read_format(parts.format)
     header = NpySource(path).payload(Buffer(1 << 16))
     header.close()
     found = header.header
     kind = found.dtype
     if found.fortran or kind.isbuiltin != 1:
-        raise FormatError("elements must be in C order and of a NumPy type to be rearranged")
+        raise FormatError("dump/npy-order")
     with open_dump(path) as file:
         count = (os.fstat(file.fileno()).st_size - found.offset) // kind.itemsize
     row = row_of(source.name)
     c0 = row.c0 or c0_of(parts.dtype or found.name)
     if found.size == count and _is_device_shape(found.shape, row.device, c0):
-        problem = "original shape must be known, got an npy file that has the device's alone"
-        raise FormatError(f"left in {row.name}: {problem}")
+        raise FormatError("dump/left-in", format=row.name, why=Message("dump/npy-original"))
     layout = Layout(row.name, (count,), source.groups, None if "P" in row.device else c0)
     route = find_route(layout, found.shape, target)
     fresh = name.replace(f".{parts.format}.", f".{target}.")

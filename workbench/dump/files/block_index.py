@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unreadable
 from workbench.core.formats import FORMATS, format_text, read_format
 from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
+    from workbench.core.words import Message
     from workbench.dump.values.reading import Buffer, Reading
 
 MAX_TENSORS = 1 << 12
@@ -112,8 +114,8 @@ class BlockSource(FileSource):
         """Header of the tensor; with the host's shape as it was told, if it states none that fits."""
         blocks = held_container(self.path).part(self.io)
         if self.slot >= len(blocks):
-            message = f"container must be as it was indexed; {self.io} {self.slot} is gone"
-            raise FormatError(f"{self.path}: byte 8: {message}")
+            place, missing = f"{self.path}: byte 8", f"{self.io} {self.slot}"
+            raise FormatError("dump/file-changed", place=place, missing=missing)
         block, told = blocks[self.slot], self.host.shape if self.host is not None else None
         if told is None or host_format(block, self._preferred()):
             return block
@@ -134,7 +136,7 @@ def held_container(path: str) -> Container:
     try:
         found = os.stat(path)
     except OSError as error:
-        raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
+        raise unreadable(path, error) from error
     return _container(path, found.st_mtime_ns, found.st_size)
 
 
@@ -143,7 +145,7 @@ def _container(path: str, _time: int, _size: int) -> Container:
     return read_container(path)
 
 
-def held_tensors(path: str) -> tuple[Side, Side, tuple[str, ...]]:
+def held_tensors(path: str) -> tuple[Side, Side, tuple[Message, ...]]:
     """Inputs of a container by slot, its outputs, and what is unusual about the file.
 
     Raises FormatError if it is none, or if not one of its blocks can be placed.
@@ -157,8 +159,8 @@ def held_tensors(path: str) -> tuple[Side, Side, tuple[str, ...]]:
         if block.part in ("input", "output"):
             sides[block.part == "output"].append(_held(block.data_type, block.format))
     if (count := sum(map(len, sides))) > MAX_TENSORS:
-        problem = f"operator must have at most {MAX_TENSORS} tensors, got {count}"
-        raise FormatError(f"{path}: byte 8: {problem}")
+        place = f"{path}: byte 8"
+        raise FormatError("dump/tensors", place=place, got=count, limit=MAX_TENSORS)
     return tuple(sides[0]), tuple(sides[1]), container.notes
 
 
@@ -195,7 +197,7 @@ def _beginning(path: str) -> tuple[bytes, int]:
         finally:
             os.close(file)
     except OSError as error:
-        raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
+        raise unreadable(path, error) from error
 
 
 @lru_cache(maxsize=4096)

@@ -175,43 +175,42 @@ class _Reader:
             tuple(self._memories(sections)), tuple(sections),
         )  # fmt: skip
 
-    def _wrong(self, at: int, what: str) -> FormatError:
-        return FormatError(f"{self._where}: byte {at}: {what}")
+    def _wrong(self, at: int, code: str, **values: object) -> FormatError:
+        return FormatError(code, place=f"{self._where}: byte {at}", **values)
 
     def _bytes(self, start: int, size: int, what: str) -> bytes:
         if start + size > self._held:
-            raise self._wrong(start, f"{what} must lie in the {self._held} bytes of the file")
+            raise self._wrong(start, "dump/core-cut", subject=what, held=self._held)
         return fill(self._file, start, np.empty(size, np.uint8), self._where).tobytes()
+
+    def _too_large(self, at: int, subject: str, got: int, limit: int) -> FormatError:
+        return self._wrong(at, "core/too-large", subject=subject, got=got, limit=limit)
 
     def _sections(self) -> list[Section]:
         head = self._bytes(0, _HEADER.size, "ELF header")
         magic, kind, machine, *_, table, _, _, _, _, entry, count, text = _HEADER.unpack(head)
         if magic[:7] != b"\x7fELF\2\1\1" or kind != _CORE:
-            raise self._wrong(0, "file must be an ELF core of 64 bits, little endian")
+            raise self._wrong(0, "dump/core-kind")
         if machine != MACHINE:
-            raise self._wrong(18, f"machine must be {MACHINE:#x} (Ascend), got {machine:#x}")
+            raise self._wrong(18, "dump/core-machine", got=machine, expected=MACHINE)
         if entry != _SECTION.size or not 0 < text < count:
-            raise self._wrong(58, f"section table must be whole, got {count} rows of {entry} bytes")
+            raise self._wrong(58, "dump/core-table", rows=count, size=entry)
         data = self._bytes(table, entry * count, "section table")
         rows = [_SECTION.unpack_from(data, entry * at) for at in range(count)]
         for at, row in enumerate(rows):
             if row[4] + row[5] > self._held:
-                place = table + entry * at
-                raise self._wrong(
-                    place, f"section {at} must lie in the {self._held} bytes of the file"
-                )
+                place, subject = table + entry * at, f"section {at}"
+                raise self._wrong(place, "dump/core-cut", subject=subject, held=self._held)
         return self._named(rows, rows[text])
 
     def _named(self, rows: Iterable[tuple[int, ...]], text: tuple[int, ...]) -> list[Section]:
         if text[5] > _MAX_TEXT:
-            raise self._wrong(text[4], f"names must have at most {_MAX_TEXT} bytes, got {text[5]}")
-        names = self._bytes(text[4], text[5], "names of sections")
+            raise self._too_large(text[4], "list of section names", text[5], _MAX_TEXT)
+        names = self._bytes(text[4], text[5], "list of section names")
         found = []
         for row in rows:
             if row[0] >= len(names):
-                raise self._wrong(
-                    text[4], f"name must begin among {len(names)} bytes, got {row[0]}"
-                )
+                raise self._wrong(text[4], "dump/core-name", got=row[0], held=len(names))
             name = names[row[0] : row[0] + _LONGEST].partition(b"\0")[0]
             found.append(Section(name.decode("utf-8", "replace"), row[4], row[5], row[7], row[3]))
         return found
@@ -221,7 +220,7 @@ class _Reader:
     ) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
         for section in sections:
             if section.name == DEVICE:
-                data = self._bytes(section.start, _DEVICE.size, "table of the device")
+                data = self._bytes(section.start, _DEVICE.size, "device table")
                 *words, device, chip = _DEVICE.unpack(data)
                 cubes, vectors = (words[0] | words[1] << 64), (words[2] | words[3] << 64)
                 return _bits(cubes), _bits(vectors), device, chip
@@ -230,11 +229,10 @@ class _Reader:
     def _kernel(self, sections: Iterable[Section]) -> str:
         for section in sections:
             if section.name == KERNEL and section.size >= 4:
-                (length,) = struct.unpack("<I", self._bytes(section.start, 4, "kernel's name"))
-                if length > min(section.size - 4, _MAX_TEXT):
-                    what = f"kernel's name must have at most {section.size - 4} bytes, got {length}"
-                    raise self._wrong(section.start, what)
-                return self._bytes(section.start + 4, length, "kernel's name").decode(
+                (length,) = struct.unpack("<I", self._bytes(section.start, 4, "kernel name"))
+                if length > (limit := min(section.size - 4, _MAX_TEXT)):
+                    raise self._too_large(section.start, "kernel name", length, limit)
+                return self._bytes(section.start + 4, length, "kernel name").decode(
                     "utf-8", "replace"
                 )
         return ""
@@ -242,9 +240,9 @@ class _Reader:
     def _memories(self, sections: Sequence[Section]) -> Iterator[Memory]:
         for section in [one for one in sections if one.name == AUXILIARY][:1]:
             if section.size % _AUX or section.size // _AUX > len(sections):
-                what = f"descriptions must be {_AUX} bytes for every section, got {section.size}"
-                raise self._wrong(section.start, what)
-            data = self._bytes(section.start, section.size, "descriptions of memory")
+                at, got = section.start, section.size
+                raise self._wrong(at, "dump/core-descriptions", got=got, size=_AUX)
+            data = self._bytes(section.start, section.size, "list of memory descriptions")
             for at in range(0, len(data), _AUX):
                 yield self._memory(data[at : at + _AUX], section.start + at, sections)
 
@@ -252,11 +250,11 @@ class _Reader:
         address, size, number, kind, _ = _MEMORY.unpack_from(data)
         count, _, *dims = _SHAPE.unpack_from(data, _MEMORY.size)
         if number >= len(sections) or sections[number].name != GLOBAL:
-            raise self._wrong(at + 16, f"section of memory must be one of {GLOBAL}, got {number}")
+            raise self._wrong(at + 16, "dump/core-section", got=number, expected=GLOBAL)
         valid, size = not size & _INVALID, size & ~_INVALID
         if size > sections[number].size:
-            what = f"memory must have at most {sections[number].size} bytes, got {size}"
-            raise self._wrong(at + 8, what)
+            held = sections[number].size
+            raise self._wrong(at + 8, "dump/core-memory", needed=size, held=held)
         shape = tuple(dims[:count]) if kind in _SHAPED and count <= _MAX_DIMS else ()
         return Memory(kind, address, size, shape, valid, sections[number].start)
 

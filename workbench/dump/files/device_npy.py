@@ -122,9 +122,13 @@ class DeviceNpySource(FileSource):
             if found is not None:
                 return Way(found[1], header.shape, found[0])
         if not exact:
-            claimed = f"{header.shape} in {self.device.name} must have all its elements"
-            problem = f"npy file of {claimed}, got {held}; is it still being written?"
-            raise FormatError(f"{self.path}: byte {header.offset}: {problem}")
+            raise FormatError(
+                "dump/npy-elements",
+                place=f"{self.path}: byte {header.offset}",
+                shape=header.shape,
+                format=self.device.name,
+                held=held,
+            )
         if self._is_there(header.shape, _LANES):
             return self._stated(header.shape, dtype)
         return None

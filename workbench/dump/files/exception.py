@@ -173,7 +173,7 @@ def exception_container(
     """
     found = [_described(one, brief=not op_name) for one in arguments]
     if not found:
-        raise FormatError("exception dump must have an argument, got none; such a task has no file")
+        raise FormatError("dump/exception-empty")
     order = {"input": 0, "output": 1, "space": 2}
     found.sort(key=lambda pair: order[pair[0].part])
     slots = dict.fromkeys(order, 0)
@@ -188,7 +188,9 @@ def exception_container(
 def _described(one: Argument, *, brief: bool) -> tuple[Block, NDArray[np.uint8]]:
     part = _PARTS.get(one.role)
     if part is None:
-        raise FormatError(f"role of an argument must be one of {sorted(_PARTS)}, got {one.role!r}")
+        raise FormatError(
+            "core/choice", subject="argument role", got=one.role, known=sorted(_PARTS)
+        )
     block, data = tensor_block(
         part,
         0,

@@ -19,7 +19,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES, dtype
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
-from workbench.dump.values.reading import Buffer, Extent, FileSource, Payload, Refused
+from workbench.dump.values.reading import Buffer, Extent, FileSource, Payload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,19 +63,25 @@ _CACHE_LIMIT = 4096
 
 
 def _parse(block: memoryview) -> Extent:
-    """Return the header that ``block`` starts with; raises Refused."""
+    """Return the header that ``block`` starts with; raises FormatError at the byte."""
     head = bytes(block[:12])
     if head[:6] != MAGIC:
-        raise Refused(0, f"npy file must begin with {MAGIC!r}, got {head[:6]!r}")
+        raise FormatError("dump/npy-magic", place="byte 0", got=head[:6])
     if len(head) == 12 and head[6:8] not in _VERSIONS:
-        raise Refused(6, f"npy version must be 1.0, 2.0 or 3.0, got {head[6]}.{head[7]}")
+        raise FormatError("dump/npy-version", place="byte 6", major=head[6], minor=head[7])
     start = 10 if head[6:7] == b"\x01" else 12
     length = int.from_bytes(head[8:start], "little")
     if len(head) == 12 and length > _HEADER_LIMIT:
-        raise Refused(8, f"npy header must be at most {_HEADER_LIMIT} bytes, got {length}")
+        raise FormatError(
+            "core/too-large",
+            place="byte 8",
+            subject="npy header",
+            got=length,
+            limit=_HEADER_LIMIT,
+        )
     key = bytes(block[: start + length])
     if len(key) < start + max(length, 2):
-        raise Refused(len(block), "npy header must be complete, got the end of the file")
+        raise FormatError("dump/npy-header-cut", place=f"byte {len(block)}")
     header = _headers.get(key)
     if header is None:
         text = key[start:].decode("utf-8" if key[6] == 3 else "latin-1", "replace")
@@ -93,15 +99,14 @@ def _understand(text: str, start: int, offset: int) -> Extent:
         order, letters = "|", items["descr"]
     name = _DESCR.get(letters)
     if name is None:
-        why = f"npy descr must be a number type such as '<f4', got {items['descr']!r}"
-        raise Refused(start, why)
+        raise FormatError("dump/npy-descr", place=f"byte {start}", got=items["descr"])
     storage = DTYPES[name].storage
     if order == ">":
         storage = storage.newbyteorder(">") if name != "bfloat16" else np.dtype(">u2")
     shape = _shape(items["shape"], start)
     size = math.prod(shape)
     if math.prod(dim or 1 for dim in shape) * storage.itemsize >= 2**63:
-        raise Refused(start, f"npy shape must fit 63 bits of bytes, got {shape}")
+        raise FormatError("dump/npy-shape-bytes", place=f"byte {start}", got=shape)
     end = offset + size * storage.itemsize
     return Extent(name, storage, shape, items["fortran_order"] == "True", size, offset, end)
 
@@ -118,18 +123,21 @@ def _items(text: str, start: int) -> dict[str, str]:
     rest = body[at:-1].strip()
     kinds_right = items.get("fortran_order") in ("True", "False") and "descr" in items
     if rest or not kinds_right or "shape" not in items:
-        why = f"npy header must state descr, fortran_order and shape, got {body[:120]!r}"
-        raise Refused(start, why)
+        raise FormatError("dump/npy-header", place=f"byte {start}", got=body[:120])
     return items
 
 
 def _shape(text: str, start: int) -> tuple[int, ...]:
     if not _SHAPE.fullmatch(text):
-        raise Refused(start, f"npy shape must be a tuple of sizes, got ({text[:80]})")
+        raise FormatError("dump/npy-shape", place=f"byte {start}", got=f"({text[:80]})")
     shape = tuple(int(part.strip().rstrip("L")) for part in text.split(",") if part.strip())
     if len(shape) > _MAX_DIMS:
-        raise Refused(
-            start, f"npy shape must have at most {_MAX_DIMS} dimensions, got {len(shape)}"
+        raise FormatError(
+            "dump/dimensions",
+            place=f"byte {start}",
+            subject="shape",
+            got=len(shape),
+            limit=_MAX_DIMS,
         )
     return shape
 
@@ -143,7 +151,7 @@ _local = _Local()
 
 
 def _header(block: memoryview) -> Extent:
-    """Return what the header says that a file begins with; raises Refused."""
+    """Return what the header says that a file begins with; raises FormatError at the byte."""
     return _headers.get(bytes(block[:_USUAL])) or _parse(block)
 
 
@@ -191,8 +199,8 @@ def npy_header(dtype_name: str, shape: tuple[int, ...]) -> bytes:
     newline and make the whole a multiple of 64. Version 2.0 takes over past 65,535 bytes.
     """
     if dtype_name not in _LETTERS:
-        message = f"dtype of an npy file must be one of {sorted(_LETTERS)}, got {dtype_name!r}"
-        raise FormatError(message)
+        known = sorted(_LETTERS)
+        raise FormatError("core/choice", subject="npy dtype", got=dtype_name, known=known)
     letters = _LETTERS[dtype_name]
     order = "|" if letters in ("b1", "i1", "u1") else "<"
     dims = "".join(f"{dim}," for dim in shape)

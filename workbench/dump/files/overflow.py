@@ -169,7 +169,7 @@ def read_overflow(path: str | os.PathLike[str]) -> tuple[OverflowRecord, ...]:
     """Read the record of every output of an ``Opdebug`` container; raises FormatError if it has none."""
     outputs = read_container(path).part("output")
     if not outputs:
-        raise FormatError(f"{path}: byte 0: overflow record must be an output, got no outputs")
+        raise FormatError("dump/overflow-none", place=f"{path}: byte 0")
     return tuple(
         parse_record(
             ContainerSource(str(path), block).raw().tobytes(), f"{path}: byte {block.start}"
@@ -182,16 +182,16 @@ def read_overflow(path: str | os.PathLike[str]) -> tuple[OverflowRecord, ...]:
 def _is_bounded(block: Block, path: str) -> bool:
     if block.size > SIZE:
         place = f"{path}: byte {max(block.start, 0)}"
-        raise FormatError(f"{place}: overflow record must have {SIZE} bytes, got {block.size}")
+        raise FormatError("dump/overflow-size", place=place, got=block.size, expected=SIZE)
     return True
 
 
 def parse_record(data: bytes, where: str = "<bytes>") -> OverflowRecord:
-    """Take a record apart; ``where`` begins the message of a FormatError."""
+    """Take a record apart; ``where`` is the place of a FormatError."""
     if len(data) >= 8 and struct.unpack_from("<I", data)[0] == MAGIC:
         return _parse_magic(data, where)
     if len(data) != SIZE:
-        raise FormatError(f"{where}: overflow record must have {SIZE} bytes, got {len(data)}")
+        raise FormatError("dump/overflow-size", place=where, got=len(data), expected=SIZE)
     found = []
     for title, place in CLASSIC.items():
         numbers = struct.unpack_from(f"<{len(WHO)}Q", data, place.info)
@@ -214,8 +214,8 @@ def _parse_magic(data: bytes, where: str) -> OverflowRecord:
         if found and not (title and fits):
             break
         if not title:
-            known = f"0 to {max(ACCELERATORS)}"
-            raise FormatError(f"{where}: accelerator must be {known}, got {kind}")
+            last = max(ACCELERATORS)
+            raise FormatError("dump/overflow-accelerator", place=where, got=kind, last=last)
         if len(data) < at + 16 + 8 * count:
             break
         numbers = struct.unpack_from(f"<{count}Q", data, at + 16)
@@ -225,8 +225,7 @@ def _parse_magic(data: bytes, where: str) -> OverflowRecord:
         found.append(Accelerator(title, fields, valid, rsv, length))
         at += 16 + 8 * count
     if not found:
-        need = "an accelerator after its magic number"
-        raise FormatError(f"{where}: overflow record must have {need}, got {len(data)} bytes")
+        raise FormatError("dump/overflow-short", place=where, got=len(data))
     return OverflowRecord(tuple(found), version)
 
 

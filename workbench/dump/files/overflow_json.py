@@ -64,8 +64,7 @@ def record_json(record: OverflowRecord, form: Form) -> str:
             },
         }  # fmt: skip
     else:
-        message = f"form of a record with a magic number must be 'msaccucmp', got {form!r}"
-        raise FormatError(message)
+        raise FormatError("dump/overflow-form", got=form)
     separators = None if indent else (",", ":")
     return json.dumps(tree, indent=indent, sort_keys=sort, separators=separators)
 
@@ -88,13 +87,19 @@ def parse_json(text: str, where: str = "<json>") -> OverflowRecord:
     ``block_id`` is taken for ``block_idx`` as msaccucmp's manual has it.
     """
     if len(text) > _MAX_JSON:
-        raise FormatError(f"{where}: overflow record must be shorter than 1 MiB, got {len(text)}")
+        raise FormatError(
+            "core/too-large",
+            place=where,
+            subject="overflow record",
+            got=len(text),
+            limit=_MAX_JSON,
+        )
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{where}: overflow record must be JSON, got {error}") from error
+        raise FormatError("dump/json", place=where, why=str(error)) from error
     if not isinstance(tree, dict):
-        raise FormatError(f"{where}: overflow record must be an object, got {text[:40]!r}")
+        raise FormatError("dump/json-object", place=where, subject="overflow record", got=text[:40])
     if "magic" in tree:
         return _magic_tree(tree, where)
     found = []
@@ -109,14 +114,16 @@ def parse_json(text: str, where: str = "<json>") -> OverflowRecord:
 
 def _magic_tree(tree: dict[str, Any], where: str) -> OverflowRecord:
     if tree["magic"] != hex(MAGIC):
-        raise FormatError(f"{where}: magic must be {hex(MAGIC)!r}, got {tree['magic']!r}")
+        raise FormatError(
+            "dump/overflow-magic", place=where, got=_brief(tree["magic"]), expected=hex(MAGIC)
+        )
     version = _number(tree, "version", where, 32)
     one = _member(tree, "acc_list", dict, where)
     title = one.get("acc_type")
     names = next((names for word, names in ACCELERATORS.values() if word == title), None)
     if names is None:
         known = sorted(word for word, _ in ACCELERATORS.values())
-        raise FormatError(f"{where}: acc_type must be one of {known}, got {title!r}")
+        raise FormatError("core/choice", place=where, subject="acc_type", got=title, known=known)
     data = _member(one, "data", dict, where)
     fields: dict[str, int | tuple[int, ...]] = {
         name: _number(data, name, where) for name in names[:-1]
@@ -125,7 +132,7 @@ def _magic_tree(tree: dict[str, Any], where: str) -> OverflowRecord:
     if version == 1 and names is CORE:
         four = dict(enumerate(status)) if isinstance(status, list) else {}
         if len(four) != 4:
-            raise FormatError(f"{where}: status must be a list of 4 numbers, got {status!r}")
+            raise FormatError("dump/overflow-status", place=where, got=_brief(status))
         fields["status"] = tuple(_number(four, at, where) for at in range(4))
     else:
         fields["status"] = _number(data, "status", where)
@@ -133,10 +140,15 @@ def _magic_tree(tree: dict[str, Any], where: str) -> OverflowRecord:
     return OverflowRecord((Accelerator(str(title), fields, *head),), version)
 
 
+def _brief(value: Any) -> Any:
+    """What stood in the place of something else: a number or nothing as it is, the beginning of all others."""
+    return value if value is None or isinstance(value, int | float) else str(value)[:60]
+
+
 def _member(tree: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
     found = tree.get(name)
     if not isinstance(found, kind):
-        raise FormatError(f"{where}: {name} must be a JSON object, got {found!r:.60}")
+        raise FormatError("dump/json-object", place=where, subject=name, got=_brief(found))
     return found
 
 
@@ -149,6 +161,6 @@ def _number(tree: Mapping[Any, Any], name: Any, where: str, bits: int = 64) -> i
         except ValueError:
             found = None
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 1 << bits:
-        message = f"{name} must be a number of {bits} bits, got {tree.get(name)!r:.60}"
-        raise FormatError(f"{where}: {message}")
+        got = _brief(tree.get(name))
+        raise FormatError("dump/overflow-number", place=where, name=name, got=got, bits=bits)
     return found

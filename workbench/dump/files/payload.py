@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from workbench.core.errors import FormatError
-from workbench.core.files import open_file
+from workbench.core.files import open_file, unreadable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ def fingerprint(path: str) -> tuple[int, bytes]:
             payload = file.read(_START)
             return file.seek(0, 2) - start, payload
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error, "tensor") from error
 
 
 def payload_as(path: str, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -39,19 +39,14 @@ def payload_as(path: str, dtype: np.dtype[Any]) -> NDArray[Any]:
             file.seek(start)
             return np.fromfile(file, dtype, count)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error, "tensor") from error
 
 
 def _payload_start(file: BinaryIO, path: str) -> int:
     """Leave the file at its payload and return where that is."""
     head = file.read(12)
     if head[:6] != b"\x93NUMPY":
-        message = f"{path}: byte 0: npy magic must be '\\x93NUMPY', got {head[:6]!r}"
-        raise FormatError(message)
+        raise FormatError("dump/npy-magic", place=f"{path}: byte 0", got=head[:6])
     wide = head[6:7] > b"\x01"
     start = (12 if wide else 10) + int.from_bytes(head[8:12] if wide else head[8:10], "little")
     return file.seek(start)
-
-
-def _unreadable(path: str, error: OSError) -> FormatError:
-    return FormatError(f"{path}: tensor must be a readable file, got {error.strerror}")

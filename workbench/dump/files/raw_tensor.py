@@ -74,6 +74,5 @@ class RawSource(FileSource):
             try:
                 data = fill(file, 0, np.empty(size, np.uint8), self.path)
             except MemoryError as error:
-                message = f"{self.path}: file must fit into memory, got {size} bytes"
-                raise FormatError(message) from error
+                raise FormatError("dump/file-memory", place=self.path, got=size) from error
         return known_elements(decode(self.row, data, size * 8 // self.row.bits))

@@ -133,15 +133,15 @@ def slice_records(parts: Sequence[Part], at: tuple[int, int, int, str]) -> list[
     numbers = [part.number for part in parts]
     count = parts[0].cut.total if parts[0].cut.total > 0 else len(parts)
     if len(parts) > _MAX_PARTS or numbers != list(range(count)):
-        raise FormatError(f"slices must be those from 0 to {count - 1}, got {_some(numbers)}")
+        raise FormatError("dump/slices-missing", got=numbers, last=count - 1)
     if len({(part.cut.automatic, part.cut.total) for part in parts}) > 1:
-        raise FormatError("slices must be of one cut, got attributes of several")
+        raise FormatError("dump/slices-mixed")
     records: list[TensorRecord] = []
     sides: tuple[Io, ...] = ("input", "output")
     for io in sides:
         blocks = [part.container.part(io) for part in parts]
         if len({len(one) for one in blocks}) > 1:
-            raise FormatError(f"slices must have equally many {io}s, got {_some(map(len, blocks))}")
+            raise FormatError("dump/slices-uneven", io=io, got=[len(one) for one in blocks])
         for slot, tensors in enumerate(zip(*blocks, strict=True)):
             records += _records(parts, tensors, io, slot, at)
     return records
@@ -157,7 +157,7 @@ def _records(
     """The record of one tensor; of an input whose slices may overlap, one for every slice."""
     if io == "input" and _may_overlap(parts[0].cut, slot):
         if parts[0].cut.automatic:
-            raise FormatError(f"input {slot}: an attribute must say the ranges of its threads")
+            raise FormatError("dump/slices-threads", place=f"input {slot}")
         for part, block in zip(parts, blocks, strict=True):
             source = block_source(part.path, block)
             key = TensorKey(part.name.op_type, part.name.op_name, io, slot, *at)
@@ -166,7 +166,7 @@ def _records(
     try:
         whole = _tensor(parts, blocks, io, slot)
     except FormatError as error:
-        raise FormatError(f"{io} {slot}: {error}") from error
+        raise error.at(f"{io} {slot}") from error
     key = TensorKey(parts[0].name.op_type, parts[0].op_name, io, slot, *at)
     label = TensorSpec(whole.row.name, None, format_text(whole.layout))
     yield _record(parts[0], key, whole, label)
@@ -189,14 +189,14 @@ def _tensor(parts: Sequence[Part], blocks: Sequence[Block], io: Io, slot: int) -
     """Put one tensor together; raises FormatError if its slices do not fit each other."""
     first = blocks[0]
     if len({(one.data_type, one.format, one.sub_format) for one in blocks}) > 1:
-        raise FormatError("slices must be of one number format and format")
+        raise FormatError("dump/slices-types")
     if first.row is None or not first.row.how:
-        raise FormatError(f"data type must be one that can be decoded, got {first.data_type}")
+        raise FormatError("dump/slices-data-type", got=first.data_type)
     windows = _windows(parts, blocks, io, slot)
     axes = [axis for axis in range(len(windows[0])) if len({one[axis] for one in windows}) > 1]
     listed = _listed(parts[0].cut, io, slot, len(windows[0]))
     if len(axes) > 1 or (listed is not None and axes != listed):
-        raise FormatError(f"slices must be cut along one axis, got {axes}, in its list {listed}")
+        raise FormatError("dump/slices-axes", got=axes, listed=listed)
     used = list(zip(parts, blocks, windows, strict=True))[: None if axes else 1]
     axis = axes[0] if axes else 0
     return SlicedSource(_placed(used, axis), axis, first.row, first.layout)
@@ -211,10 +211,10 @@ def _windows(
         return [_ranges(cut.ranges[io], number, slot) for number in range(len(parts))]
     shapes = [block.held_shape for block in blocks]
     if len({len(shape) for shape in shapes}) > 1:
-        raise FormatError(f"slices must have as many dimensions, got {_some(shapes)}")
+        raise FormatError("dump/slices-rank", got=shapes)
     listed = _listed(cut, io, slot, len(shapes[0]))
     if listed is None:
-        raise FormatError("an attribute must say the axis that is cut, got none")
+        raise FormatError("dump/slices-axis")
     windows, ends = [], dict.fromkeys(listed, 0)
     for shape in shapes:
         here = [(ends.get(axis, 0), ends.get(axis, 0) + dim) for axis, dim in enumerate(shape)]
@@ -231,9 +231,7 @@ def _ranges(told: Any, thread: int, slot: int) -> tuple[Range, ...]:
         found = ()
     right = all(type(end) is int for one in found for end in one)
     if not found or not right or any(not 0 <= low < high for low, high in found):
-        raise FormatError(
-            f"an attribute must say the ranges of thread {thread}, got {_some([told])}"
-        )
+        raise FormatError("dump/slices-ranges", thread=thread, got=str(told)[:200])
     return found
 
 
@@ -255,10 +253,17 @@ def _placed(used: Sequence[tuple[Part, Block, tuple[Range, ...]]], axis: int) ->
         low, high = window[axis] if window else (0, 1)
         others = [one for at, one in enumerate(window) if at != axis]
         if any(first for first, _ in others) or low > end or high <= end:
-            raise FormatError(f"slices must follow each other from 0 on, got {window} behind {end}")
+            raise FormatError("dump/slices-gap", got=window, end=end)
         if block.row is None or block.start < 0 or not _holds(block, shape):
-            problem = block.problem or f"{block.size} bytes of shape {block.shape}"
-            raise FormatError(f"slice {part.number} must hold {shape}, got {problem}")
+            if block.problem is not None:
+                raise block.refusal(f"slice {part.number}")
+            raise FormatError(
+                "dump/slices-size",
+                place=f"slice {part.number}",
+                expected=shape,
+                shape=block.shape,
+                size=block.size,
+            )
         original = block.original_shape or ()
         slices.append(Slice(part.path, block.start, shape, end - low, original))
         end = high
@@ -274,8 +279,3 @@ def _holds(block: Block, shape: tuple[int, ...]) -> bool:
         return False
     states_whole = (block.stated_bytes or 0) > block.size and block.size < size + _SLACK
     return states_whole or element_count(block.held_shape) == count
-
-
-def _some(values: Any) -> str:
-    text = str(list(values))
-    return text if len(text) < 200 else f"{text[:200]}…"

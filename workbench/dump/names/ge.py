@@ -170,8 +170,7 @@ _NEEDED: dict[Kind, tuple[str, ...]] = {
 def _check(name: GeName) -> None:
     missing = [key for key in _NEEDED[name.kind] if getattr(name, key) is None]
     if missing:
-        message = f"name of kind {name.kind!r} must have {', '.join(missing)}, got none"
-        raise FormatError(message)
+        raise FormatError("dump/name-ids", kind=name.kind, missing=missing)
 
 
 def _part(name: GeName, word: str, absent: int) -> str:

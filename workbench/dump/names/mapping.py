@@ -11,6 +11,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import MAX_NAME_BYTES
 
 if TYPE_CHECKING:
@@ -98,13 +99,13 @@ def is_renamed(name: str) -> bool:
     return _RENAMED.fullmatch(name) is not None
 
 
-def parse_mapping(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
-    """Given name → intended name, and what is wrong with the other lines (``line N: …``).
+def parse_mapping(lines: Iterable[str]) -> tuple[dict[str, str], list[Message]]:
+    """Given name → intended name, and what is wrong with the other lines.
 
     A name that leads to another folder is refused; of two lines for one name the later counts.
     """
     table: dict[str, str] = {}
-    wrong: list[str] = []
+    wrong: list[Message] = []
     count = 0
     for number, line in enumerate(lines, 1):
         new, comma, name = line.strip().partition(",")
@@ -112,14 +113,13 @@ def parse_mapping(lines: Iterable[str]) -> tuple[dict[str, str], list[str]]:
         if new and name and not re.search(r"[/\\\0]", new + name):
             table[new] = name
         elif comma or new:
-            expected = "'given name,intended name' in the same folder"
             count += 1
             if count <= MANY:
-                wrong.append(f"line {number}: row must be {expected}, got {line[:120]!r}")
+                place = f"{FILE_NAME}:{number}"
+                wrong.append(Message("dump/mapping-row", place=place, got=line[:120]))
     if count > MANY:
-        wrong.append(
-            f"line {number}: file must be of such rows, got {count - MANY} more that are not"
-        )
+        place = f"{FILE_NAME}:{number}"
+        wrong.append(Message("dump/mapping-more", place=place, more=count - MANY))
     return table, wrong
 
 

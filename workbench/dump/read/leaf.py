@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.core.errors import FormatError
-from workbench.core.files import file_content
+from workbench.core.files import file_content, unreadable
 from workbench.core.formats import FORMATS, read_format
 from workbench.core.stopping import checkpoint
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.dump.container.file import read_container
 from workbench.dump.container.source import open_dump
 from workbench.dump.files.block_index import BlockSource, held_tensors
@@ -72,7 +73,7 @@ class Found:
         try:
             return file_content(path, _MAX_LIST).decode("utf-8", "replace").splitlines()
         except FormatError as error:
-            self.notes.append(Note("unreadable", path.name, str(error)))
+            self.notes.append(Note("unreadable", path.name, error.message))
             return []
 
 
@@ -106,10 +107,7 @@ class _LeafReader:
     def _mapping(self) -> dict[str, str]:
         """Given name → intended name; a row that names another folder is refused."""
         table, wrong = parse_mapping(self.found.lines(Path(self.leaf.path) / FILE_NAME))
-        self.found.notes += [
-            Note("mapping", FILE_NAME, f"{FILE_NAME}:{text.removeprefix('line ')}")
-            for text in wrong
-        ]
+        self.found.notes += [Note("mapping", FILE_NAME, one) for one in wrong]
         return table
 
     def file(self, name: str) -> None:
@@ -129,7 +127,7 @@ class _LeafReader:
                 else:
                     READERS[parts.kind](self, path, full, parts)
             except (FormatError, OSError) as error:
-                self.skip(name, "unreadable", str(error))
+                self.skip(name, "unreadable", _message(path, error))
         elif isinstance(parts, NameParts):
             self._npy(path, full, parts)
         elif parts == "renamed":
@@ -137,15 +135,13 @@ class _LeafReader:
         elif (raw := parse_raw_name(full)) is not None:
             self.found.info.setdefault("writer", "ascend")
             if raw.row is None:
-                self.skip(
-                    name, "unknown-type", "msprobe wrote bytes and not of which number format"
-                )
+                self.skip(name, "unknown-type", Message("dump/raw-type"))
             else:
                 self.add(raw.parts, path, RawSource(path, raw.row))
         elif not full.endswith(".json"):
             self._unknown(name)
 
-    def skip(self, name: str, reason: str, detail: str) -> None:
+    def skip(self, name: str, reason: str, detail: Message) -> None:
         """Leave a file out."""
         place = f"{self.leaf.graph_id}/{self.leaf.iteration}/{name}"
         self.found.skipped.append(Skipped(place, reason, detail))
@@ -168,21 +164,18 @@ class _LeafReader:
         self.add(parts, path, npy_source(path, parts))
 
     def _unmapped(self, name: str) -> None:
-        detail = f"not in {FILE_NAME}"
+        detail = Message("dump/unmapped", file=FILE_NAME)
         if name in self.mapping:
-            detail = f"{FILE_NAME} gives {self.mapping[name]!r}"
+            detail = Message("dump/mapped-unknown", file=FILE_NAME, got=self.mapping[name])
         self.skip(name, "unmapped", detail)
 
     def _unknown(self, name: str) -> None:
         if name in self.mapping:
             self._unmapped(name)
         elif _OLDEST.fullmatch(name):
-            detail = (
-                "written by MindSpore 1.0 to 1.2, whose .bin files have no header; use 1.3 or newer"
-            )
-            self.skip(name, "too-old", detail)
+            self.skip(name, "too-old", Message("dump/too-old"))
         else:
-            self.skip(name, "unknown-name", "no file-name grammar knows this name")
+            self.skip(name, "unknown-name", Message("dump/name-unknown"))
 
     def _saved(self, path: str, name: TorchName) -> None:
         """Records of a file of PyTorch, of a list one for each of its tensors; runs are iterations."""
@@ -210,7 +203,7 @@ class _LeafReader:
         try:
             inputs, outputs, notes = held_tensors(path)
         except (FormatError, OSError) as error:
-            self.skip(path.rpartition("/")[2], "unreadable", str(error))
+            self.skip(path.rpartition("/")[2], "unreadable", _message(path, error))
             return
         if notes or not (inputs or outputs):
             self._unusual(path, full, notes, bool(inputs or outputs))
@@ -228,26 +221,26 @@ class _LeafReader:
         """Put slices of operators together; those that do not fit stay files of their own."""
         for parts in self.parts.values():
             for turn in turns(parts):
-                detail = f"{len(turn)} slices were put together"
+                detail = Message("dump/slices-joined", slices=len(turn))
                 try:
                     self.records += slice_records(turn, self.at)
                 except FormatError as error:
-                    detail = f"its slices stay apart: {error}"
+                    detail = Message("dump/slices-apart", why=error.message)
                     for part in turn:
                         self._container(part.path, part.path.rpartition("/")[2], part.name)
                 self.found.info.setdefault("writer", "ascend")
                 self.found.notes.append(Note("slices", turn[0].op_name, detail))
 
-    def _unusual(self, path: str, full: str, notes: tuple[str, ...], holds_any: bool) -> None:
-        self.found.notes += [Note("container", full, text) for text in notes]
+    def _unusual(self, path: str, full: str, notes: tuple[Message, ...], holds_any: bool) -> None:
+        self.found.notes += [Note("container", full, one) for one in notes]
         if not holds_any:
-            self.skip(path.rpartition("/")[2], "empty", "the container holds no inputs or outputs")
+            self.skip(path.rpartition("/")[2], "empty", Message("dump/container-empty"))
 
     def golden(self, path: str, full: str, name: GeName) -> None:
         """Record of another framework's output, which knows no type of operator."""
         if not full.endswith((".npy", ".pt")):
             suffix = full.rpartition(".")[2]
-            detail = f"golden data must be .npy or .pt, got .{suffix}"
+            detail = Message("dump/golden-suffix", got=suffix)
             self.skip(path.rpartition("/")[2], "not-npy", detail)
             return
         for slot, source in enumerate(saved_sources(path), name.slot or 0):
@@ -267,11 +260,11 @@ class _LeafReader:
         try:
             table = read(path)
         except (FormatError, OSError) as error:
-            self.found.notes.append(Note("unreadable", name, str(error)))
+            self.found.notes.append(Note("unreadable", name, _message(str(path), error)))
             return
         self.found.info.setdefault("writer", "ascend")  # the CPU writer has no statistics
-        bad = {text: Skipped(name, "bad-row", text) for text in dict.fromkeys(table.problems)}
-        self.found.skipped += [bad[text] for text in table.problems]
+        bad = {id(one): Skipped(name, "bad-row", one) for one in table.problems}
+        self.found.skipped += [bad[id(one)] for one in table.problems]
         seen = {record.key[:4] for record in self.records if record.source is not None}
         for row in table.rows:
             parts = row.parts
@@ -310,11 +303,14 @@ class _LeafReader:
     def _failed(self, failure: Failure) -> None:
         self.found.failures.append(failure)
         held, log = failure.container, failure.container.dfx_message.strip()
-        counts = f"{len(held.part('input'))} inputs and {len(held.part('output'))} outputs"
-        detail = f"it failed; its {counts} were dumped ({failure.scene} scene)"
-        self.found.notes.append(
-            Note("exception", failure.op_name, f"{detail}: {log[:200]}" if log else detail)
+        detail = Message(
+            "dump/failed-log" if log else "dump/failed",
+            inputs=len(held.part("input")),
+            outputs=len(held.part("output")),
+            scene=failure.scene,
+            log=log[:200],
         )
+        self.found.notes.append(Note("exception", failure.op_name, detail))
 
     def link(self) -> None:
         """Name the operators of the overflow records by the task and stream of their files."""
@@ -330,6 +326,11 @@ class _LeafReader:
             found = Overflow(path, record, op_name, self.leaf.rank, self.leaf.iteration)
             self.found.overflows.append(found)
             self.found.notes.append(Note("overflow", op_name or Path(path).name, _says(record)))
+
+
+def _message(path: str, error: FormatError | OSError) -> Message:
+    """Return what an error says, without the frames that it holds on to."""
+    return (error if isinstance(error, FormatError) else unreadable(path, error)).message
 
 
 def _recognize(name: str) -> NameParts | GeName | TorchName | Literal["renamed"] | None:
@@ -360,13 +361,18 @@ def npy_source(path: str, parts: NameParts) -> Source:
     )
 
 
-def _says(record: OverflowRecord) -> str:
+def _says(record: OverflowRecord) -> Message:
     """What an overflow record says, in one sentence."""
     one = record.first
     if one is None:
-        return "the record reports no overflow"
-    words = ", ".join(one.meaning) or f"status {', '.join(hex(n) for n in one.statuses)}"
-    return f"{one.title} of task {one.fields['task_id']}, stream {one.fields['stream_id']}: {words}"
+        return Message("dump/overflow-unreported")
+    return Message(
+        "dump/overflow",
+        unit=one.title,
+        task=one.fields["task_id"],
+        stream=one.fields["stream_id"],
+        status=one.meaning or [f"status {number:#x}" for number in one.statuses],
+    )
 
 
 READERS: dict[str, Callable[[_LeafReader, str, str, GeName], None]] = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.container.source import open_dump
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note, Skipped
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.dump.read.survey import Leaf
+    from workbench.ir.ge_files import FoundGraph
 
     Run = tuple[int, str, int]
 
@@ -31,7 +33,6 @@ _PROCESS = re.compile(r"[/\\]pid_\d{1,9}_deviceid_(\d{1,6})[/\\]", re.ASCII)
 """Folder of the graph files of one process."""
 
 _HEAD = 1 << 16
-_SHOWN = 20
 
 FAMILIES = frozenset(("mindspore-o2", "torchair", "ge"))
 """Layouts whose nets are models of the graph engine."""
@@ -92,29 +93,33 @@ def choose_models(
 
 def _asked(
     runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], model: str
-) -> tuple[str, str]:
+) -> tuple[str, Message]:
     """Folder of the model that is asked for by its name or by an operator, and how it was found."""
     leaves = [leaf for run in runs.values() for leaf in run]
     known = sorted({leaf.net_name for leaf in leaves})
     if model in known:
-        return model, "asked for by name"
+        return model, Message("dump/model-asked")
     files = {name: named[name] for name in known if name in named}
     if files:
         with suppress(FormatError):
             found = find_computational_graph(files.values(), model, folders=known)
             if found.folder in files:
-                return found.folder, f"named by {found.path.name}, {found.how}"
+                return found.folder, _named_by(found)
     part = f".{sanitize(model)}."
     fits = {leaf.net_name for leaf in leaves if any(part in name for name in leaf.names)}
     if len(fits) == 1:
-        return fits.pop(), f"the only model with files of operator {model!r}"
-    which = f"one of {known[:_SHOWN]}, or an operator of one"
-    also = f", which {sorted(fits)[:_SHOWN]} have" if fits else ""
-    raise FormatError(f"model must be {which}, got {model!r}{also}")
+        return fits.pop(), Message("dump/model-operator", operator=model)
+    if fits:
+        raise FormatError("dump/model-several", got=model, models=sorted(fits))
+    raise FormatError("dump/model-unknown", got=model, known=known)
+
+
+def _named_by(found: FoundGraph) -> Message:
+    return Message("dump/model-graph", graph=found.path.name, how=found.how)
 
 
 def _without_network(
-    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], asked: tuple[str, str] | None
+    runs: Mapping[Run, Sequence[Leaf]], named: Mapping[str, str], asked: tuple[str, Message] | None
 ) -> dict[Run, str]:
     """Runs that do not have the network while another one of their rank has it, with its name.
 
@@ -140,13 +145,12 @@ def _without_network(
 
 def _idle_notes(runs: Mapping[Run, Sequence[Leaf]], idle: Mapping[Run, str]) -> Iterator[Note]:
     """Tell which timestamp folders are left out; every step of O2 has one."""
-    found: dict[tuple[str, str], set[str]] = {}
+    found: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     for key, name in idle.items():
-        others = ", ".join(sorted({leaf.net_name for leaf in runs[key]}))
-        found.setdefault((name, others), set()).add(key[1] or "without a name")
+        others = tuple(sorted({leaf.net_name for leaf in runs[key]}))
+        found.setdefault((name, others), set()).add(key[1] or "-")
     for (name, others), times in found.items():
-        where = ", ".join(sorted(times)[:_SHOWN])
-        detail = f"timestamp folder {where} has only {others}, not {name}: left out"
+        detail = Message("dump/model-idle", folders=sorted(times), models=others, network=name)
         yield Note("model", name, detail)
 
 
@@ -160,7 +164,7 @@ def _run(leaf: Leaf) -> Run:
 
 
 def _choose(
-    run: Sequence[Leaf], named: Mapping[str, str], asked: tuple[str, str] | None
+    run: Sequence[Leaf], named: Mapping[str, str], asked: tuple[str, Message] | None
 ) -> tuple[str, Note | None]:
     """Name of the network among the models of a run, and how it was found if there are others."""
     sizes: dict[str, int] = {}
@@ -168,28 +172,28 @@ def _choose(
         sizes[leaf.net_name] = max(sizes.get(leaf.net_name, 0), len(leaf.names))
     name, how = asked if asked is not None else _network(sizes, named)
     others = sorted(sizes.keys() - {name})
-    detail = f"{how}; left out: {', '.join(others)}"
+    detail = Message("dump/model-chosen", how=how, others=others)
     return name, Note("model", name, detail) if others else None
 
 
-def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, str]:
+def _network(sizes: Mapping[str, int], named: Mapping[str, str]) -> tuple[str, Message]:
     """Name of the network by the graph files of models, else by how many files they have."""
     files = {name: named[name] for name in sizes if name in named} if len(sizes) > 1 else {}
     if len(files) > 1:
         with suppress(FormatError):
             found = find_computational_graph(files.values(), folders=files.keys())
             if found.folder in files:
-                return found.folder, f"named by {found.path.name}, {found.how}"
+                return found.folder, _named_by(found)
     if len(files) == 1:
         ((name, path),) = files.items()
-        return name, f"named by {Path(path).name}, the only graph of a dumped model"
+        return name, Message("dump/model-only-graph", graph=Path(path).name)
     largest = max(sizes, key=lambda name: (sizes[name], name))
-    why = "graph files name several" if files else "no graph file names one"
-    return largest, f"the model with most dump files ({sizes[largest]}); {why}"
+    code = "dump/model-largest-several" if files else "dump/model-largest"
+    return largest, Message(code, files=sizes[largest])
 
 
 def _left_out(leaf: Leaf, name: str) -> Iterator[Skipped]:
-    detail = f"of model {leaf.net_name!r}; {name!r} is the network"
+    detail = Message("dump/model-other", model=leaf.net_name, network=name)
     where = f"{leaf.net_name}/{leaf.iteration}"
     return (Skipped(f"{where}/{file}", "other-model", detail) for file in leaf.names)
 

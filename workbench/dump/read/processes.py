@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from workbench.core.words import Message
 from workbench.dump.tree import Note
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def part_processes(read: Sequence[Read], found: Found) -> None:
     times = {(leaf.rank, leaf.time) for leaf, _ in read if leaf.time}
     ranks = sorted({rank for rank, _ in times})
     if len(ranks) > 1 and len({time for _, time in times}) > 1:
-        detail = f"{len({time for _, time in times})} timestamp folders hold ranks {_list(ranks)}"
+        count = len({time for _, time in times})
+        detail = Message("dump/processes", folders=count, ranks=ranks)
         found.notes.append(Note("processes", ", ".join(sorted({t for _, t in times})), detail))
     free = max((leaf.rank for leaf, _ in read), default=0) + 1
     for rank in ranks:
@@ -51,15 +53,14 @@ def _part_rank(read: Sequence[Read], rank: int, free: int, found: Found) -> int:
         return free
     names = sorted({time for here in several for time in here})
     if not any(_overlap(list(here.values())) for here in several):
-        detail = f"rank {rank} has {len(names)} timestamp folders with the same iteration: {_list(names)}"
-        found.notes.append(Note("runs", names[-1], f"{detail}; the newest run counts"))
+        found.notes.append(Note("runs", names[-1], Message("dump/runs", rank=rank, folders=names)))
         return free
     ranks = {time: rank if not number else free + number - 1 for number, time in enumerate(names)}
     for leaf, records in read:
         for record in records:
             record.key = record.key._replace(rank=ranks.get(leaf.time, rank))
-    shown = ", ".join(f"{time} is rank {ranks[time]}" for time in names)
-    detail = f"timestamp folders of device {rank} were written at the same time: {shown}"
+    shown = [Message("dump/process-rank", folder=time, rank=ranks[time]) for time in names]
+    detail = Message("dump/processes-one-device", device=rank, folders=shown)
     found.notes.append(Note("processes", names[0], detail))
     return free + len(names) - 1
 
@@ -67,7 +68,3 @@ def _part_rank(read: Sequence[Read], rank: int, free: int, found: Found) -> int:
 def _overlap(spans: list[tuple[int, int]]) -> bool:
     ordered = sorted(spans)
     return any(b[0] <= a[1] for a, b in pairwise(ordered))
-
-
-def _list(values: Sequence[object]) -> str:
-    return ", ".join(map(str, values))

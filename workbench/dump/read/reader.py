@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.core.words import Message
 from workbench.dump.read.leaf import Found, read_leaf
 from workbench.dump.read.models import choose_models, graph_names, names_by_device
 from workbench.dump.read.processes import part_processes
@@ -80,7 +81,11 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
         side.model_graphs(named, names_by_device(tree.graph_files))
     found.records, watched = part_watched(found.records, side.graphs)
     found.skipped += [
-        Skipped(joint_name(one.after, one.key.op_name), WATCHED, f"as it lay after {one.after}")
+        Skipped(
+            joint_name(one.after, one.key.op_name),
+            WATCHED,
+            Message("dump/watched", after=one.after),
+        )
         for one in watched
     ]
     side.settle_formats()
@@ -102,7 +107,7 @@ def load(path: str | Path, *, graph: str | Path | None = None, model: str | None
 def _note_survey(tree: Survey, found: Found) -> None:
     """Tell what the survey met and did not take."""
     found.notes += [Note("unreadable", name, why) for name, why in tree.unreadable]
-    detail = "what MindSpore told AscendCL to dump; it holds no tensors"
+    detail = Message("dump/acl-form")
     found.notes += [Note("ignored", name, detail) for name in tree.acl_forms]
-    detail = "it lies in a folder of no layout"
+    detail = Message("dump/unplaced")
     found.skipped += [Skipped(name, "unplaced", detail) for name in tree.unplaced]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, FormatWord
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note
 from workbench.dump.values.host_formats import host_by_shape
@@ -31,7 +32,6 @@ _GRAPH_NAME = re.compile(r"ms_output_trace_code_graph_(\d{1,9})\.(?:ir|pb)", re.
 _GRAPH_READERS: dict[str, Callable[[Path], Graph]] = {".ir": read_ms_text, ".pb": read_ms_pb}
 """Suffix → reader; of two files of a graph the earlier one says more."""
 
-_LESS = "read because no .ir of this graph can be: a .pb holds neither device types nor tensor constants"
 _ORDER_NAME = re.compile(r"ms_execution_order_graph_(\d{1,9})\.csv", re.ASCII)
 
 
@@ -71,27 +71,30 @@ class Side:
                 done.add(found[1])
                 self._add((rank, graph.graph_id), graph)
                 if read is read_ms_pb:
-                    self.found.notes.append(Note("graph", path.name, _LESS))
+                    self.found.notes.append(Note("graph", path.name, Message("dump/graph-pb")))
 
     def _read(self, path: Path, read: Callable[[Path], Graph]) -> Graph | None:
         try:
             return read(path)
         except FormatError as error:
-            self.found.notes.append(Note("graph", path.name, str(error)))
+            self.found.notes.append(Note("graph", path.name, error.message))
             return None
 
     def _add(self, key: tuple[int, int], graph: Graph) -> None:
         self.graphs[key] = graph if graph.graph_id == key[1] else graph.with_id(key[1])
-        count = f"{graph.unknown_lines} lines of the graph were not understood and left out"
-        note = Note("graph", Path(graph.path).name, count)
-        if graph.unknown_lines and note not in self.found.notes:
-            self.found.notes.append(note)
+        if graph.unknown_lines:
+            detail = Message("dump/graph-lines", lines=graph.unknown_lines)
+            note = Note("graph", Path(graph.path).name, detail)
+            if note not in self.found.notes:
+                self.found.notes.append(note)
 
     def _metadata(self, path: Path) -> None:
         try:
             data = json.loads("\n".join(self.found.lines(path)))
         except (ValueError, RecursionError) as error:
-            self.found.notes.append(Note("unreadable", "config.json", str(error)))
+            self.found.notes.append(
+                Note("unreadable", path.name, Message("dump/json", why=str(error)))
+            )
             return
         if isinstance(data, dict):
             self.found.info |= {str(key): str(value) for key, value in data.items()}

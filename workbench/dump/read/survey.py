@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unreadable
 from workbench.core.stopping import checkpoint
+from workbench.core.words import Message
 from workbench.dump.names.ge import parse_ge_name
 from workbench.dump.names.mapping import is_renamed
 from workbench.dump.names.mindspore import parse_name
@@ -81,7 +83,7 @@ class Survey:
     roots: list[RankRoot] = field(default_factory=list)
     graph_files: list[str] = field(default_factory=list)
     acl_forms: list[str] = field(default_factory=list)
-    unreadable: list[tuple[str, str]] = field(default_factory=list)
+    unreadable: list[tuple[str, Message]] = field(default_factory=list)
     unplaced: list[str] = field(default_factory=list)
 
 
@@ -101,13 +103,12 @@ def survey(root: Path) -> Survey:
     """Find the dump at, below or above ``root``; raises FormatError if it is none or several."""
     try:
         if not root.is_dir():
-            state = "a file" if root.exists() else "nothing"
-            message = f"dump must be a folder, got {str(root)!r} ({state}); check the path"
-            raise FormatError(message)
+            raise FormatError(
+                "dump/not-a-folder" if root.exists() else "core/missing", got=str(root)
+            )
         top = root.resolve()
     except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
-        message = f"dump must be a readable folder, got {str(root)!r} ({error})"
-        raise FormatError(message) from error
+        raise unreadable(root, error, "folder") from error
     walk = _Walk(root)
     above = tuple(part.rstrip("/\\") for part in top.parts)
     found = [(folder, place(folder.kind, above, folder.below)) for folder in walk.folders]
@@ -131,7 +132,7 @@ class _Walk:
         self.homes: set[tuple[str, ...]] = set()
         self.graph_files: list[str] = []
         self.acl_forms: list[str] = []
-        self.unreadable: list[tuple[str, str]] = []
+        self.unreadable: list[tuple[str, Message]] = []
         waiting: list[tuple[str, tuple[str, ...]]] = [(str(root), ())]
         self._root, self._count = str(root), 0
         while waiting:
@@ -140,9 +141,8 @@ class _Walk:
                 names, folders = self._list(path)
             except OSError as error:
                 if not below:
-                    message = f"dump must be a readable folder, got {path!r} ({error.strerror})"
-                    raise FormatError(message) from error
-                self.unreadable.append(("/".join(below), str(error.strerror)))
+                    raise unreadable(path, error, "folder") from error
+                self._missed(below, error)
                 continue
             self._take(path, below, names, folders)
             if len(below) < _MAX_DEPTH:
@@ -156,9 +156,12 @@ class _Walk:
         checkpoint()
         self._count += 1
         if self._count > MAX_FOLDERS:
-            limit = f"at most {MAX_FOLDERS} folders"
-            raise FormatError(f"dump must have {limit}, got more in {self._root!r}; point nearer")
+            raise FormatError("dump/folders", got=self._root, limit=MAX_FOLDERS)
         return _listing(path)
+
+    def _missed(self, below: tuple[str, ...], error: OSError) -> None:
+        why = Message("core/unreadable", subject="folder", why=error.strerror)
+        self.unreadable.append(("/".join(below), why))
 
     def _take(
         self, path: str, below: tuple[str, ...], names: list[str], folders: list[str]
@@ -180,7 +183,7 @@ class _Walk:
         try:
             names, folders = self._list(path)
         except OSError as error:
-            self.unreadable.append(("/".join(below), str(error.strerror)))
+            self._missed(below, error)
             return False
         self.graph_files += [f"{path}/{name}" for name in names if _is_graph(name)]
         own = [name.startswith("ge_") for name in names]
@@ -259,19 +262,16 @@ def _only_one(placed: list[_Placed], root: Path, walk: _Walk) -> tuple[str, str]
         names = {one.where.layout.name for one in main}
         return next(row.name for row in LAYOUTS if row.name in names), dumps.pop()[1]
     if dumps:
-        shown = sorted({f"{family} in {base!r}" for family, base, _ in dumps})
-        got = f"{str(root)!r} with {'; '.join(shown[:4])}{'; …' if len(shown) > 4 else ''}"
-        raise FormatError(f"dump must be one, of one layout, got {got}; point at one of them")
+        found = sorted({f"{family} in {base!r}" for family, base, _ in dumps})
+        raise FormatError("dump/dumps-several", got=str(root), dumps=found)
     if walk.homes:
         return LAYOUTS[0].name, str(root)
-    known = list(dict.fromkeys(row.name for row in LAYOUTS))
     if any(folder.kind for folder in walk.folders):
-        what = "dump files in folders of no layout; point at one of these folders"
-    elif not os.listdir(root):
-        what = "an empty folder"
-    else:
-        what = "a folder without rank_N, timestamp folders or dump files"
-    raise FormatError(f"dump must have one of the layouts {known}, got {str(root)!r}, {what}")
+        raise FormatError("dump/layout-unknown", got=str(root))
+    if not os.listdir(root):
+        raise FormatError("dump/folder-empty", got=str(root))
+    known = list(dict.fromkeys(row.name for row in LAYOUTS))
+    raise FormatError("dump/no-dump", got=str(root), known=known)
 
 
 def _leaf(one: _Placed) -> Leaf:

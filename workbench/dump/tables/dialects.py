@@ -66,8 +66,8 @@ def columns(dialect: Dialect, categories: Iterable[str]) -> tuple[str, ...]:
         return tuple(dialect.titles)
     unknown = [name for name in asked if name not in dialect.titles]
     if unknown:
-        message = f"statistics of {dialect.name} must be of {list(dialect.titles)}, got {unknown}"
-        raise FormatError(message)
+        known = list(dialect.titles)
+        raise FormatError("dump/statistics", table=dialect.name, got=unknown, known=known)
     own = tuple(name for name in dialect.titles if name in asked)
     if dialect.name != "ge-kfc":
         return own

@@ -21,7 +21,7 @@ from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.names.ge import parse_ge_name
 from workbench.dump.names.mindspore import NameParts
 from workbench.dump.tables.dialects import DIALECTS, GE_IDENTITY, Dialect, columns
-from workbench.dump.tables.rows import TableReader, note_problem, table_rows
+from workbench.dump.tables.rows import TableReader, no_csv, note_problem, table_rows
 from workbench.dump.tables.statistic import (
     TITLES,
     StatisticRow,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
+    from workbench.core.words import Message
     from workbench.dump.names.ge import GeName
 
 
@@ -190,8 +191,7 @@ def read_ge_statistics(path: Path, name: GeName | None = None) -> StatisticTable
     """
     found = name or parse_ge_name(path.name)
     if found is None or found.kind != "statistics":
-        message = f"{path}: name must be like 'MatMul.mm.3.1.1700000000000007.csv', got {path.name[:80]!r}"
-        raise FormatError(message)
+        raise FormatError("dump/statistics-name", place=str(path))
     with open_text(path, "table") as file:
         return parse_ge_statistics(file, found, str(path))
 
@@ -204,30 +204,30 @@ def parse_ge_statistics(
     try:
         titles = tuple(next(reader, []))
     except csv.Error as error:
-        raise FormatError(f"{place}:1: header must be text, got {error}") from error
+        raise no_csv(error).at(f"{place}:1") from error
     if titles[: len(GE_IDENTITY)] != GE_IDENTITY:
-        message = f"{place}:1: header must begin with {','.join(GE_IDENTITY)}, got {','.join(titles)[:120]!r}"
-        raise FormatError(message)
+        got, expected = ",".join(titles)[:120], ",".join(GE_IDENTITY)
+        raise FormatError("dump/table-header", place=f"{place}:1", got=got, expected=expected)
     rows: list[StatisticRow] = []
-    problems: list[str] = []
-    for cells, reason in table_rows(reader):
+    problems: list[Message] = []
+    for row in table_rows(reader):
         try:
-            rows.append(_parse_row(cells, titles, name))
-        except (ValueError, IndexError) as error:
-            note_problem(problems, place, f"{reader.line}: {reason or error}")
+            if isinstance(row, FormatError):
+                raise row
+            rows.append(_parse_row(row, titles, name))
+        except FormatError as error:
+            note_problem(problems, place, reader.line, error)
     return StatisticTable(rows, problems)
 
 
 def _parse_row(cells: list[str], titles: tuple[str, ...], name: GeName) -> StatisticRow:
     figures = cells[len(GE_IDENTITY) :]
-    short = len(cells) == len(titles) - 1 and set(figures) <= {"NA"}
+    short = len(cells) == len(titles) - 1 and set(figures) == {"NA"}
     if len(cells) < len(titles) and not short:
-        message = f"row must have {len(titles)} cells, got {len(cells)}"
-        raise ValueError(message)
+        raise FormatError("dump/row-cells", got=len(cells), expected=len(titles))
     io = cells[0].lower()
     if io not in ("input", "output"):
-        message = f"Input/Output must be Input or Output, got {cells[0][:40]!r}"
-        raise ValueError(message)
+        raise FormatError("dump/cell-io", title="Input/Output", got=cells[0][:40])
     parts = NameParts(
         name.op_type,
         name.op_name,
@@ -261,12 +261,11 @@ def _format_name(word: str) -> str:
 
 
 def _figure(text: str, title: str) -> float:
-    """Number of a cell, whole ones exactly; raises ValueError if it is none."""
+    """Number of a cell, whole ones exactly; raises FormatError if it is none."""
     digits = text.removeprefix("-")
     if text != "-0" and digits.isascii() and digits.isdecimal() and len(digits) < 21:
         return int(text)
     try:
         return float(text)
     except ValueError:
-        message = f"{title[:40]} must be a number, got {text[:40]!r}"
-        raise ValueError(message) from None
+        raise FormatError("dump/cell-number", title=title[:40], got=text[:40]) from None

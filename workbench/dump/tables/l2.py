@@ -38,8 +38,7 @@ def format_l2_statistics(rows: Iterable[StatisticRow], categories: Iterable[str]
     """
     names = columns(_DIALECT, categories)
     if _MD5 in names and len(names) > 1:
-        message = f"statistics of msprobe must be md5 alone or others, got {list(names)}"
-        raise FormatError(message)
+        raise FormatError("dump/statistics-md5", got=list(names))
     if not names:
         return ""
     head = (*L2_IDENTITY, *(_DIALECT.titles[name] for name in names))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Self
 
+from workbench.core.errors import FormatError
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -30,7 +33,7 @@ class TableReader:
         line = next(self._lines)
         self.line += 1
         if len(line) > MAX_LINE:
-            raise csv.Error(f"a line of {len(line)} characters where {MAX_LINE} are the most")
+            raise csv.Error(Message("dump/table-line", got=len(line), limit=MAX_LINE))
         return line
 
     def __iter__(self) -> Self:
@@ -40,25 +43,30 @@ class TableReader:
         return next(self._rows)
 
 
-def table_rows(reader: TableReader) -> Iterator[tuple[list[str], str]]:
-    """Rows that are not empty; a row that the csv module refuses comes as its reason."""
+def table_rows(reader: TableReader) -> Iterator[list[str] | FormatError]:
+    """Rows that are not empty; a row that the csv module refuses comes as an error."""
     while True:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            yield [], f"row must be text, got {error}"
+            yield no_csv(error)
             continue
         if cells is None:
             return
         if cells:
-            yield cells, ""
+            yield cells
 
 
-def note_problem(problems: list[str], place: str, text: str) -> None:
-    """Note a row that cannot be read; those behind the first `MANY` share one text."""
+def no_csv(error: csv.Error) -> FormatError:
+    """Return what the csv module says of a line."""
+    return FormatError("dump/table-text", why=error.args[0])
+
+
+def note_problem(problems: list[Message], place: str, line: int, error: FormatError) -> None:
+    """Note a row that cannot be read; those behind the first `MANY` share one message."""
     if len(problems) > MANY:
         problems.append(problems[-1])
     elif len(problems) == MANY:
-        problems.append(f"{place}: more rows that cannot be read")
+        problems.append(Message("dump/rows-more", place=place))
     else:
-        problems.append(f"{place}:{text}")
+        problems.append(error.at(f"{place}:{line}").message)

@@ -22,7 +22,7 @@ from workbench.core.errors import FormatError
 from workbench.core.files import open_text
 from workbench.core.plan import CATEGORIES
 from workbench.dump.names.mindspore import NameParts, dtype_word, sanitize, short_name
-from workbench.dump.tables.rows import TableReader, note_problem, table_rows
+from workbench.dump.tables.rows import TableReader, no_csv, note_problem, table_rows
 from workbench.dump.versions import FULL_NAMES, LAST_WITHOUT_HASHES, release
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io, TensorSpec
+    from workbench.core.words import Message
 
 IDENTITY = (
     "Op Type",
@@ -255,7 +256,7 @@ class StatisticTable(NamedTuple):
     """Rows of a statistic.csv, and the rows that could not be read: ``place:line: reason``."""
 
     rows: list[StatisticRow]
-    problems: list[str]
+    problems: list[Message]
 
 
 def read_statistics(path: Path) -> StatisticTable:
@@ -270,24 +271,22 @@ def parse_statistics(lines: Iterable[str], place: str = "statistic.csv") -> Stat
     try:
         titles = tuple(_SYNONYMS.get(cell, cell) for cell in next(reader, []))
     except csv.Error as error:
-        message = f"{place}:1: header must be text, got {error}"
-        raise FormatError(message) from error
+        raise no_csv(error).at(f"{place}:1") from error
     column = {
         title: at for at, title in reversed(list(enumerate(titles)))
     }  # the first of equal ones
     missing = [title for title in IDENTITY if title not in column]
     if missing:
-        message = (
-            f"{place}:1: header must have the columns {list(IDENTITY)}, got none for {missing}"
-        )
-        raise FormatError(message)
+        raise FormatError("dump/table-columns", place=f"{place}:1", missing=missing)
     rows: list[StatisticRow] = []
-    problems: list[str] = []
-    for cells, reason in table_rows(reader):
+    problems: list[Message] = []
+    for row in table_rows(reader):
         try:
-            rows.append(_parse_row(cells, titles, column))
-        except (ValueError, IndexError) as error:
-            note_problem(problems, place, f"{reader.line}: {reason or error}")
+            if isinstance(row, FormatError):
+                raise row
+            rows.append(_parse_row(row, titles, column))
+        except FormatError as error:
+            note_problem(problems, place, reader.line, error)
     return StatisticTable(rows, problems)
 
 
@@ -296,12 +295,10 @@ def _parse_row(cells: list[str], titles: tuple[str, ...], column: dict[str, int]
     if len(cells) > at and cells[at][:1] in _BRACKETS and not cells[at].endswith(_CLOSING):
         cells = _join_shape(cells, at)
     if len(cells) < len(titles):
-        message = f"row must have {len(titles)} cells, got {len(cells)}"
-        raise ValueError(message)
+        raise FormatError("dump/row-cells", got=len(cells), expected=len(titles))
     io = cells[column["IO"]].lower()
     if io not in ("input", "output"):
-        message = f"IO must be input or output, got {io!r}"
-        raise ValueError(message)
+        raise FormatError("dump/cell-io", title="IO", got=io[:40])
     word = cells[column["Data Type"]].removeprefix("DT_")
     name = cells[column["Op Name"]]
     parts = NameParts(
@@ -326,11 +323,10 @@ def _join_shape(cells: list[str], at: int) -> list[str]:
 
 
 def parse_count(text: str, title: str) -> int:
-    """Read a cell of digits; raises ValueError naming its column."""
+    """Read a cell of digits; raises FormatError naming its column."""
     if text.isascii() and text.isdecimal() and len(text) < 20:
         return int(text)
-    message = f"{title} must be a number, got {text[:40]!r}"
-    raise ValueError(message)
+    raise FormatError("dump/cell-number", title=title, got=text[:40])
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
@@ -341,7 +337,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
     pieces = inner.rstrip(",").replace("x", ",").split(",")
     shape = tuple(parse_count(piece.strip(), "Shape") for piece in pieces)
     if len(shape) > _MAX_DIMS:
-        raise ValueError(f"Shape must be at most {_MAX_DIMS} sizes, got {text[:40]!r}")
+        raise FormatError("dump/dimensions", subject="Shape", got=len(shape), limit=_MAX_DIMS)
     return shape
 
 

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unreadable
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.source import fill, open_dump
 from workbench.dump.data_types import data_type_of
-from workbench.dump.torch.pickle import MAX_PICKLE, read_pickle
+from workbench.dump.torch.pickle import MAX_PICKLE, PickleError, read_pickle
 from workbench.dump.values.elements import Elements, known_elements
 from workbench.dump.values.reading import FileSource
 
@@ -106,8 +107,8 @@ class TorchSource(FileSource):
     def _stored(self) -> Stored:
         tensors = stored_tensors(self.path)
         if self.slot >= len(tensors):
-            message = f"file must be as it was indexed; tensor {self.slot} is gone"
-            raise FormatError(f"{self.path}: byte 0: {message}")
+            missing = f"tensor {self.slot}"
+            raise FormatError("dump/file-changed", place=f"{self.path}: byte 0", missing=missing)
         return tensors[self.slot]
 
 
@@ -119,7 +120,7 @@ def stored_tensors(path: str) -> tuple[Stored, ...]:
     try:
         found = os.stat(path)
     except OSError as error:
-        raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
+        raise unreadable(path, error) from error
     return _stored_tensors(path, found.st_mtime_ns, found.st_size)
 
 
@@ -131,7 +132,7 @@ def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
             name for name in archive.entries if name.count("/") == 1 and name.endswith("/data.pkl")
         ]
         if len(found) != 1:
-            raise archive.refused(0, f"archive must hold one data.pkl, got {len(found)}")
+            raise archive.refused(0, "dump/pt-pickles", got=len(found))
         (name,) = found
         root = name.removesuffix("data.pkl")
         order = (
@@ -140,13 +141,13 @@ def _stored_tensors(path: str, _time: int, _size: int) -> tuple[Stored, ...]:
             else b"little"
         )
         if order != b"little":
-            raise archive.refused(0, f"byteorder must be little, got {order[:16]!r}")
+            raise archive.refused(0, "dump/pt-byteorder", got=order[:16])
         data = archive.content(name, MAX_PICKLE)
         try:
             saved = read_pickle(data)
-        except FormatError as error:
-            place, _, text = str(error).removeprefix("byte ").partition(": ")
-            raise archive.refused(archive.place(name) + int(place), text) from error
+        except PickleError as error:
+            byte = archive.place(name) + error.byte
+            raise archive.refused(byte, error.code, **error.values) from error
         return tuple(archive.stored(one, f"{root}data/{one.key}") for one in saved)
 
 
@@ -158,29 +159,24 @@ class _Archive:
         self._held = os.fstat(file.fileno()).st_size
         self.entries = dict(self._entries())
 
-    def refused(self, byte: int, why: str) -> FormatError:
-        return FormatError(f"{self._path}: byte {byte}: {why}")
+    def refused(self, byte: int, code: str, **values: Any) -> FormatError:
+        return FormatError(code, place=f"{self._path}: byte {byte}", **values)
 
     def _read(self, start: int, size: int) -> bytes:
         if start < 0 or size < 0 or start + size > self._held:
-            raise self.refused(
-                self._held, f"archive must hold {start + size} bytes, got {self._held}"
-            )
+            raise self.refused(self._held, "dump/data-end", end=start + size, held=self._held)
         return fill(self._file, start, np.empty(size, np.uint8), self._path).tobytes()
 
     def _entries(self) -> Iterator[tuple[str, Entry]]:
         start, size = self._list()
         if size > _MAX_LIST:
-            raise self.refused(
-                start, f"list of entries must have at most {_MAX_LIST} bytes, got {size}"
-            )
+            subject = "list of entries"
+            raise self.refused(start, "core/too-large", subject=subject, got=size, limit=_MAX_LIST)
         data, at = self._read(start, size), 0
         while at < len(data):
             head = data[at : at + 46]
             if len(head) < 46 or head[:4] != _ENTRY:
-                raise self.refused(
-                    start + at, f"entry must begin with {_ENTRY!r}, got {head[:4]!r}"
-                )
+                raise self.refused(start + at, "dump/pt-magic", got=head[:4], expected=_ENTRY)
             flags, method, checksum, packed, held, name_size, more_size, note_size = unpack_from(
                 "<HH4xIIIHHH", head, 8
             )
@@ -190,9 +186,7 @@ class _Archive:
             if _WIDE in (packed, held, local):
                 held, packed, local = self._wide(more, (held, packed, local), start + at)
             if flags & 1 or method or packed != held:
-                raise self.refused(
-                    start + at, "entries must be stored as they are, got a compressed one"
-                )
+                raise self.refused(start + at, "dump/pt-compressed")
             yield name.decode("utf-8", "replace"), Entry(local, held, checksum)
             at += 46 + name_size + more_size + note_size
 
@@ -210,7 +204,7 @@ class _Archive:
                     left = iter(wide)
                     return [next(left) if number == _WIDE else number for number in numbers]
             at += 4 + size
-        raise self.refused(place, "entry must state its sizes, got none of 64 bits")
+        raise self.refused(place, "dump/pt-sizes")
 
     def _list(self) -> tuple[int, int]:
         """Where the list of entries lies, and its bytes."""
@@ -218,18 +212,13 @@ class _Archive:
         tail = self._read(start, self._held - start)
         at = tail.rfind(_END)
         if at < 0 or len(tail) - at < 22:
-            raise self.refused(
-                0,
-                "file must be a zip archive, as torch.save writes since 1.6; no end of one was found",
-            )
+            raise self.refused(0, "dump/pt-zip")
         size, offset = unpack_from("<II", tail, at + 12)
         if at >= 20 and tail[at - 20 : at - 16] == _LOCATOR_64:
             (place,) = unpack_from("<Q", tail, at - 12)
             record = self._read(place, 56)
             if record[:4] != _END_64:
-                raise self.refused(
-                    place, f"end of the archive must be {_END_64!r}, got {record[:4]!r}"
-                )
+                raise self.refused(place, "dump/pt-magic", got=record[:4], expected=_END_64)
             size, offset = unpack_from("<QQ", record, 40)
         return offset, size
 
@@ -238,13 +227,12 @@ class _Archive:
         entry = self.entries[name]
         head = self._read(entry.local, 30)
         if head[:4] != _LOCAL:
-            raise self.refused(entry.local, f"entry must begin with {_LOCAL!r}, got {head[:4]!r}")
+            raise self.refused(entry.local, "dump/pt-magic", got=head[:4], expected=_LOCAL)
         name_size, more_size = unpack_from("<HH", head, 26)
         start = entry.local + 30 + name_size + more_size
         if start + entry.size > self._held:
-            raise self.refused(
-                self._held, f"{name} must end by byte {self._held}, got {start + entry.size}"
-            )
+            end = start + entry.size
+            raise self.refused(self._held, "dump/data-end", end=end, held=self._held)
         return int(start)
 
     def content(self, name: str, most: int) -> bytes:
@@ -252,16 +240,17 @@ class _Archive:
         entry = self.entries[name]
         start = self.place(name)
         if entry.size > most:
-            raise self.refused(start, f"{name} must have at most {most} bytes, got {entry.size}")
+            values = {"subject": f"entry {name}", "got": entry.size, "limit": most}
+            raise self.refused(start, "core/too-large", **values)
         data = self._read(start, entry.size)
         if zlib.crc32(data) != entry.checksum:
-            raise self.refused(start, f"{name} must have the checksum that the archive states")
+            raise self.refused(start, "dump/pt-checksum", entry=name)
         return data
 
     def stored(self, saved: Saved, name: str) -> Stored:
         """Find the elements of a tensor."""
         if name not in self.entries:
-            raise self.refused(0, f"archive must hold {name!r}, got none")
+            raise self.refused(0, "dump/pt-missing", entry=name)
         start, row = self.place(name), data_type_of(saved.dtype)
         held = self.entries[name].size * 8 // row.bits
         count = math.prod(saved.shape)
@@ -269,10 +258,8 @@ class _Archive:
             (dim - 1) * stride for dim, stride in zip(saved.shape, saved.strides, strict=True)
         )
         if count and last >= held:
-            raise self.refused(start, f"storage must hold element {last}, got {held}")
+            raise self.refused(start, "dump/pt-storage", needed=last + 1, held=held)
         found = Stored(row, start, held, saved.offset if count else 0, saved.shape, saved.strides)
         if count > held and not found.is_whole:
-            raise self.refused(
-                start, f"tensor must have at most the {held} elements of its storage, got {count}"
-            )
+            raise self.refused(start, "dump/pt-elements", got=count, held=held)
         return found

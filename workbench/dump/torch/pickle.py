@@ -49,8 +49,10 @@ class _Name(NamedTuple):
     value: str = ""
 
 
-class _Refused(Exception):
-    """Why a pickle is not read."""
+class PickleError(FormatError):
+    """Why a pickle is not read, and the byte of it."""
+
+    byte = 0
 
 
 _MARK = object()
@@ -103,21 +105,24 @@ _NAMES: dict[str, _Name] = {
 def read_pickle(data: bytes) -> tuple[Saved, ...]:
     """Return the tensor or the tensors of a list that a pickle describes.
 
-    Raises FormatError (``byte N: …``) for everything else. Files of tensors of one type and shape hold the
+    Raises PickleError for everything else. Files of tensors of one type and shape hold the
     same pickle, so that it is read once for all of them.
     """
     machine, at = _Machine(), 0
     if len(data) > MAX_PICKLE:
-        raise FormatError(f"byte 0: pickle must have at most {MAX_PICKLE} bytes, got {len(data)}")
+        raise PickleError("core/too-large", subject="pickle", got=len(data), limit=MAX_PICKLE)
     try:
         for opcode, argument, place in pickletools.genops(data):
             at = place or 0
             machine.step(opcode.name, argument)
         return _tensors(machine.stack)
-    except _Refused as error:
-        raise FormatError(f"byte {at}: {error}") from None
+    except PickleError as error:
+        error.byte = at
+        raise
     except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
-        raise FormatError(f"byte {at}: pickle must be whole and sound, got {error}") from error
+        wrong = PickleError("dump/pickle", why=str(error))
+        wrong.byte = at
+        raise wrong from error
 
 
 def _tensors(stack: list[Any]) -> tuple[Saved, ...]:
@@ -126,13 +131,11 @@ def _tensors(stack: list[Any]) -> tuple[Saved, ...]:
         return (result,)
     if isinstance(result, list | tuple) and all(isinstance(one, Saved) for one in result):
         return tuple(result)
-    raise _Refused(f"file must hold a tensor or a list of tensors, got {_kind(result)}")
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, dict):
-        return "a dictionary"
-    return "other things as well" if isinstance(value, list | tuple) else "something else"
+    if isinstance(result, dict):
+        raise PickleError("dump/pickle-dictionary")
+    raise PickleError(
+        "dump/pickle-others" if isinstance(result, list | tuple) else "dump/pickle-no-tensor"
+    )
 
 
 class _Machine:
@@ -151,7 +154,7 @@ class _Machine:
         elif name in _ACTS:
             _ACTS[name](self, argument)
         elif name not in ("PROTO", "FRAME", "STOP"):
-            raise _Refused(f"pickle must be one of tensors alone, got opcode {name}")
+            raise PickleError("dump/pickle-opcode", got=name)
 
     def marked(self) -> list[Any]:
         """Take everything above the last mark."""
@@ -159,15 +162,14 @@ class _Machine:
         while self.stack[at] is not _MARK:
             at -= 1
             if at < 0:
-                raise _Refused("pickle must have a mark, got none")
+                raise PickleError("dump/pickle-mark")
         taken = self.stack[at + 1 :]
         del self.stack[at:]
         return taken
 
     def named(self, text: str) -> None:
         if text not in _NAMES:
-            known = "storages and tensors of torch"
-            raise _Refused(f"names in a pickle must be those of {known}, got {text[:80]!r}")
+            raise PickleError("dump/pickle-name", got=text[:80])
         self.stack.append(_NAMES[text])
 
     def stack_named(self, _: object) -> None:
@@ -183,34 +185,34 @@ class _Machine:
     def tuple_of(self, count: int) -> None:
         taken = tuple(self.stack[-count:])
         if len(taken) < count:
-            raise _Refused(f"pickle must have {count} values for a tuple, got {len(taken)}")
+            raise PickleError("dump/pickle-tuple", needed=count, held=len(taken))
         self.stack[-count:] = [taken]
 
     def appends(self, values: list[Any]) -> None:
         if type(self.stack[-1]) is not list:
-            raise _Refused("pickle must append to a list")
+            raise PickleError("dump/pickle-append")
         self.stack[-1].extend(values)
 
     def set_items(self, values: list[Any]) -> None:
         """Remember that a dictionary is not empty; what is in it means nothing here."""
         if type(self.stack[-1]) is not dict:
-            raise _Refused("pickle must set items of a dictionary")
+            raise PickleError("dump/pickle-items")
         self.stack[-1][len(self.stack[-1])] = len(values)
 
     def persistent(self, _: object) -> None:
         found = self.stack.pop()
         if type(found) is not tuple or len(found) != 5 or found[0] != "storage":
-            raise _Refused("persistent id must be that of a storage")
+            raise PickleError("dump/pickle-persistent")
         _, kind, key, _, _ = found
         if not isinstance(kind, _Name) or kind.text != "storage" or not isinstance(key, str):
-            raise _Refused("storage must have a class and a key of torch")
+            raise PickleError("dump/pickle-storage")
         self.stack.append(_Storage(kind.value, key))
 
     def reduce(self, _: object) -> None:
         arguments, name = self.stack.pop(), self.stack.pop()
         act = _CALLS.get(name.text) if isinstance(name, _Name) else None
         if act is None or type(arguments) is not tuple:
-            raise _Refused("pickle must call nothing but what makes tensors")
+            raise PickleError("dump/pickle-call")
         self.stack.append(act(arguments))
 
 
@@ -218,13 +220,13 @@ def _tensor(arguments: tuple[Any, ...], dtype: str = "") -> Saved:
     """A tensor of ``(storage, offset, size, stride, requires_grad, hooks[, metadata])``."""
     storage, offset, shape, strides, _, _, *more = arguments
     if len(more) > 1 or (more and more[0]):
-        raise _Refused("tensor must be stored as it is, not conjugated or negated when it is read")
+        raise PickleError("dump/pickle-lazy")
     if not isinstance(storage, _Storage) or not (dtype or storage.dtype):
-        raise _Refused("tensor must have a storage of a known type")
+        raise PickleError("dump/pickle-dtype")
     numbers = (offset, *shape, *strides)
     sound = all(type(number) is int and 0 <= number < _LARGEST for number in numbers)
     if not sound or len(shape) != len(strides) or len(shape) > _MAX_DIMS:
-        raise _Refused(f"tensor must have a size and a stride for each of at most {_MAX_DIMS} axes")
+        raise PickleError("dump/pickle-strides", limit=_MAX_DIMS)
     return Saved(dtype or storage.dtype, storage.key, offset, tuple(shape), tuple(strides))
 
 
@@ -232,13 +234,13 @@ def _typed_tensor(arguments: tuple[Any, ...]) -> Saved:
     """A tensor that states its type behind the hooks."""
     *first, kind = arguments[:7]
     if not isinstance(kind, _Name) or kind.text != "dtype":
-        raise _Refused("tensor must state a type that is known")
+        raise PickleError("dump/pickle-dtype")
     return _tensor((*first, *arguments[7:]), kind.value)
 
 
 def _parameter(arguments: tuple[Any, ...]) -> Saved:
     if not arguments or not isinstance(arguments[0], Saved):
-        raise _Refused("parameter must be made of a tensor")
+        raise PickleError("dump/pickle-parameter")
     return arguments[0]
 
 

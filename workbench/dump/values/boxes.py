@@ -10,7 +10,6 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.arrangement import arrange, is_plain
-from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,18 +59,17 @@ def places(route: Route) -> list[Place | None]:
     return found
 
 
-def boxes(route: Route, itemsize: int) -> Iterator[Box]:
+def boxes(route: Route, itemsize: int) -> Iterator[Box] | None:
     """Cut a route into boxes of about `PIECE` bytes, in the order of the result.
 
-    Raises FormatError if the route has to be gone in one piece.
+    ``None`` if the route has to be gone in one piece: its first axis is none of the device's, or boxes
+    would be read in runs that are too short.
     """
     found = places(route)
     whole = Box(tuple(map(range, route.source.shape)), route.origin.shape)
     first = found[0] if found else Place(0, 1)
-    if first is None:
-        raise FormatError("first axis of the result must be an axis of the device's")
-    if _run(whole, first, itemsize) < _SHORT:
-        raise FormatError(f"boxes must be read in runs of at least {_SHORT} bytes")
+    if first is None or _run(whole, first, itemsize) < _SHORT:
+        return None
     return _cut(whole, found, route.order, itemsize)
 
 

@@ -75,20 +75,20 @@ def find_route(source: Layout, original: tuple[int, ...] | None, target: str) ->
     """
     row = row_of(source.format)
     if row.name == "ND" != target:
-        raise FormatError("axes must have names to be put in an order, ND's have none")
+        raise FormatError("dump/route-axes")
     if is_plain(source.format, target):
         order = permutation(source.format, target, len(source.shape))
         return Route(source, source, order)
     if not row.device:
-        raise FormatError(f"arrangement of {row.name} must be known, got no source that states it")
+        raise FormatError("dump/route-arrangement", format=row.name)
     if not original or min(original) < 0:
-        got = "none" if not original else str(original)
-        raise FormatError(f"original shape must be stated for {row.name}, got {got}")
+        raise FormatError("dump/route-original", format=row.name, got=original)
     hosts = (one for one in (target, *_HOSTS) if fits(source, original, one))
     host = next(hosts, None)
     if host is None:
-        problem = f"original shape must become {source.shape} in {row.name} from any host format"
-        raise FormatError(f"{problem}, got {original}")
+        raise FormatError(
+            "dump/route-shape", original=original, format=row.name, shape=source.shape
+        )
     order = permutation(host, target, len(original))
     source = _opened(source, original, host)
     others = (one for one in hosts if _extents(one, original) != _extents(host, original))
@@ -134,9 +134,8 @@ def rearranged(elements: Elements, route: Route, scratch: Scratch) -> Iterator[A
     """Elements of a tensor at the end of its route, in pieces along its first axis."""
     source, origin, order, _ = route
     kind = elements.row.storage
-    try:
-        cuts = boxes(route, kind.itemsize)
-    except FormatError:
+    cuts = boxes(route, kind.itemsize)
+    if cuts is None:
         yield from _at_once(elements, route, scratch)
         return
     for box, array in elements.boxes(source.shape, cuts):

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.files import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,14 +103,6 @@ class Extent(NamedTuple):
     end: int
 
 
-class Refused(Exception):
-    """Why the beginning of a file is refused, and the byte it was found at."""
-
-    def __init__(self, byte: int, why: str) -> None:
-        super().__init__(why)
-        self.byte = byte
-
-
 def _read_os(fd: int, buffers: list[memoryview]) -> int:
     """Stand in for os.readv where the platform has none."""
     (buffer,) = buffers
@@ -158,10 +151,10 @@ class Payload:
             self._check()
         except OSError as error:
             self.close()
-            raise FormatError(f"{path}: file must be readable, got {error.strerror}") from error
-        except Refused as error:
+            raise unreadable(path, error) from error
+        except FormatError as error:
             self.close()
-            raise FormatError(f"{path}: byte {error.byte}: {error}") from None
+            raise error.at(path) from None
         _, self.dtype, self.shape, self.fortran, self.size, self._low, _ = self.header
         self._low = min(self._low, self._high)  # nothing has been read where the place was known
         self._left = self.size
@@ -172,9 +165,7 @@ class Payload:
         if end > held:
             held = os.fstat(self._fd).st_size
         if end > held:
-            raise Refused(
-                held, f"file must hold the {end} bytes that its header claims, got {held}"
-            )
+            raise FormatError("dump/npy-short", place=f"byte {held}", needed=end, held=held)
 
     def ready(self) -> int:
         """Return how many elements can be taken now; 0 only at the end."""
@@ -202,15 +193,11 @@ class Payload:
             try:
                 got = _readv(self._fd, [view[self._high : want]])
             except OSError as error:
-                raise FormatError(
-                    f"{self._path}: file must be readable, got {error.strerror}"
-                ) from error
+                raise unreadable(self._path, error) from error
             if got == 0:
-                byte = os.lseek(self._fd, 0, os.SEEK_CUR)
-                raise FormatError(
-                    f"{self._path}: byte {byte}: file must hold the {self.header.end} bytes that"
-                    " its header claims, got the end of the file; is it still being written?"
-                )
+                held = os.lseek(self._fd, 0, os.SEEK_CUR)
+                place, needed = f"{self._path}: byte {held}", self.header.end
+                raise FormatError("dump/npy-short", place=place, needed=needed, held=held)
             self._high += got
 
     def take(self, count: int) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from workbench.core.tensors import TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.dump.watched import watch_of
 from workbench.dump.write.ge_graphs import GeRun
 from workbench.dump.write.mindspore_tree import CONTROL_FLOW
@@ -84,14 +85,13 @@ def predict_containers(
     )
 
 
-def _doubts(graph: Graph, tree: GeTree, counter: Counter) -> Iterator[str]:
+def _doubts(graph: Graph, tree: GeTree, counter: Counter) -> Iterator[Message]:
     if graph.dialect == "ge":
-        yield "nothing simulates a graph of GE: times and numbers in names are the device's own"
+        yield Message("dump/names-of-device")
     if any(entry.bound for entry in counter.files):
-        yield "bytes of statistics depend on the values: they are an upper bound"
+        yield Message("dump/size-bound")
     if tree.fed:
-        fed = ", ".join(map(repr, sorted(tree.fed)))
-        yield f"data operators are dumped because they feed a chosen operator: {fed}"
+        yield Message("dump/fed", operators=sorted(tree.fed))
     yield from branches((graph,))
     yield from shapeless(counter.files)
 
@@ -155,7 +155,7 @@ def _record(
 
 def _silent(
     graph: Graph, plan: DumpPlan, tree: GeTree, records: Sequence[TensorRecord]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, Message | str]]:
     """Operators that were chosen and leave no dump, with the reason."""
     found: dict[str, list[TensorRecord]] = {}
     for record in records:
@@ -169,9 +169,9 @@ def _silent(
                     yield op.name or op.op_type, reason
 
 
-def _emptiness(records: Sequence[TensorRecord]) -> str:
+def _emptiness(records: Sequence[TensorRecord]) -> Message | None:
     """Why tensors leave no file: there are none, or the device writer finds no bytes in them."""
     if not records:
-        return "it has no tensor of the kind that is asked for"
+        return Message("dump/no-such-tensor")
     sizes = [stored_bytes(record.label.dtype, record.label.size) for record in records]
-    return "its tensors hold no bytes" if all(size == 0 for size in sizes) else ""
+    return Message("dump/no-bytes") if all(size == 0 for size in sizes) else None

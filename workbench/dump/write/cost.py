@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
     from workbench.core.words import Message
@@ -20,20 +22,14 @@ class Class(NamedTuple):
     name: str
     nbytes: float
     files: float
-    meaning: str
 
 
 CLASSES = (
-    Class("none", 0, 0, "nothing is written"),
-    Class("light", 64 << 20, 1_000, "it stays near its usual time"),
-    Class("noticeable", 1 << 30, 10_000, "it takes clearly longer"),
-    Class("heavy", 16 << 30, 100_000, "writing takes most of its time"),
-    Class(
-        "extreme",
-        float("inf"),
-        float("inf"),
-        "it takes minutes or more, and other ranks may time out while they wait",
-    ),
+    Class("none", 0, 0),
+    Class("light", 64 << 20, 1_000),
+    Class("noticeable", 1 << 30, 10_000),
+    Class("heavy", 16 << 30, 100_000),
+    Class("extreme", float("inf"), float("inf")),
 )
 """Every class, the mildest first; a dump belongs to the first that holds its bytes and its files."""
 
@@ -62,13 +58,13 @@ def slow_down(plan: DumpPlan, moved: int, written: int, files: int) -> SlowDown:
     on_device = plan.saved == "statistic" and plan.statistics_on == "device"
     work = written if on_device else max(moved, written)
     row = next(row for row in CLASSES if work <= row.nbytes and files <= row.files)
-    count = f"{files:,} file{'' if files == 1 else 's'}"
-    words = f"{readable(work)} copied and {count} written an iteration; {row.meaning}"
-    if on_device:
-        words += "; statistics are computed on the device, one more kernel each"
-    elif plan.saved == "statistic":
-        words += "; statistics on the host need every tensor copied, although few bytes are written"
-    return SlowDown(row.name, words if files else row.meaning)
+    meaning = Message(f"dump/slow-down-{row.name}")
+    if not files:
+        return SlowDown(row.name, meaning)
+    code = "dump/slow-down"
+    if plan.saved == "statistic":
+        code = "dump/slow-down-on-device" if on_device else "dump/slow-down-on-host"
+    return SlowDown(row.name, Message(code, copied=work, files=files, meaning=meaning))
 
 
 def readable(nbytes: int | None) -> str:

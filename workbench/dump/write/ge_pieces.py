@@ -155,6 +155,7 @@ def piece_bytes(piece: Piece) -> NDArray[np.uint8]:
     """Bytes of a tensor as it lies on the device; raises FormatError if it is not computed."""
     array = piece.laid().array
     if array is None or piece.row is None:
-        message = f"tensor must be computed before it is written, got none of {piece.record.key}"
-        raise FormatError(message)
+        key = piece.record.key
+        place = f"{key.op_name}: {key.io} {key.slot}"
+        raise FormatError("dump/not-computed", place=place)
     return encode(piece.row, array)

@@ -23,7 +23,13 @@ from workbench.dump.values.device_layout import converted, lie_of
 from workbench.dump.watched import joint_name
 from workbench.dump.write.ge_pieces import Addresses, Piece, container_of, piece_of
 from workbench.dump.write.ge_reports import STREAM, Reports
-from workbench.dump.write.mindspore_tree import CONTROL, CONTROL_FLOW, PARAMETER, stored_type
+from workbench.dump.write.mindspore_tree import (
+    CONTROL,
+    CONTROL_FLOW,
+    PARAMETER,
+    no_npy,
+    stored_type,
+)
 from workbench.dump.write.reported import by_operator, has_failed
 from workbench.dump.write.sink import Content, time_folder
 from workbench.dump.write.tree_leaf import TreeLeaf
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import Io, TensorKey
+    from workbench.core.words import Message
     from workbench.dump.write.sink import Clock, GeSink
     from workbench.dump.write.target import GeTarget
     from workbench.graph.nodes import Graph, Op
@@ -147,7 +154,7 @@ class GeTree:
         barred = self.choice.bars(key.op_name, key.op_type, key.io, key.slot)
         return key.io in self._plan.io and not barred
 
-    def silence(self, op_name: str) -> str:
+    def silence(self, op_name: str) -> Message | str:
         """Why an operator leaves no dump whatever is asked for; empty if it can leave one."""
         op = self._ops.get(op_name)
         if op is None or op_name in self.fed:
@@ -232,8 +239,7 @@ class GeTree:
         op_name = joint_name(record.after, key.op_name)
         name = GeName("tensors", key.op_type, op_name, stamp, task, stream)
         if "\0" in key.op_type + key.op_name:
-            message = f"type and name of an operator must fit a file name, got {key.op_name!r}"
-            raise FormatError(message)
+            raise FormatError("dump/operator-name", got=key.op_name)
         return name
 
     def _statistics(self, leaf: TreeLeaf, name: GeName, pieces: Iterable[Piece]) -> None:
@@ -271,8 +277,7 @@ class GeTree:
             if plan.saved != "statistic":
                 stored = stored_type(piece.dtype, spec.dtype, "Ascend")
                 if not stored:
-                    reason = f"MindSpore writes no npy file of type {piece.dtype or 'unknown'}"
-                    self._sink.skip(key, reason)
+                    self._sink.skip(key, no_npy(piece.dtype, "Ascend"))
                     continue
                 word = dtype_word(piece.dtype, "Ascend")
                 file = f"{base}.{key.io}.{key.slot}.{piece.lie.format}.{word}.npy"

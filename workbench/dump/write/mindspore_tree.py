@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.dump.choice import Choice, kernel_type
 from workbench.dump.files.kernel_arguments import kernel_arguments
 from workbench.dump.files.npy import npy_header
@@ -59,7 +60,7 @@ PARAMETER = "Parameter"
 CONTROL_FLOW = frozenset(("Switch", "SwitchLayer", "Partial", "call", "Call", "switch", "partial"))
 """Types of MindSpore nodes that decide what runs; no kernel computes them, so nothing is dumped."""
 
-CONTROL = "control flow decides what runs and has no kernel"
+CONTROL = Message("dump/control-flow")
 """Why an operator of `CONTROL_FLOW` leaves no file."""
 
 WIDENED = {"bfloat16": "float32", "int4": "int8", "uint1": "uint8"}
@@ -114,8 +115,10 @@ class Tree:
     def _enter(self, key: TensorKey) -> None:
         """Prepare the folder of a rank when its first record comes, and note the iteration."""
         if min(key.rank, key.graph_id, key.iteration, key.slot) < 0:
-            message = f"rank, graph, iteration and slot must not be negative, got {key!r}"
-            raise FormatError(message)
+            numbers = {
+                name: getattr(key, name) for name in ("rank", "graph_id", "iteration", "slot")
+            }
+            raise FormatError("dump/negative-number", place=key.op_name, **numbers)
         if key.rank not in self._orders:
             self._rank(key.rank)
         if self._last.get(key.rank) != key.iteration:
@@ -213,17 +216,17 @@ class Tree:
     def _add(self, record: TensorRecord) -> None:
         key, leaf = record.key, self._leaf(record.key)
         refused = self._put(leaf, record)
-        if refused:
+        if refused is not None:
             self._sink.skip(key, refused)
         if self._plan.kernel_args and key.op_name in self._ops:
             self._arguments(leaf, self._ops[key.op_name])
 
-    def _put(self, leaf: TreeLeaf, record: TensorRecord) -> str:
+    def _put(self, leaf: TreeLeaf, record: TensorRecord) -> Message | None:
         """Hand one tensor on, and its row; return why it leaves no trace."""
         key, label = record.key, record.label
         content = self._sink.content(record)
         if content is not None and content.spec.size == 0:
-            return "the tensor is empty"
+            return Message("dump/tensor-empty")
         form, dtype = label.format, label.dtype
         if content is not None:
             dtype = dtype or content.spec.dtype
@@ -232,14 +235,14 @@ class Tree:
         stamp = record.timestamp_us or self._clock.tick()
         parts = NameParts(key.op_type, key.op_name, 0, stream, stamp, key.io, key.slot, form, dtype)
         if content is None and self._plan.saved == "tensor":
-            return ""
+            return None
         sample = content if content is None else self._sampled(content)
-        refused = ""
+        refused = None
         if self._plan.saved != "statistic" and sample is not None:
             refused = self._tensor(leaf, parts, sample)
         if self._plan.saved != "tensor":
             self._statistic(leaf, parts, record, content, sample)
-            refused = ""
+            refused = None
         return refused
 
     def _sampled(self, content: Content) -> Content:
@@ -280,28 +283,25 @@ class Tree:
         row = format_row(parts, spec, size, figures, self._categories, version=self._version)
         leaf.rows.append(row)
 
-    def _tensor(self, leaf: TreeLeaf, parts: NameParts, content: Content) -> str:
+    def _tensor(self, leaf: TreeLeaf, parts: NameParts, content: Content) -> Message | None:
         """Pass one npy file on; return why there is none."""
         shape = content.spec.shape
         dtype = stored_type(parts.dtype, content.spec.dtype, self._device)
         if not dtype or (dtype == "complex64" and self._device == "Ascend"):
-            return (
-                f"MindSpore writes no npy file of type {parts.dtype or 'unknown'} on {self._device}"
-            )
+            return no_npy(parts.dtype, self._device)
         while (name := self._file_name(parts)) in leaf.names:
             parts = parts._replace(timestamp_us=self._clock.tick())
         leaf.names.add(name)
         path = f"{leaf.path}/{leaf.fitting('mindspore', name, self._clock.random)}"
         if self._release < RENAMED and is_too_long("mindspore", name):
-            return f"MindSpore {self._version} renames no file whose name is too long: it fails"
+            return Message("dump/name-too-long", version=self._version)
         self._sink.tensor(path, content, TensorSpec(dtype, shape))
-        return ""
+        return None
 
     def _file_name(self, parts: NameParts) -> str:
         name = format_name(parts, self._version, device=self._device)
         if "/" in name or "\0" in name:
-            message = f"type and name of an operator must fit a file name, got {name!r}"
-            raise FormatError(message)
+            raise FormatError("dump/operator-name", got=name)
         return name
 
     def _arguments(self, leaf: TreeLeaf, op: Op) -> None:
@@ -320,6 +320,11 @@ def _outside(graphs: Iterable[Graph]) -> Iterator[tuple[str, int]]:
             for slot, operand in enumerate(op.flat_inputs()):
                 if isinstance(operand, Param):
                     yield op.name, slot
+
+
+def no_npy(dtype: str, device: Device) -> Message:
+    """Say that a tensor of a type has no npy file."""
+    return Message("dump/npy-never", dtype=dtype or "?", device=device)
 
 
 @lru_cache(maxsize=256)

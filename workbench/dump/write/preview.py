@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.core.dtypes import DTYPES
 from workbench.core.files import encoded
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.dump.choice import kernel_type
 from workbench.dump.container.writer import header_bytes
 from workbench.dump.files.npy import npy_header
@@ -81,11 +82,11 @@ class Forecast:
         Rows of all statistic.csv.
     moved : int
         Bytes of tensors that an iteration copies from the device, whatever is written of them.
-    silent : mapping of operator name to text
+    silent : mapping of operator name to Message
         Operators that were asked for and write nothing, with the reason.
     more : int
         Iterations beyond those listed, each like the last one listed.
-    doubts : tuple of text
+    doubts : tuple of Message
         Why names or bytes are not exact; empty if they are.
     """
 
@@ -93,9 +94,9 @@ class Forecast:
     tensors: Mapping[str, int] = field(default_factory=dict)
     rows: int = 0
     moved: int = 0
-    silent: Mapping[str, str] = field(default_factory=dict)
+    silent: Mapping[str, Message | str] = field(default_factory=dict)
     more: int = 0
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Message, ...] = ()
 
 
 def predict_tree(
@@ -137,7 +138,9 @@ def predict_tree(
         records = chosen_by_mindspore(records, plan, target.device)
     tree.take(records, counter.done)
     more = max(0, len(iterations) - listed)
-    silent = {name: why for name, why in counter.skipped.items() if not counter.tensors[name]}
+    silent: dict[str, Message | str] = {
+        name: why for name, why in counter.skipped.items() if not counter.tensors[name]
+    }
     silent |= {
         op.name or op.op_type: CONTROL
         for graph in graphs
@@ -180,33 +183,33 @@ def _kernels(graph: Graph, iteration: int, rank: int) -> Iterator[TensorRecord]:
             yield record
 
 
-def _doubts(counter: Counter, graphs: Sequence[Graph]) -> Iterator[str]:
+def _doubts(counter: Counter, graphs: Sequence[Graph]) -> Iterator[Message]:
     if any(entry.bound for entry in counter.files):
-        yield "bytes of statistic.csv depend on the values: they are an upper bound"
+        yield Message("dump/size-bound")
     yield from branches(graphs)
     yield from shapeless(counter.files)
 
 
-def branches(graphs: Sequence[Graph]) -> Iterator[str]:
+def branches(graphs: Sequence[Graph]) -> Iterator[Message]:
     """Doubt about graphs with control flow, and about operators that a flag leaves out."""
     if any(graph.subgraphs or graph.inner for graph in graphs):
-        yield "which branches run, and how often loops turn, is decided by the run: each counts once"
+        yield Message("dump/branches")
     flags = sorted({op.unless for graph in graphs for op in graph.ops if op.unless})
     if flags:
-        yield f"operators are left out where {', '.join(flags)} is true: shown are steps in which all run"
+        yield Message("dump/flags", flags=flags)
 
 
-def shapeless(files: Iterable[FileEntry]) -> Iterator[str]:
+def shapeless(files: Iterable[FileEntry]) -> Iterator[Message]:
     """Doubt about tensors whose shape no graph tells."""
     unknown = sum(entry.size is None for entry in files)
     if unknown:
-        yield f"the graph does not tell all shapes of {unknown:,} files: their bytes are left out"
+        yield Message("dump/shapeless", files=unknown)
 
 
-def beyond(more: int, listed: int) -> Iterator[str]:
+def beyond(more: int, listed: int) -> Iterator[Message]:
     """Doubt about iterations that are not listed one by one."""
     if more:
-        yield f"{listed:,} iterations are listed; {more:,} more are counted like the last of them"
+        yield Message("dump/beyond", listed=listed, more=more)
 
 
 def stored_bytes(dtype: str, size: int | None) -> int | None:
@@ -223,7 +226,7 @@ class Counter:
     def __init__(self) -> None:
         self._entries: dict[str, FileEntry] = {}
         self.tensors: dict[str, int] = {}
-        self.skipped: dict[str, str] = {}
+        self.skipped: dict[str, Message] = {}
         self.rows = 0
         self.moved = 0
         self._iterations: dict[str, int | None] = {}
@@ -323,7 +326,7 @@ class Counter:
     def raw(self, path: str, size: int | None, payload: Iterable[NDArray[np.uint8]]) -> None:
         self._add(path, size)
 
-    def skip(self, key: TensorKey, reason: str) -> None:
+    def skip(self, key: TensorKey, reason: Message) -> None:
         self.skipped[key.op_name] = reason
         self.tensors[key.op_name] = self.tensors.get(key.op_name, 0) - 1
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.core.tensors import TensorKey, TensorRecord, TensorSpec
+    from workbench.core.words import Message
     from workbench.dump.container.blocks import Container
     from workbench.run.layout import Lie
 
@@ -99,7 +100,7 @@ class Sink(Protocol):
         """Take an npy file of the stored dtype whose header says the stored shape."""
         ...
 
-    def skip(self, key: TensorKey, reason: str) -> None:
+    def skip(self, key: TensorKey, reason: Message) -> None:
         """Take note of a tensor that was asked for and leaves no trace."""
         ...
 

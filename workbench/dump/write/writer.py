@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.core.dtypes import name_of
 from workbench.core.errors import FormatError
-from workbench.core.files import encoded
+from workbench.core.files import encoded, unwritable
 from workbench.core.tensors import ArraySource, TensorSpec
 from workbench.dump.container.writer import write_container
 from workbench.dump.files.npy import write_npy
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from workbench.core.plan import DumpPlan
     from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.core.words import Message
     from workbench.dump.container.blocks import Container
     from workbench.dump.versions import Device
     from workbench.dump.write.target import GeTarget
@@ -163,8 +164,7 @@ def shared(root: Path) -> Iterator[None]:
     try:
         work.mkdir(parents=True)
     except OSError as error:
-        message = f"dump folder must be writable, got {str(root)!r} ({error.strerror})"
-        raise FormatError(message) from error
+        raise unwritable(root, error, "dump folder") from error
     try:
         yield
     finally:
@@ -183,8 +183,7 @@ def _take(
     try:
         tree.take(records, done)
     except OSError as error:
-        message = f"dump folder must be writable, got {str(error.filename or disk.root)!r}"
-        raise FormatError(f"{message} ({error.strerror})") from error
+        raise unwritable(error.filename or disk.root, error, "dump folder") from error
     finally:
         disk.close()
 
@@ -192,16 +191,14 @@ def _take(
 def check_net_name(net_name: str) -> None:
     """Raise FormatError for a name that MindSpore refuses, and that could leave the root."""
     if not _NET_NAME.fullmatch(net_name):
-        message = f"net_name must be letters, digits, '-' and '_', got {net_name!r}"
-        raise FormatError(message)
+        raise FormatError("dump/net-name", got=net_name)
 
 
 def _check(root: Path) -> None:
     try:
         check_empty(root)
     except OSError as error:
-        message = f"dump folder must be writable, got {str(root)!r} ({error.strerror})"
-        raise FormatError(message) from error
+        raise unwritable(root, error, "dump folder") from error
 
 
 class _Disk:
@@ -271,7 +268,7 @@ class _Disk:
     def device_figures(self, content: Content, dialect: str) -> Mapping[str, float | int | str]:
         return {} if content.array is None else ge_statistics_of(content.array, dialect)
 
-    def skip(self, key: TensorKey, reason: str) -> None:
+    def skip(self, key: TensorKey, reason: Message) -> None:
         pass
 
     def _folder(self, path: Path) -> None:
