@@ -23,6 +23,7 @@ from workbench.compare.replay.trial import Kernel
 from workbench.config import new
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Bundle, Const, FreeRef, Op, Param, Value
@@ -162,7 +163,7 @@ def test_what_is_missing_is_said(tmp_path):
         return shot.io == "output" and shot.op_type != "Parameter" and "ReLU" not in shot.name
 
     comparison = wb.compare(*trees(tmp_path, keep=outputs))
-    with pytest.raises(WorkbenchError, match=r"input\.0 is not in the dump.*--next-config"):
+    with pytest.raises(WorkbenchError, match=r"input\.0 .*--next-config"):
         comparison.extract(tmp_path / "case")
     assert not (tmp_path / "case").exists()
     golden = tmp_path / "g"
@@ -180,7 +181,7 @@ def test_statistics_alone_are_not_enough_and_it_says_so(tmp_path):
         graph, None, config, tmp_path / "t", device="a2", surface="mindspore-o0o1",
         faults=["scaled-output:Default/head-Dense/MatMul-op0:1.5"],
     )  # fmt: skip
-    with pytest.raises(WorkbenchError, match="only statistics of it were dumped"):
+    with pytest.raises(WorkbenchError, match=str(Message("compare/lacks-tensors"))):
         wb.compare(target, golden).extract(tmp_path / "case")
 
 

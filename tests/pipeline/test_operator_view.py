@@ -13,6 +13,7 @@ import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
 from workbench.compare.elements import read_elements
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.pipeline.operator_html import SECTIONS, operator_html
 from workbench.pipeline.read_result import read_result
 
@@ -52,7 +53,8 @@ def test_the_selected_row_is_the_first_divergence_and_is_born_there(real):
     view = real.operator()
     assert (view.name, view.row.io) == (GUILTY, "output")
     assert view.blame.kind == "born here"
-    assert "pad_mode differs: 'same' in the target, 'pad' in the golden" in view.blame.text
+    setting = {"name": "pad_mode", "target": "'same'", "golden": "'pad'"}
+    assert str(Message("compare/setting", **setting)) in view.blame.text
     assert view.blame.inherited == 0.0
     assert view.blame.own > 1e5 * view.blame.explained
 

@@ -14,6 +14,7 @@ from workbench.cli import main
 from workbench.config.context import Context
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
 from workbench.pipeline.preview import preview
@@ -113,7 +114,7 @@ def test_constants_are_paired_by_their_values(trees):
     alone = wb.compare(trees / "mindspore-gpu" / "2.10", trees / "mindspore-cpu" / "2.10")
     assert (alone.coverage.unmatched_target, alone.coverage.unmatched_golden) == (3, 0)
     (finding,) = alone.findings
-    assert finding.evidence[1] == "all are constants, which not every device and release writes"
+    assert finding.evidence[1] == Message("compare/all-constants")
 
 
 @pytest.mark.parametrize(

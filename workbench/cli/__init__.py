@@ -153,7 +153,7 @@ def _write_next(
     found = comparison.next_config(surface or None, side=side)
     found.save(path)
     what = f"{side}: {found.surface} form for {len(found.operators)} operators: {path}"
-    tell(*found.why, *found.losses, what, err=True)
+    tell(*map(str, found.why), *found.losses, what, err=True)
 
 
 def _extract(comparison: Comparison, folder: str) -> None:

@@ -16,8 +16,9 @@ import numpy as np
 
 from workbench.compare.gather import Job, Kernel, Pair
 from workbench.compare.kernel_numpy import CHUNK, NumpyKernel, widen
-from workbench.compare.metrics import Divergence, Sums, finish, unmeasured
+from workbench.compare.metrics import CANCELLED, SIZES, Divergence, Sums, finish, unmeasured
 from workbench.core.tensors import ArraySource
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,7 +87,7 @@ def measure(
     kernel : {"numpy", "numba"}, optional
         By default the compiled kernel if it is already loaded, else NumPy's.
     cancelled : callable, optional
-        Asked before each block; once it is true the result is unmeasured with reason "cancelled".
+        Asked before each block; once it is true the result is unmeasured with the reason `CANCELLED`.
     nan_agrees : bool
         NaN at the same position of both sides agrees.
     threads : int
@@ -103,7 +104,7 @@ def measure(
         ours, theirs = pair.target, pair.golden
         size = ours.size
         if size != theirs.size:
-            return unmeasured(f"element counts differ: {size} against {theirs.size}", size)
+            return unmeasured(Message(SIZES, target=size, golden=theirs.size), size)
         reshaped = ours.shape != theirs.shape and math.prod(shape or (-1,)) != size
         parts = 2 if pair.complex else 1
         sums = job.gather(pair)
@@ -113,7 +114,7 @@ def measure(
         scale = 2.0**job.exponent
         sums = _rescale(job, sums)
     if sums is None:
-        return unmeasured("cancelled", size)
+        return unmeasured(CANCELLED, size)
     return finish(sums, nan_agrees=nan_agrees, reshaped=reshaped, parts=parts, scale=scale)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.core.tensors import TensorRecord
+    from workbench.core.words import Message
     from workbench.dump.container.blocks import Container
     from workbench.dump.files.core_file import Core
     from workbench.dump.files.overflow import OverflowRecord
@@ -29,7 +30,7 @@ class Skipped:
 
     name: str
     reason: str
-    detail: str = ""
+    detail: str | Message = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Note:
 
     kind: str
     name: str
-    detail: str
+    detail: str | Message
 
 
 @dataclass(frozen=True, slots=True)

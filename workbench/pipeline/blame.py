@@ -47,7 +47,7 @@ class Blame:
 def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]) -> Blame:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
-        return Blame("stands alone", row.reason or "it has no partner")
+        return Blame("stands alone", str(row.reason) or "it has no partner")
     if flow is not None and found.run is None and row.status in ("warn", "fail"):
         text = "no operator of this execution made it; the dump keeps it as a parameter"
         return Blame("not known", text, row.error)
@@ -68,7 +68,7 @@ def _lacking(row: Row, flow: Flow | None, place: tuple[Block, int] | None) -> st
     if flow is None or flow.replayed is None:
         return "nothing was computed again"
     reason = flow.replayed.reasons.get(place) if place is not None else None
-    return reason or "it was not computed again"
+    return str(reason) if reason is not None else "it was not computed again"
 
 
 def _defect(findings: Sequence[Finding], row: Row) -> Finding | None:
@@ -88,7 +88,7 @@ def _judged(
     row: Row, own: Own | None, event: Event | None, defect: Finding | None, flow: Flow | None
 ) -> tuple[Kind, str, float]:
     if row.error is None or row.status == "uncomparable":
-        return "not known", row.reason or "it could not be measured", 0.0
+        return "not known", str(row.reason) or "it could not be measured", 0.0
     if row.status == "equal":
         return "agrees", "every element has the same value", 0.0
     if flow is None:
@@ -115,7 +115,7 @@ def _of_defect(defect: Finding) -> str:
     ratio = words.times(own, defect.noise_floor)
     told = [f"own error {words.number(own)}"] if own is not None else []
     told += [f"{ratio} what number formats explain"] if ratio else []
-    return "; ".join((*defect.evidence[:2], ", ".join(told))).rstrip("; ")
+    return "; ".join((*map(str, defect.evidence[:2]), ", ".join(told))).rstrip("; ")
 
 
 def _of_own(own: Own) -> str:
@@ -123,7 +123,7 @@ def _of_own(own: Own) -> str:
         f"computed again from the inputs that it had, its result is another by {words.number(own.error)}, "
         f"{words.times(own.error, own.explained) or 'more'} than number formats explain"
     )
-    return f"{text}; assumed: {', '.join(own.assumed)}" if own.assumed else text
+    return f"{text}; assumed: {', '.join(map(str, own.assumed))}" if own.assumed else text
 
 
 def _of_walk(row: Row, event: Event) -> str:

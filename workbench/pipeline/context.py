@@ -105,12 +105,12 @@ class MatchContext:
     def why(self) -> str:
         """What the rule goes by, or why there is no partner."""
         if self.row.match_rule:
-            return rule_meaning(self.rule)
+            return str(rule_meaning(self.rule))
         if self.match is not None:
             return f"{rule_meaning(self.rule)}; this tensor alone has no partner: {self.row.reason}"
         if all(self._centre(side) for side in SIDES):
             return f"both graphs have it, but its tensor is {self.row.reason}"
-        return self.row.reason or "it has no partner"
+        return str(self.row.reason) or "it has no partner"
 
     @cached_property
     def sides(self) -> dict[Side, Around]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.replay.attempts import TROUBLE
+from workbench.compare.replay.attempts import TROUBLE, Attempt
 from workbench.compare.replay.case import (
     SCHEMA,
     given_name,
@@ -20,6 +20,7 @@ from workbench.compare.replay.case import (
 from workbench.compare.suspects import lacking, place_of
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.text import one_line
+from workbench.core.words import Message
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.nodes import Param
 from workbench.graph.ops import OPS, bind
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.compare.flow import Flow
-    from workbench.compare.replay.attempts import Attempt
     from workbench.compare.result import Finding
 
     Array = NDArray[Any]
@@ -144,11 +144,11 @@ def _attempt(flow: Flow, finding: Finding) -> Attempt:
         why = "no graph tells what it computes; give --target-graph"
     else:
         found = flow.replayed.attempts.attempt(*place)
-        if not isinstance(found, str):
+        if isinstance(found, Attempt):
             if not found.partial:
                 return found
-            found = "only a part of its inputs is in the dump"
-        why = "; ".join(filter(None, (found, lacking(flow, finding))))
+            found = Message("compare/inputs-partial")
+        why = "; ".join(str(one) for one in (found, lacking(flow, finding)) if one is not None)
     message = (
         f"operator {finding.op_name} must have its inputs and outputs in the dump, got: {why}; "
         "the form of --next-config dumps them"
@@ -163,8 +163,8 @@ def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
         "op_name": finding.op_name,
         "op_type": finding.op_type,
         "kind": finding.kind,
-        "evidence": list(finding.evidence),
-        "assumed": list(attempt.assumed),
+        "evidence": [str(one) for one in finding.evidence],
+        "assumed": [str(one) for one in attempt.assumed],
         "source": str(finding.source) if finding.source is not None else "",
         "iteration": finding.iteration,
         "rank": finding.rank,
@@ -173,7 +173,7 @@ def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
     other = (
         flow.replayed.attempts.of_partner(attempt.block, attempt.number) if flow.replayed else ""
     )
-    if not isinstance(other, str) and len(other.kernel.ops) == len(attempt.kernel.ops):
+    if isinstance(other, Attempt) and len(other.kernel.ops) == len(attempt.kernel.ops):
         golden = kernel_data(other.kernel)
         same_inputs = other.kernel.needed == attempt.kernel.needed
         if golden != about["kernels"]["own"] and same_inputs and _runs(other, attempt):

@@ -43,7 +43,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
         "tensor_types": dict(sorted(Counter(r.key.op_type for r in dump.records).items())),
         "skipped": dict(Counter(s.reason for s in (*dump.skipped, *binding.skipped))),
         "anomalies": [
-            {"kind": n.kind, "op_name": n.name, "detail": n.detail}
+            {"kind": n.kind, "op_name": n.name, "detail": str(n.detail)}
             for n in (*dump.notes, *binding.notes)
         ],
     }
@@ -107,7 +107,7 @@ def _change(found: Change) -> dict[str, Any]:
         "address": found.span.address,
         "needed": None if found.readers is None else bool(found.readers),
         "readers": list(found.readers or ()),
-        "evidence": list(evidence(found)),
+        "evidence": [str(one) for one in evidence(found)],
     }
 
 
