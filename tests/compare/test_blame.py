@@ -14,6 +14,7 @@ from kit.words import check_said
 from workbench.compare.engine import compare_dumps
 from workbench.compare.noise import PASS_FACTOR, floor
 from workbench.core.words import Message
+from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -559,7 +560,7 @@ def test_a_name_of_a_tensor_that_shows_another_one_is_an_error_of_that_operator(
     assert top(result) == ("own-error", "Default/Reshape-op0", 0)
 
 
-def beside(pattern):
+def beside(pattern, seen=lambda dump: dump):
     """A chain with a branch between producer and reader; ``pattern`` lies over what the reader finds."""
     net = Net()
     x = net.feed("x")
@@ -585,7 +586,7 @@ def beside(pattern):
         else shot
         for shot in found
     ]
-    return compared(in_memory(found, graph), in_memory(shots, graph))
+    return compared(seen(in_memory(found, graph)), seen(in_memory(shots, graph)))
 
 
 @pytest.mark.parametrize("writer", ["Default/Neg-op0", "Default/ReLU-op0"])
@@ -612,6 +613,46 @@ def test_a_number_that_lies_over_a_value_may_be_of_anyone_who_ran_before_its_rea
         ("Default/Neg-op0", 0.33),
         ("Default/Add-op0", 0.33),
     ]
+
+
+def summed(dump):
+    """The same dump with statistics alone."""
+    records = [
+        replace(r, source=None, statistics=statistics_of(r.source.array(), TITLES))
+        for r in dump.records
+    ]
+    return replace(dump, records=tuple(records))
+
+
+def test_statistics_that_are_not_those_of_what_was_written_tell_no_places():
+    result = beside(lambda _: 750.0, summed)
+    first = next(f for f in result.findings if f.kind == "overwritten")
+    the(first.evidence, "damaged")
+
+
+def test_whoever_wrote_over_two_outputs_is_told_once():
+    net = Net()
+    x = net.feed("x")
+    kept = [net.op(kind, x) for kind in ("Tanh", "Exp")]
+    wide = net.op("Neg", x)
+    graph = net.graph(net.op("Add", *kept), wide)
+    shots = shoot(graph, small.given(graph))
+    lying = next(s.data for s in shots if (s.op_type, s.io) == ("Neg", "output")).reshape(-1)[:12]
+    hurt = []
+    for shot in shots:
+        data = shot.data.copy()
+        if (shot.name, shot.io) == ("Default_Add-op0", "input"):
+            data.reshape(-1)[:12] = lying
+        hurt.append(shot._replace(data=data))
+    summands = [s.data for s in hurt if (s.name, s.io) == ("Default_Add-op0", "input")]
+    hurt = [
+        s._replace(data=sum(summands)) if (s.name, s.io) == ("Default_Add-op0", "output") else s
+        for s in hurt
+    ]
+    result = compared(in_memory(hurt, graph), in_memory(shots, graph))
+    (first,) = [f for f in result.findings if f.kind == "overwritten"]
+    assert first.op_name == "Default/Neg-op0"
+    the(first.evidence, "writes-more", count=1, names=["Default/Exp-op0"])
 
 
 def unseen(odd=None):

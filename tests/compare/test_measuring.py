@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from kit.words import check_said
+from workbench.compare.metrics import CANCELLED
 from workbench.compare.measuring import measure_pair, measure_pairs
 from workbench.compare.metrics import CANCELLED
-from workbench.compare.oddities import MISLABELLED, REWRITTEN, UNUSED
+from workbench.compare.oddities import MISLABELLED, REWRITTEN, UNUSED, UNWRITTEN
 from workbench.compare.pairs import Pair, Pairing
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 
@@ -112,6 +114,13 @@ def test_a_distrusted_tensor_is_measured_but_may_not_decide():
         False,
         Message("compare/distrusted-target", target=UNUSED),
     )
+
+
+def test_what_each_side_mislabels_otherwise_is_told_of_both():
+    found = measured(tensor(X), tensor(X), (UNUSED, UNWRITTEN))
+    check_said(found.reason, "compare/distrusted-both", target=UNUSED, golden=UNWRITTEN)
+    found = measured(tensor(X), tensor(X), (UNUSED, UNUSED))
+    check_said(found.reason, "compare/distrusted-alike", target=UNUSED, golden=UNUSED)
 
 
 def test_rewritten_state_may_decide():

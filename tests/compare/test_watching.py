@@ -12,7 +12,7 @@ from kit.words import check_said
 from workbench.compare.bind import bind
 from workbench.compare.engine import compare_dumps
 from workbench.compare.watch_findings import evidence, kind_of
-from workbench.compare.watching import RESULT, find_changes
+from workbench.compare.watching import RESULT, Span, find_changes
 from workbench.dump.read.reader import load
 
 WRITTEN = np.arange(1, 301, dtype=np.float32)
@@ -208,3 +208,34 @@ def test_one_cause_is_told_once_over_iterations(tmp_path):
     result = compared(tmp_path / "t", tmp_path / "g", graph())
     (damage,) = [finding for finding in result.findings if finding.defect]
     check_said(damage.evidence[-1], "compare/same-again", count=2)
+
+
+@pytest.mark.parametrize(
+    ("span", "code"),
+    [
+        (Span(0, 15, 16, 100, 0), "bytes"),
+        (Span(0, 15, 16, 100, 0x4000), "bytes-at"),
+        (Span(0, 15, 3, 100, 0), "bytes-some"),
+        (Span(0, 15, 3, 100, 0x4000), "bytes-some-at"),
+    ],
+)
+def test_a_span_says_what_is_known_of_it(span, code):
+    check_said(span.said, f"compare/{code}", first=0, last=15, size=100)
+
+
+def test_what_nobody_reads_is_said_to_be_so(tmp_path):
+    (change,) = changes(tree(tmp_path, ("B1", spoilt(0))), graph())
+    said = list(evidence(replace(change, readers=(), last_reader="")))
+    the(said, "changed-unread", slot=0, op_type="Add", op_name="C", after="B1")
+
+
+def test_a_container_without_the_output_is_noted(tmp_path):
+    dump = load(tree(tmp_path, ("B1", spoilt(0))))
+    records, watched = (
+        [replace(one, key=one.key._replace(slot=9)) for one in some]
+        for some in (dump.records, dump.watched)
+    )
+    binding = bind(replace(dump, watched=watched, records=records))
+    assert find_changes(binding) == []
+    note = next(note for note in binding.notes if note.kind == "unreadable")
+    check_said(note.detail.values["why"], ("compare/watched-slot",), slot=9)

@@ -185,6 +185,17 @@ def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
     assert defect.advice == KINDS["overflow"].advice
 
 
+def test_a_skipped_step_is_told_where_no_later_one_was_dumped(tmp_path):
+    def graph(dtype):
+        return training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2), dtype)
+
+    tree = dumped(tmp_path, graph("float16"), "a2", "mindspore-o0o1", 1)
+    found = wb.compare(tree, dumped(tmp_path, graph("float32"), iterations=1))
+    (defect,) = [one for one in found.findings if one.defect]
+    assert defect.kind == "overflow"
+    check_said(defect.evidence[1], "compare/step-skipped", count=7)
+
+
 def test_a_preview_says_that_the_optimizer_may_be_left_out():
     graph = training(nn.FixedLossScaleUpdateCell(1.0))
     whole = preview(new("mindspore-o2"), graph)

@@ -116,6 +116,15 @@ def test_a_failing_rank_ends_the_others(mlp, tmp_path):
     assert said[1] == f"rank 1: the device failed at {PRODUCT}; the run ends there"
 
 
+def test_a_fault_of_every_rank_is_told_to_be_on_all(tmp_path):
+    graph = load_graph("mlp_train", 0, 2)
+    golden = run(graph, "mindspore-o0o1", tmp_path / "g", device="reference", ranks=2)
+    faults = [f"scaled-output:{PRODUCT}:3"]
+    target = run(graph, "mindspore-o0o1", tmp_path / "t", faults=faults, ranks=2)
+    (found,) = [one for one in wb.compare(target, golden).findings if one.defect]
+    the(found.evidence, "ranks-all", mine=[0, 1])
+
+
 @pytest.mark.parametrize("rank", [2, -1])
 def test_a_fault_of_no_rank_is_refused(rank, mlp, tmp_path):
     with pytest.raises(GraphError, match=rf"must be one of \[0, 1\], got {rank}"):

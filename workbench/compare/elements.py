@@ -354,8 +354,7 @@ def read_elements(
         at = 0
         while at < size:
             count = min(ours.ready(), theirs.ready(), size - at)
-            if not count:
-                raise FormatError("compare/data-short", size=size, got=at)
+            assert count, (size, at)  # a source has read what it states, or has raised
             sides[0][at : at + count] = ours.take(count)
             sides[1][at : at + count] = theirs.take(count)
             at += count

@@ -240,8 +240,6 @@ def _measured(flow: Flow, event: Event, worst: Measured) -> Message:
     if worst.divergence.mismatch:
         counts = _extremes(worst.divergence.metrics)
         return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
-    if not event.own_floor:
-        return Message("compare/error-exact", where=place, error=worst.error)
     times, floor = worst.error / event.own_floor, event.own_floor
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
 

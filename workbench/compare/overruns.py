@@ -180,7 +180,7 @@ def _where(damage: Damage, since: str) -> Message:
     """Which elements are others."""
     before, after = data(damage.written.record), data(damage.reader.record)
     if before is None or after is None:
-        return Message("compare/damaged-statistics", since=since)
+        return Message("compare/damaged", since=since)
     bits = f"V{after.itemsize}"
     places = np.flatnonzero(before.reshape(-1).view(bits) != after.reshape(-1).view(bits))
     if not places.size:

@@ -46,6 +46,12 @@ def flipped(y, bit):
     return words.view(np.float32)
 
 
+def put(y, value):
+    y = y.copy()
+    y[3, 4:9] = value
+    return y
+
+
 def swapped_pairs(y):
     return y[:, np.arange(40) ^ 2]
 
@@ -69,6 +75,12 @@ def swapped_pairs(y):
             {"distance": 2},
         ),
         (lambda y: finished(flipped(y, 23)), "bit-flip", "inside-bit", {"bit": 23}),
+        (
+            lambda y: finished(put(y, 60.0)),
+            "overwritten-element",
+            "inside-overwritten",
+            {"value": 60.0},
+        ),
     ],
 )
 def test_what_one_operator_handed_on_is_told(given, kind, code, values):

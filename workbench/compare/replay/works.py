@@ -179,7 +179,7 @@ def golden_work(
     kernel = _from_golden(number, op, members, found, build)
     readers = {slot: found.golden.readers(origin) for origin, slot in build.inputs.items()}
     if not all(readers.values()):
-        raise GraphError("compare/kernel-readers", op_name=op.name)
+        raise GraphError("compare/inputs-unknown")
     return kernel, {slot: places[0] for slot, places in readers.items()}
 
 

@@ -13,7 +13,6 @@ _ERRORS: dict[str, str] = {
         "(golden); no host shape fits both"
     ),
     "not-numbers": "cannot compare dtype {got}: it holds no numbers",
-    "data-short": "the tensor has {size:count element}, but its data end after {got:count}",
     "count": "count must be 1 to {limit:count}, got {got!r}",
     "axes": "axes must be two of {known}, got {got!r} (-1: none)",
     "index": "index {got} lies outside of shape {shape}",
@@ -121,7 +120,6 @@ _REPLAY: dict[str, str] = {
     "no-network": "the golden has no graph of the network",
     "names-only": "the golden's graph has only names",
     "kernel-input": "kernel input {origin} is not matched in the golden",
-    "kernel-readers": "no golden operator reads the inputs of {op_name}",
     "fusion-unknown": "unknown fused kernel {kernel}",
     "fusion-inputs": "fused kernel {kernel} has {more:count input} too many",
     "neither": "{first}; {second}",

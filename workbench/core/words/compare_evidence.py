@@ -33,7 +33,6 @@ _DIFFERENCES: dict[str, str] = {
 _ORIGINS: dict[str, str] = {
     "stands-for": "compiled from {names:list}",
     "error": "{where}: relative error {error:number}, {times:number} × expected rounding error ({floor:number})",
-    "error-exact": "{where}: relative error {error:number}, expected to be exact",
     "mismatch": (
         "{where}: {count:count non-finite mismatch/non-finite mismatches} "
         "(target: {target_nan:count} NaN, {target_inf:count} Inf; "
@@ -100,8 +99,7 @@ _MEMORY: dict[str, str] = {
         "same in {count:count further output or iteration/further outputs or iterations}"
     ),
     "watched": "{op_name}: {evidence:clauses}",
-    "damaged-statistics": "its statistics are not those of what was written; unchanged after {since}",
-    "damaged": "its elements are not what was written; unchanged after {since}",
+    "damaged": "its content is not what was written; unchanged after {since}",
     "damaged-places": (
         "{count:count} of {size:count element}, from {first} to {last}, are not what was written; "
         "unchanged after {since}"

@@ -78,7 +78,6 @@ _PATTERN: dict[str, str] = {
     "pattern-period": "repeats every {period} places along axis {axis}",
     "pattern-places": "only at {places:list} of {size} along axis {axis}",
     "pattern-range": "only at {first} to {last} of {size} along axis {axis}",
-    "pattern-more": "…",
     "pattern-high": "all too large",
     "pattern-low": "all too small",
     "pattern-small": "magnitudes too small",
