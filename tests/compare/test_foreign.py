@@ -11,7 +11,6 @@ from workbench.compare.foreign_names import parse_tensor
 from workbench.compare.foreign_rows import figure, read_row
 from workbench.core.words import Message
 from workbench.graph.nodes import SourceFrame
-from workbench.core.words import Message
 
 BY_KIND = {(row.tool, row.kind): row for row in LAYOUTS}
 REAL = BY_KIND["msprobe", "real data"]
@@ -114,12 +113,6 @@ def odd(figure):
 def test_the_tools_verdict_counts_unless_nothing_was_measured(cells, status, reason):
     row = read_row(REAL, PAIR | cells)
     assert (row.status, row.reason) == (status, reason)
-
-
-def beyond(limit, got):
-    """The reason of a row that breaks one threshold."""
-    limits = (Message("compare/tool-limit", limit=limit, got=got),)
-    return Message("compare/tool-limits", limits=limits)
 
 
 def beyond(limit, got):

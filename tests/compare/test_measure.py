@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from kit.words import check_said, refused
 from workbench.compare.gather import SEGMENT, Pair
-from workbench.compare.metrics import CANCELLED
 from workbench.compare.measure import choose_kernel, measure, measure_arrays, measure_kl
 from workbench.compare.metrics import CANCELLED
 from workbench.core.errors import FormatError

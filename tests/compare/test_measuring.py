@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from kit.words import check_said
-from workbench.compare.metrics import CANCELLED
 from workbench.compare.measuring import measure_pair, measure_pairs
 from workbench.compare.metrics import CANCELLED
 from workbench.compare.oddities import MISLABELLED, REWRITTEN, UNUSED, UNWRITTEN
 from workbench.compare.pairs import Pair, Pairing
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
-from workbench.core.words import Message
 from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 

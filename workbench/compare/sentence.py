@@ -162,11 +162,12 @@ def _nothing(rows: Sequence[Row]) -> Message:
     """Why there is no verdict."""
     if any(row.reason == CANCELLED for row in rows):
         return Message("compare/nothing-yet")
-    why = Message("compare/nothing-usable", count=len(rows))
     if not rows:
         why = Message("compare/nothing-common")
     elif all(row.reason == OWN_BATCH for row in rows):
         why = Message("compare/nothing-own", count=len(rows))
+    else:
+        why = Message("compare/nothing-usable", count=len(rows))
     return Message("compare/nothing", why=why)
 
 

@@ -39,7 +39,7 @@ def _extent(case: Case) -> Message:
     first, last = int(case.places[0]), int(case.places[-1])
     one = last - first + 1 == count and count > 1
     code = "compare/pattern-run" if one else "compare/pattern-some"
-    return Message(code, count=count, size=size, share=count / size, first=first, last=last)
+    return Message(code, count=count, size=size, percent=100 * count / size, first=first, last=last)
 
 
 def _axes(case: Case) -> Iterator[Message]:

@@ -24,24 +24,28 @@ def own_words(own: Own) -> Iterator[Message]:
 
 def _measured(own: Own, place: Message) -> Message:
     error = own.error
-    elements = Message("compare/some-elements", percent=100 * own.unequal)
-    if own.unequal == 1.0:
-        elements = Message("compare/all-elements")
     if not own.suspect and not error:
         return Message("compare/replay-exact", where=place)
     if not own.suspect:
         reason = own.floor.reason
         return Message("compare/replay-matches", where=place, error=error, reason=reason)
     if not math.isfinite(error):
-        return Message("compare/replay-non-finite", where=place, elements=elements)
+        return Message("compare/replay-non-finite", where=place, elements=_elements(own))
     if own.is_outlier:
-        return Message("compare/replay-outlier", where=place, error=error, elements=elements)
+        return Message("compare/replay-outlier", where=place, error=error, elements=_elements(own))
     if not own.floor.largest:
         return Message("compare/replay-not-exact", where=place, error=error)
     return Message(
         "compare/replay-differs", where=place, error=error, times=error / own.floor.largest,
-        reason=own.floor.reason, elements=elements,
+        reason=own.floor.reason, elements=_elements(own),
     )  # fmt: skip
+
+
+def _elements(own: Own) -> Message:
+    """How many elements differ."""
+    if own.unequal == 1.0:
+        return Message("compare/all-elements")
+    return Message("compare/some-elements", percent=100 * own.unequal)
 
 
 def replay_facts(found: Replay) -> dict[str, Message]:

@@ -142,7 +142,7 @@ class _Build:
     def outside(self, origin: Origin) -> Operand:
         """Return what comes from no operator of the kernel."""
         if origin not in self.inputs:
-            raise GraphError("compare/kernel-input", origin=origin)
+            raise GraphError("compare/kernel-input")
         return Param(self.inputs[origin])
 
     def add(self, number: int, op: Op) -> None:

@@ -119,7 +119,7 @@ _REPLAY: dict[str, str] = {
     "no-kernel": "{op_type} has no reference kernel",
     "no-network": "the golden has no graph of the network",
     "names-only": "the golden's graph has only names",
-    "kernel-input": "kernel input {origin} is not matched in the golden",
+    "kernel-input": "an input of the kernel is not matched in the golden",
     "fusion-unknown": "unknown fused kernel {kernel}",
     "fusion-inputs": "fused kernel {kernel} has {more:count input} too many",
     "neither": "{first}; {second}",

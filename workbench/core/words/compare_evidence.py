@@ -91,8 +91,8 @@ _MEMORY: dict[str, str] = {
     "span": "{span} changed; unchanged after {since}",
     "bytes": "bytes {first} to {last} of {size}",
     "bytes-at": "bytes {first} to {last} of {size} at {address:#x}",
-    "bytes-some": "{count:count} of bytes {first} to {last} of {size}",
-    "bytes-some-at": "{count:count} of bytes {first} to {last} of {size} at {address:#x}",
+    "bytes-some": "{count:count byte} between {first} and {last} of {size}",
+    "bytes-some-at": "{count:count byte} between {first} and {last} of {size} at {address:#x}",
     "at-beginning": "at its beginning, as if an operator had written past the end of a buffer below it",
     "not-checked": "not checked after {names:list 3}: one of these may have written it",
     "same-again": (
@@ -122,14 +122,14 @@ _RUNS: dict[str, str] = {
     "divergence": "{parts:clauses}",
     "agree-before": "no difference in {iterations}",
     "divergence-at": "first divergence: iteration {iteration}, {part}",
-    "start-differs": "{failed:count} of {tensors:count parameter reading} differ at its start",
+    "start-differs": "parameter readings that differ at its start: {failed:count} of {tensors:count}",
     "start-equal": "parameters are equal at its start",
     "start-agrees": "parameters agree at its start (max difference {error:number})",
     "agree-after": "outputs agree again in {iterations}",
     "parameters-later": (
-        "from iteration {iteration} on parameters differ ({failed:count} of {tensors:count reading})"
+        "from iteration {iteration} on parameters differ (readings: {failed:count} of {tensors:count})"
     ),
-    "tensors-later": "propagated from iteration {iteration} on ({failed:count} of {tensors:count tensor})",
+    "tensors-later": "propagated from iteration {iteration} on (tensors: {failed:count} of {tensors:count})",
     "ended": "the run ended here: {op_name} is the last dumped operator",
     "cut-short": "the dump ends here: {op_name} is the last dumped operator",
     "golden-goes-on": "{count:count operator} from here on only in the golden",
@@ -147,9 +147,9 @@ _RUNS: dict[str, str] = {
     "overflow": "gradient overflow: {flag} raises its flag in {iterations} of the {side} only",
     "overflow-both": "both runs overflow in {iterations}: {target} raises its flag",
     "overflow-both-apart": "both runs overflow in {iterations}: {target} (target), {golden} (golden) raise their flags",
-    "step-skipped": "step skipped: {count:count parameter update} did not run",
+    "step-skipped": "step skipped: {count:count parameter update} missing",
     "step-skipped-unchanged": (
-        "step skipped: {count:count parameter update} did not run, {unchanged} of {known:count parameter} unchanged "
+        "step skipped: {count:count parameter update} missing, {unchanged} of {known:count parameter} unchanged "
         "in the next iteration"
     ),
     "ranks-apart": "ranks {ranks:list} differ from each other in {name} of iteration {iteration}; all must be equal",
@@ -212,7 +212,7 @@ _SENTENCE: dict[str, str] = {
     "not-explained": "not explained by inputs or attributes",
     "local-error": "local error {times:number} × expected rounding error",
     "downstream": "{count:count downstream operator} affected",
-    "tensors-differ": "{failed:count} of {compared:count compared tensor} differ",
+    "tensors-differ": "{failed:count} of {compared:count tensor} failed",
     "agreement": "No divergent operator: {counts:list}",
     "agreement-tolerated": "No operator exceeds the tolerances of the map file: {counts:list}",
     "compared": "{count:count tensor} compared",
@@ -222,14 +222,14 @@ _SENTENCE: dict[str, str] = {
     "count-uncomparable": "{count:count} not comparable",
     "count-tolerated": "{count:count} tolerated by the map file",
     "nothing-dumped": "nothing dumped from {op_name} on",
-    "formats-explain": "different number formats, whose rounding explains the differences",
+    "formats-explain": "different number formats: rounding explains the differences",
     "stopped": "comparison canceled before its end",
     "stopped-left": "comparison canceled before its end, {left:count} of {tensors:count tensor} not reached",
     "nothing": "Nothing compared: {why}",
     "nothing-yet": "Nothing compared yet",
     "nothing-common": "the dumps have no tensor in common",
-    "nothing-own": "all {count:count common tensor} come from the ranks' own batches",
-    "nothing-usable": "all {count:count common tensor} are unreadable or distrusted",
+    "nothing-own": "all common tensors ({count:count}) come from the ranks' own batches",
+    "nothing-usable": "all common tensors ({count:count}) are unreadable or distrusted",
     "absent": "{what} {number} not found (available: {known:list 8})",
     "absent-side": "{what} {number} not found in the {side} (available: {known:list 8})",
     "absent-empty": "{what} {number} not found in the {side}: it has no tensors",
