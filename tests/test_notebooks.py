@@ -222,9 +222,9 @@ DENSE = "Default/layer2-EncoderLayer/dense1-Dense/MatMul-op0"
     ("name", "parameters", "answer"),
     [
         ("02_simulate_and_compare", {"FACTOR": 1.125}, "typical factor: 1.125"),
-        ("05_diagnose", {"FAULT": f"scaled-output:{DENSE}:1.5"}, f"is MatMul {DENSE}"),
+        ("05_diagnose", {"FAULT": f"scaled-output:{DENSE}:1.5"}, f"{DIVERGENT}MatMul {DENSE}"),
         ("06_report", {"NEW": f"nan-output:{CONV2}"}, f"at {CONV2}"),
-        ("dashboard", {"FAULTS": [f"scaled-output:{CONV2}:1.5"]}, f"is Conv2D {CONV2}"),
+        ("dashboard", {"FAULTS": [f"scaled-output:{CONV2}:1.5"]}, f"{DIVERGENT}Conv2D {CONV2}"),
     ],
 )
 def test_other_parameters_give_another_answer(tmp_path, name, parameters, answer):
