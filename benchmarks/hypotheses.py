@@ -103,7 +103,7 @@ def show_matrix(cases, misses):
             )
             for row in found[:3]:
                 print(
-                    f"      {row.probability:.2f} {row.share:.4f} {row.exact:.3f} {row.kind}: {row.text[:150]}"
+                    f"      {row.probability:.2f} {row.share:.4f} {row.exact:.3f} {row.kind}: {str(row.text)[:150]}"
                 )
             if all(row.kind != one.kind for row in found[:3]):
                 print(

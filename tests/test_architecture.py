@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 import workbench
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY
-from workbench.compare.result import FINDING_KINDS
 from workbench.graph.ops import OPS
 from workbench.run.kernels import KERNELS
 
@@ -107,10 +105,6 @@ def test_functions_are_short():
 
 def test_every_operator_has_a_kernel_and_every_kernel_an_operator():
     assert KERNELS.keys() == OPS.keys()
-
-
-def test_every_kind_of_finding_has_a_score_and_advice():
-    assert FINDING_KINDS.keys() == CERTAINTY.keys() == ADVICE.keys()
 
 
 def test_every_public_name_exists_and_nothing_else_is_exported():

@@ -129,8 +129,8 @@ def _rows(comparison: wb.Comparison | str) -> Sequence[Row]:
 
 def _told(rows: Sequence[Row], right: set[str]) -> bool:
     """Whether anything was written of what the guilty operator gave: devices have no statistics of bfloat16."""
-    own = [row.reason for row in rows if row.op_name in right and row.io == "output"]
-    return not own or any("no statistic" not in reason for reason in own)
+    own = [row.reason_code for row in rows if row.op_name in right and row.io == "output"]
+    return not own or any(code != "compare/no-statistic" for code in own)
 
 
 def _described(setting: Setting, kind: str, fault: Fault | None) -> Record:

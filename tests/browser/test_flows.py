@@ -156,7 +156,9 @@ class TestRuns:
             page, "print(bench.comparison.look.selected, bench.comparison.result.partial)"
         )
         assert told == f"{number} True"
-        said = python(page, "print(sum(r.reason == 'cancelled' for r in bench.comparison.rows))")
+        said = python(
+            page, "print(sum(r.reason_code == 'compare/cancelled' for r in bench.comparison.rows))"
+        )
         assert int(said) == left
 
     @pytest.mark.criterion(5)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kit.face.jupyter_lab import CONNECTED, Reader, jupyter_lab
+from workbench.core.words import Message
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -25,7 +26,7 @@ NOTEBOOKS = {  # and whom they blame
 PLOTLESS = ("05_diagnose", "06_report")
 WORST = {"06_report": "Default/fc3-Dense/MatMul-op0"}
 """Who stands in the table of the worst where it is not whom the sentence blames."""
-SENTENCE = "The first operator that adds error is"
+SENTENCE = str(Message("compare/divergent", operator="")).strip()
 
 OVERLAPS = """(list) => {
   const boxes = [...list.querySelectorAll('dt, dd')].map((e) => {

@@ -9,7 +9,8 @@ import pytest
 from kit.build import small_dumps as small
 from kit.build.real_data import PAIRS
 from kit.build.replays import on_reference
-from kit.build.small_dumps import START, Net, chain, on_disk, shoot
+from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
+from kit.words import check_said
 from workbench.compare.bind import bind
 from workbench.dump.names.mindspore import sanitize, short_name
 from workbench.dump.read.reader import load
@@ -171,3 +172,12 @@ def test_absent_inputs_of_operators_in_memory_take_no_place_of_others():
     parameters = sum(map(len, found.parameters.values()))
     assert not found.skipped
     assert sum(kept) + parameters == dump.tensors
+
+
+def test_a_tensor_that_is_there_already_is_skipped():
+    graph = chain("Tanh")
+    dump = in_memory(shoot(graph, small.given(graph)), graph)
+    first = next(r for r in dump.records if r.key.op_type != "Parameter")
+    skipped = bind(replace(dump, records=(*dump.records, first))).skipped
+    assert [(one.reason, one.name) for one in skipped] == [("twice", "Default/Tanh-op0")]
+    check_said(skipped[0].detail, "compare/twice", where=f"{first.key.io}.{first.key.slot}")

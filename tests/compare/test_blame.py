@@ -9,8 +9,12 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, Shot, chain, in_memory, shoot
+from kit.evidence import clauses, codes, the, within
+from kit.words import check_said
 from workbench.compare.engine import compare_dumps
 from workbench.compare.noise import PASS_FACTOR, floor
+from workbench.core.words import Message
+from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.graph.nodes import Const, Value
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -97,13 +101,15 @@ def test_what_lies_behind_the_culprit_fails_and_what_lies_before_is_equal():
     result = compared(spoiled(GRAPH, VALUES, "Default/MatMul-op1", lambda x: x * 1.01))
     fails = {row.op_name for row in result.rows if row.status == "fail"}
     assert fails == {"Default/MatMul-op1", "Default/Tanh-op0", "Default/Softmax-op0"}
-    assert "2 later operators only inherit it" in result.sentence
+    the(clauses(result), "downstream", count=2)
 
 
 def test_the_source_line_of_the_culprit_is_told():
     result = compared(spoiled(GRAPH, VALUES, "Default/MatMul-op1", lambda x: x * 1.01))
     assert result.findings[0].source.line == 102
-    assert "net.py:102" in result.sentence
+    check_said(
+        within(clauses(result)[0], "operator-at"), "compare/operator-at", file="net.py", line=102
+    )
 
 
 def test_two_independent_culprits_are_both_found_in_order():
@@ -155,7 +161,7 @@ def test_the_blame_falls_behind_a_gap_that_was_not_dumped():
     kind, name, _ = top(result)
     assert kind == "own-error"
     assert name in ("Default/Tanh-op0", "Default/Softmax-op0")
-    assert any("not dumped on both sides" in text for text in result.findings[0].evidence)
+    assert "unseen" in codes(result.findings[0].evidence)
 
 
 def test_an_equal_setting_in_a_gap_does_not_hide_a_different_one():
@@ -227,7 +233,7 @@ def test_another_weight_is_a_parameter_reported_on_its_reader(name):
     result = compared(in_memory(shoot(GRAPH, values), GRAPH))
     reader = "Default/MatMul-op0" if name == "fc0.weight" else "Default/MatMul-op1"
     assert top(result) == ("parameter", reader, 0)
-    assert name in result.findings[0].evidence[0]
+    check_said(result.findings[0].evidence[0], "compare/given", name=name)
     assert len(defects(result)) == 1
 
 
@@ -280,9 +286,7 @@ def test_a_moving_operator_whose_own_setting_differs_is_named_itself():
     shots = [in_memory(shoot(graph, values), graph) for graph in graphs]
     result = compared(*shots)
     assert top(result) == ("attribute", "Default/StridedSlice-op0", 0)
-    assert (
-        "begin differs: (1, 0) in the target, (2, 0) in the golden" in result.findings[0].evidence
-    )
+    the(result.findings[0].evidence, "setting", name="begin", target="(1, 0)", golden="(2, 0)")
 
 
 def layer_norm(epsilon):
@@ -298,9 +302,8 @@ def test_a_constant_argument_is_an_attribute_by_its_name_and_both_values():
     shots = shoot(graphs[0], values, alter={"Default/LayerNorm-op0": lambda x: x * 0.99})
     result = compared(in_memory(shots, graphs[0]), in_memory(shoot(graphs[1], values), graphs[1]))
     assert top(result) == ("attribute", "Default/LayerNorm-op0", 0)
-    text = " ".join(result.findings[0].evidence)
-    assert "epsilon" in text
-    assert "0.01 in the target, 1e-05 in the golden" in text
+    values = {"name": "epsilon", "target": "0.01", "golden": "1e-05"}
+    the(result.findings[0].evidence, "setting-input", slot=2, **values)
 
 
 def test_an_attribute_that_changes_nothing_is_worth_knowing_only():
@@ -325,9 +328,9 @@ def test_a_setting_without_effect_is_told_once_with_all_it_reaches():
 
     values = small.given(graph("a"))
     (finding,) = compared(*(in_memory(shoot(graph(m), values), graph(m)) for m in "ab")).findings
-    further = "the same at 2 further operators: Default/Tanh-op1, Default/Tanh-op2"
     assert (finding.kind, finding.op_name) == ("info", "Default/Tanh-op0")
-    assert finding.evidence[-1] == further
+    names = ["Default/Tanh-op1", "Default/Tanh-op2"]
+    check_said(finding.evidence[-1], "compare/further", count=2, names=names)
 
 
 def scaled(factor):
@@ -345,7 +348,7 @@ def test_a_constant_of_one_line_is_one_cause_wherever_it_enters():
     result = compared(*(in_memory(shoot(graph, values), graph) for graph in graphs))
     (finding,) = defects(result)
     assert finding.kind == "attribute"
-    assert "the same at 1 further operators: Gradients/Default/Mul-op1" in finding.evidence
+    the(finding.evidence, "further", count=1, names=["Gradients/Default/Mul-op1"])
 
 
 def cut(begin, rows):
@@ -363,7 +366,8 @@ def test_an_operator_that_takes_other_elements_is_named_itself(monkeypatch):
     monkeypatch.setitem(small.RUN, "StridedSlice", lambda a, begin=None: a)
     result = compared(cut(0, slice(0, 2)), cut(2, slice(2, 4)))
     assert top(result) == ("attribute", "Default/StridedSlice-op0", 0)
-    assert result.findings[0].evidence[0] == "begin differs: (0, 0) in the target, (2, 0) in the golden"  # fmt: skip
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/setting", name="begin", target="(0, 0)", golden="(2, 0)")
     assert len(defects(result)) == 1
 
 
@@ -381,8 +385,8 @@ def test_a_constant_where_the_golden_computes_something_is_structure():
     values = small.given(graphs[1])
     result = compared(*(in_memory(shoot(graph, values), graph) for graph in graphs))
     assert top(result) == ("structure", "Default/AssignAdd-op0", 0)
-    told = "input.1 is a constant in the target, Default/Tanh-op0:0 in the golden"
-    assert result.findings[0].evidence[0] == told
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/constant-instead", slot=1, golden="Default/Tanh-op0:0")
 
 
 # --- structure -------------------------------------------------------------------------------
@@ -406,7 +410,8 @@ def test_an_inserted_operator_is_structure():
     shots = [s._replace(name=s.name.replace("fc3", "fc2")) for s in shots]
     result = compared(in_memory(shots, renamed))
     assert top(result)[:2] == ("structure", "Default/Neg-op0")
-    assert "only the target has" in result.findings[0].evidence[0]
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/inserted", target=("Neg (Default/Neg-op0)",))
 
 
 def test_a_removed_operator_is_structure_at_its_reader():
@@ -418,14 +423,16 @@ def test_a_removed_operator_is_structure_at_its_reader():
     )
     result = compared(in_memory(shoot(renamed, VALUES), renamed))
     assert top(result)[0] == "structure"
-    assert "the golden has ReLU" in result.findings[0].evidence[0]
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/removed", golden=("ReLU (Default/ReLU-op0)",))
 
 
 def test_a_replaced_operator_is_structure():
     other = chain("MatMul", "Sigmoid", "MatMul", "Tanh", "Softmax")
     result = compared(in_memory(shoot(other, VALUES), other))
     assert top(result)[:2] == ("structure", "Default/Sigmoid-op0")
-    assert "ReLU" in result.findings[0].evidence[0]
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/replaced", golden=("ReLU (Default/ReLU-op0)",))
 
 
 def test_another_shape_is_a_shape():
@@ -480,7 +487,8 @@ def test_nan_in_what_both_runs_were_given_is_not_called_a_difference(name):
     dump = in_memory(shoot(GRAPH, values), GRAPH)
     result = compared(dump, dump)
     assert top(result) == ("non-finite", "Default/MatMul-op0", 0)
-    assert f"input.{0 if name == 'x' else 1} ({name}) holds NaN" in result.findings[0].evidence[0]
+    slot = 0 if name == "x" else 1
+    check_said(result.findings[0].evidence[0], "compare/given-nan", slot=slot, name=name)
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -498,7 +506,8 @@ def test_a_value_overwritten_between_producer_and_consumer_is_told():
     early = [s for s in shots if "Tanh" not in s.name and "Softmax" not in s.name]
     result = compared(in_memory(early + late, GRAPH))
     assert top(result) == ("overwritten", "Default/Tanh-op0", 0)
-    assert result.findings[0].evidence[0].startswith("writes over output 0 of MatMul")
+    first = result.findings[0].evidence[0]
+    check_said(first, ("compare/writes", "compare/writes-later"), slot=0, op_type="MatMul")
 
 
 @pytest.mark.parametrize("later", [True, False])
@@ -536,7 +545,7 @@ def test_a_tensor_that_is_as_written_later_was_not_written_over():
         for s in shots
     ]  # fmt: skip
     result = compared(in_memory(hurt, graph), in_memory(shots, graph))
-    assert not [f for f in result.findings if f.evidence[0].startswith("writes over")]
+    assert not [f for f in result.findings if f.kind == "overwritten"]
 
 
 def test_a_name_of_a_tensor_that_shows_another_one_is_an_error_of_that_operator():
@@ -551,7 +560,7 @@ def test_a_name_of_a_tensor_that_shows_another_one_is_an_error_of_that_operator(
     assert top(result) == ("own-error", "Default/Reshape-op0", 0)
 
 
-def beside(pattern):
+def beside(pattern, seen=lambda dump: dump):
     """A chain with a branch between producer and reader; ``pattern`` lies over what the reader finds."""
     net = Net()
     x = net.feed("x")
@@ -577,7 +586,7 @@ def beside(pattern):
         else shot
         for shot in found
     ]
-    return compared(in_memory(found, graph), in_memory(shots, graph))
+    return compared(seen(in_memory(found, graph)), seen(in_memory(shots, graph)))
 
 
 @pytest.mark.parametrize("writer", ["Default/Neg-op0", "Default/ReLU-op0"])
@@ -587,9 +596,11 @@ def test_whose_bytes_lie_over_a_value_wrote_beyond_its_end(writer):
     assert [f.op_name for f in named] == [writer]
     assert (named[0].fault, named[0].op_type) == ("overrun", writer[8:-4])
     assert named[0].probability > 0.9
-    assert "output 0 of Tanh Default/Tanh-op0, which Default/Add-op1 reads" in named[0].evidence[0]
-    assert named[0].evidence[1].startswith("12 of its 16 elements, from 0 to 11, are not")
-    assert named[0].evidence[2] == "the bytes are those of its output"
+    first, where, why, *_ = named[0].evidence
+    owner = {"slot": 0, "op_name": "Default/Tanh-op0", "reader": "Default/Add-op1"}
+    check_said(first, ("compare/writes", "compare/writes-later"), **owner)
+    check_said(where, "compare/damaged-places", count=12, size=16, first=0, last=11)
+    assert why == Message("compare/bytes-of-output")
 
 
 def test_a_number_that_lies_over_a_value_may_be_of_anyone_who_ran_before_its_reader():
@@ -597,7 +608,51 @@ def test_a_number_that_lies_over_a_value_may_be_of_anyone_who_ran_before_its_rea
     suspects = ["Default/ReLU-op0", "Default/Neg-op0", "Default/Add-op0"]
     assert [f.op_name for f in named] == suspects
     assert [f.probability for f in named] == pytest.approx([1 / 3] * 3, rel=0.01)
-    assert "it may have been Default/Neg-op0 (33%) or Default/Add-op0 (33%)" in named[0].evidence[3]
+    others = the(named[0].evidence, "other-writers").values["others"]
+    assert [(one.values["op_name"], round(one.values["chance"], 2)) for one in others] == [
+        ("Default/Neg-op0", 0.33),
+        ("Default/Add-op0", 0.33),
+    ]
+
+
+def summed(dump):
+    """The same dump with statistics alone."""
+    records = [
+        replace(r, source=None, statistics=statistics_of(r.source.array(), TITLES))
+        for r in dump.records
+    ]
+    return replace(dump, records=tuple(records))
+
+
+def test_statistics_that_are_not_those_of_what_was_written_tell_no_places():
+    result = beside(lambda _: 750.0, summed)
+    first = next(f for f in result.findings if f.kind == "overwritten")
+    the(first.evidence, "damaged")
+
+
+def test_whoever_wrote_over_two_outputs_is_told_once():
+    net = Net()
+    x = net.feed("x")
+    kept = [net.op(kind, x) for kind in ("Tanh", "Exp")]
+    wide = net.op("Neg", x)
+    graph = net.graph(net.op("Add", *kept), wide)
+    shots = shoot(graph, small.given(graph))
+    lying = next(s.data for s in shots if (s.op_type, s.io) == ("Neg", "output")).reshape(-1)[:12]
+    hurt = []
+    for shot in shots:
+        data = shot.data.copy()
+        if (shot.name, shot.io) == ("Default_Add-op0", "input"):
+            data.reshape(-1)[:12] = lying
+        hurt.append(shot._replace(data=data))
+    summands = [s.data for s in hurt if (s.name, s.io) == ("Default_Add-op0", "input")]
+    hurt = [
+        s._replace(data=sum(summands)) if (s.name, s.io) == ("Default_Add-op0", "output") else s
+        for s in hurt
+    ]
+    result = compared(in_memory(hurt, graph), in_memory(shots, graph))
+    (first,) = [f for f in result.findings if f.kind == "overwritten"]
+    assert first.op_name == "Default/Neg-op0"
+    the(first.evidence, "writes-more", count=1, names=["Default/Exp-op0"])
 
 
 def unseen(odd=None):
@@ -630,7 +685,7 @@ def unseen(odd=None):
 def test_a_dump_of_outputs_alone_names_whoever_wrote_what_must_have_lain_there():
     first = unseen().findings[0]
     assert (first.kind, first.op_name, first.fault) == ("overwritten", "Default/Exp-op0", "overrun")
-    assert "as what was made of them tells" in first.evidence[1]
+    assert first.evidence[1].code == "compare/damaged-inferred"
 
 
 @pytest.mark.parametrize("odd", [np.inf, np.nan])
@@ -761,21 +816,23 @@ def stepping(update):
 def test_two_optimizers_are_compared_by_what_they_leave_in_the_weights():
     result = compared(stepping("Sub"), stepping("AssignAdd"))
     assert top(result) == ("structure", "Default/Sub-op0", 0)
-    assert "Default/AssignAdd-op0" in result.findings[0].evidence[0]
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/replaced", golden=("AssignAdd (Default/AssignAdd-op0)",))
     assert len(defects(result)) == 1
 
 
 @pytest.mark.parametrize(
-    ("target", "golden", "text"),
+    ("target", "golden", "code"),
     [
-        (None, "AssignAdd", "the golden updates w (Default/AssignAdd-op0), the target does not"),
-        ("AssignAdd", None, "the target updates w (Default/AssignAdd-op0), the golden does not"),
+        (None, "AssignAdd", "compare/updated-by-golden"),
+        ("AssignAdd", None, "compare/updated-by-target"),
     ],
 )
-def test_a_weight_that_one_run_alone_updates_is_told(target, golden, text):
+def test_a_weight_that_one_run_alone_updates_is_told(target, golden, code):
     result = compared(stepping(target), stepping(golden))
     assert top(result) == ("structure", "Default/MatMul-op0", 1)
-    assert result.findings[0].evidence[0] == text
+    first = result.findings[0].evidence[0]
+    check_said(first, code, name="w", op_name="Default/AssignAdd-op0")
     assert len(defects(result)) == 1
 
 
@@ -804,7 +861,7 @@ def test_moving_statistics_that_began_apart_are_a_parameter(monkeypatch):
     monkeypatch.setitem(small.RUN, "BatchNorm", lambda x, *rest: x - x.mean(0))
     result = compared(normalized(0.0), normalized(1.0))
     assert top(result) == ("parameter", "Default/BatchNorm-op0", 0)
-    assert result.findings[0].evidence[0].startswith("variance differs after its first update")
+    check_said(result.findings[0].evidence[0], "compare/initial-value", name="variance")
     assert len(defects(result)) == 1
 
 
@@ -857,7 +914,8 @@ def test_a_setting_that_a_kernel_ignores_is_named():
     target = first_step(dampening=0.0, nesterov=True, weight_decay=0.0)
     result = compared(target, first_step(dampening=0.0, nesterov=False, weight_decay=0.0))
     assert top(result) == ("attribute", "Default/SGD-op0", 0)
-    assert result.findings[0].evidence[0] == "nesterov differs: True in the target, False in the golden"  # fmt: skip
+    first = result.findings[0].evidence[0]
+    check_said(first, "compare/setting", name="nesterov", target="True", golden="False")
 
 
 # --- number formats --------------------------------------------------------------------------

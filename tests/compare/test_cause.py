@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kit.build.small_dumps import Net
+from kit.words import check_said
 from workbench.compare.align import align
 from workbench.compare.cause import (
     group_difference,
@@ -82,7 +83,8 @@ def test_words_come_before_numbers_and_both_values_are_told():
         ("attribute", "pad"),
     ]
     first = setting_differences(ours, theirs, EXACT)[0]
-    assert first.text == "pad_mode differs: 'pad' in the target, 'same' in the golden"
+    check_said(first.said, "compare/setting", name="pad_mode", target="'pad'", golden="'same'")
+    assert first.values == ("'pad'", "'same'")
 
 
 def test_a_setting_that_only_one_side_has_is_no_difference():
@@ -116,8 +118,8 @@ def test_an_attribute_and_a_constant_argument_of_one_name_are_compared():
 
 def test_long_values_are_cut():
     (difference,) = setting_differences(op(x=tuple(range(99))), op(x=(1,)), EXACT)
-    assert len(difference.text) < 120
-    assert "…" in difference.text
+    assert difference.values[0][-1] == "…"
+    assert len(difference.values[0]) < 60
 
 
 def test_the_subject_of_an_input_is_what_was_given_not_what_was_produced():
@@ -151,11 +153,9 @@ def swapped(first: int, second: int, op_type="Sub"):
 
 def test_swapped_inputs_are_told_with_both_sources():
     found = align(swapped(1, 0), swapped(0, 1))
-    texts = [d.text for d in wiring_differences(found, 2)]
-    assert texts[0] == (
-        "input.0 reads Default/Exp-op0:0 in the target, Default/Tanh-op0:0 in the golden"
-    )
-    assert len(texts) == 2
+    first, _ = (d.said for d in wiring_differences(found, 2))
+    ours, theirs = "Default/Exp-op0:0", "Default/Tanh-op0:0"
+    check_said(first, "compare/wiring", slot=0, target=ours, golden=theirs)
     assert [d.subject for d in wiring_differences(found, 2, 1)] == ["input.1"]
 
 
@@ -175,17 +175,22 @@ def middle(*types):
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "subject", "words"),
+    ("ours", "theirs", "subject", "code"),
     [
-        (("Exp",), (), "Exp", "only the target has Exp"),
-        ((), ("Exp",), "Exp", "the golden has Exp (Default/Exp-op0) here, the target has not"),
-        (("Exp",), ("Neg",), "Exp", "the target computes Exp"),
-        (("Exp",) * 6, ("Neg",), "Exp+Exp+Exp+Exp", "and 2 more"),
+        (("Exp",), (), "Exp", "compare/inserted"),
+        ((), ("Exp",), "Exp", "compare/removed"),
+        (("Exp",), ("Neg",), "Exp", "compare/replaced"),
+        (("Exp",) * 6, ("Neg",), "Exp+Exp+Exp+Exp", "compare/replaced"),
     ],
 )
-def test_a_group_says_which_side_has_what(ours, theirs, subject, words):
+def test_a_group_says_which_side_has_what(ours, theirs, subject, code):
     found = align(middle(*ours), middle(*theirs))
     (group,) = found.groups
     difference = group_difference(group, found)
     assert (difference.kind, difference.subject) == ("structure", subject)
-    assert words in difference.text
+    names = {
+        side: tuple(f"{op} (Default/{op}-op{n})" for n, op in enumerate(ops))
+        for side, ops in (("target", ours), ("golden", theirs))
+        if ops
+    }
+    check_said(difference.said, code, **names)

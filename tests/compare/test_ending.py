@@ -8,6 +8,8 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, chain, in_memory, shoot
+from kit.evidence import clauses, the, within
+from kit.words import check_said
 from workbench.compare.engine import compare_dumps
 from workbench.dump.container.blocks import Container
 from workbench.dump.tree import Failure
@@ -37,11 +39,12 @@ def test_the_first_operator_that_is_missing_is_where_the_run_ended(number):
     result, found = ends(in_memory(until(number), LONG))
     assert found == [("ended", NAMES[number])]
     assert result.verdict == "fail"
-    assert result.sentence.startswith(f"The run ended at {TYPES[number]} {NAMES[number]} ")
-    assert NAMES[number - 1] in result.findings[0].evidence[0]
-    left = len(NAMES) - number
-    things = "operator" if left == 1 else "operators"
-    assert result.findings[0].evidence[1] == f"in the golden alone from here on: {left} {things}"
+    ended, last = clauses(result)
+    check_said(within(ended, "operator"), "compare/operator", op_type=TYPES[number])
+    check_said(last, "compare/last-dumped", op_name=NAMES[number - 1])
+    first, behind, _ = result.findings[0].evidence
+    check_said(first, "compare/ended", op_name=NAMES[number - 1])
+    check_said(behind, "compare/golden-goes-on", count=len(NAMES) - number)
     assert result.findings[0].source == LONG.ops[number].frame
 
 
@@ -50,7 +53,7 @@ def test_what_a_short_list_may_have_chosen_is_no_defect(number):
     result, found = ends(in_memory(until(number), LONG))
     assert found == [("cut-short", NAMES[number])]
     assert result.verdict == "warn"
-    assert f"nothing was dumped from {NAMES[number]} on" in result.sentence
+    the(clauses(result), "nothing-dumped", op_name=NAMES[number])
 
 
 def test_an_earlier_iteration_shows_that_more_was_asked_for():
@@ -81,7 +84,7 @@ def test_an_exception_dump_shows_that_the_run_ended(name, fault):
     result, found = ends(target)
     assert found == [("ended", NAMES[4])]
     assert result.findings[0].fault == fault
-    assert any("exception dump" in text for text in result.findings[0].evidence)
+    the(result.findings[0].evidence, "exception-dump-of", op_name=name)
 
 
 @pytest.mark.parametrize("left", [{0}, {5}, {3, 7}, {0, 1, 2, 3, 4}])

@@ -9,10 +9,11 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, in_memory, shoot
+from kit.evidence import clauses, the
+from kit.words import check_said, refused
 from workbench.compare.engine import compare_dumps
 from workbench.compare.pairs import Selection
 from workbench.compare.profiles import NOISE_FLOOR, PROFILES, Limit, profile
-from workbench.core.errors import WorkbenchError
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
 VALUES = small.given(GRAPH)
@@ -57,7 +58,7 @@ def test_missing_tensors_alone_are_a_warning_with_the_reason():
         "warn",
         ["cut-short", "unmatched"],
     )
-    assert "; 2 tensors exist only in the golden." in result.sentence
+    the(clauses(result), "unmatched-golden", count=2)
 
 
 def test_nothing_in_common_is_inconclusive():
@@ -80,7 +81,7 @@ class Broken:
     def spec(self):
         from workbench.core.errors import FormatError
 
-        raise FormatError("a.npy: byte 0: broken")
+        raise FormatError("core/missing", place="a.npy", got="data")
 
     array = spec
 
@@ -89,9 +90,9 @@ def test_one_broken_tensor_is_a_warning():
     first, *rest = GOLDEN.records
     result = compared(replace(GOLDEN, records=(replace(first, source=Broken()), *rest)))
     assert result.verdict == "warn"
-    assert [row.reason for row in result.rows if row.status == "uncomparable"] == [
-        "a.npy: byte 0: broken"
-    ]
+    (row,) = (row for row in result.rows if row.status == "uncomparable")
+    assert row.reason_code == "compare/unreadable"
+    check_said(row.reason.values["why"], "core/missing", place="a.npy")
 
 
 def test_an_interrupted_comparison_never_passes():
@@ -148,7 +149,8 @@ def test_an_error_beyond_the_thresholds_fails_and_says_which(name):
     assert result.verdict == "fail"
     assert result.findings[0].op_name == "Default/Tanh-op0"
     (row,) = (row for row in result.rows if row.status == "fail")
-    assert "CosineSimilarity ≥ 0.99" in row.reason
+    assert row.reason_code == "compare/limits"
+    assert any(limit.startswith("CosineSimilarity ≥ 0.99") for limit in row.reason.values["limits"])
 
 
 @pytest.mark.parametrize("name", LOOSE)
@@ -174,7 +176,7 @@ def test_figures_that_statistics_do_not_give_break_no_threshold(name):
     ]
     result = compared(replace(GOLDEN, records=tuple(rows)), profile=name)
     assert result.verdict == "inconclusive"
-    assert all("statistics" in row.reason for row in result.rows)
+    assert {row.reason_code for row in result.rows} == {"compare/figure-missing"}
 
 
 def test_a_limit_is_kept_at_its_bound_and_never_by_nan():
@@ -188,7 +190,7 @@ def test_a_limit_is_kept_at_its_bound_and_never_by_nan():
 
 
 def test_an_unknown_profile_names_the_known_ones():
-    with pytest.raises(WorkbenchError, match=r"msaccucmp.*'strict'"):
+    with refused("core/choice", subject="profile", got="strict", known=list(PROFILES)):
         profile("strict")
 
 

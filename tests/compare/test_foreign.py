@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from workbench.compare.foreign import LAYOUTS, recognize_layout, unique_titles
 from workbench.compare.foreign_names import parse_tensor
 from workbench.compare.foreign_rows import figure, read_row
+from workbench.core.words import Message
 from workbench.graph.nodes import SourceFrame
 
 BY_KIND = {(row.tool, row.kind): row for row in LAYOUTS}
@@ -85,22 +86,27 @@ def test_figures_are_numbers_and_words_are_none(text, value):
     assert found == pytest.approx(value, nan_ok=True)
 
 
+def odd(figure):
+    """The reason of a row with a figure that is NaN."""
+    return Message("compare/tool-nan", figures=(figure,))
+
+
 @pytest.mark.parametrize(
     ("cells", "status", "reason"),
     [
         ({"Result": "pass", "MaxAbsErr": "0.1"}, "pass", ""),
         ({"Result": "warning", "MaxAbsErr": "0.1"}, "warn", ""),
         ({"Result": "error", "MaxAbsErr": "N/A"}, "fail", ""),
-        ({"Result": "pass", "MaxAbsErr": "N/A"}, "uncomparable", "nothing was measured: N/A"),
+        ({"Result": "pass", "MaxAbsErr": "N/A"}, "uncomparable", Message("compare/tool-cells", cells=("N/A",))),
         ({"Result": "pass", "Cosine": "unsupported", "MaxAbsErr": "0"}, "pass", ""),
-        ({"Result": "pass", "Cosine": "nan", "MaxAbsErr": "0"}, "uncomparable", "Cosine is NaN"),
-        ({"Result": "pass"}, "uncomparable", "nothing was measured: no figure"),
-        ({"Result": "who knows", "MaxAbsErr": "1"}, "uncomparable", "msprobe states no verdict"),
+        ({"Result": "pass", "Cosine": "nan", "MaxAbsErr": "0"}, "uncomparable", odd("Cosine")),
+        ({"Result": "pass"}, "uncomparable", Message("compare/tool-unmeasured")),
+        ({"Result": "who knows", "MaxAbsErr": "1"}, "uncomparable", Message("compare/tool-silent", tool="msprobe")),
         ({"Accuracy Reached or Not": "Yes", "MaxAbsErr": "1"}, "pass", ""),
         ({"Accuracy Reached or Not": "No", "MaxAbsErr": "1"}, "fail", ""),
         ({"Accuracy Reached or Not": "Unmatched", "Err_message": "x"}, "uncomparable", "x"),
         ({"Accuracy Reached or Not": "", "Err_message": "skipped"}, "uncomparable", "skipped"),
-        ({"Result": "pass", "MaxAbsErr": "1", "Bench Name": "N/A"}, "uncomparable", "no partner"),
+        ({"Result": "pass", "MaxAbsErr": "1", "Bench Name": "N/A"}, "uncomparable", Message("compare/tool-unmatched")),
         ({"Result": "pass", "MaxAbsErr": "1", "Err_message": '["a", "b\\nc"]'}, "pass", "a; b c"),
     ],
 )  # fmt: skip
@@ -109,17 +115,23 @@ def test_the_tools_verdict_counts_unless_nothing_was_measured(cells, status, rea
     assert (row.status, row.reason) == (status, reason)
 
 
+def beyond(limit, got):
+    """The reason of a row that breaks one threshold."""
+    limits = (Message("compare/tool-limit", limit=limit, got=got),)
+    return Message("compare/tool-limits", limits=limits)
+
+
 @pytest.mark.parametrize(
     ("cells", "status", "reason"),
     [
         ({"CosineSimilarity": "1.0", "RelativeEuclideanDistance": "0.05"}, "pass", ""),
-        ({"CosineSimilarity": "0.98"}, "fail", "CosineSimilarity ≥ 0.99 fails with 0.98"),
-        ({"RelativeEuclideanDistance": "0.06"}, "fail", "RelativeEuclideanDistance ≤ 0.05 fails with 0.06"),
-        ({"KullbackLeiblerDivergence": "inf"}, "fail", "KullbackLeiblerDivergence ≤ 0.005 fails with inf"),
-        ({"CosineSimilarity": "NaN", "MeanRelativeError": "0"}, "uncomparable", "CosineSimilarity is NaN"),
+        ({"CosineSimilarity": "0.98"}, "fail", beyond("CosineSimilarity ≥ 0.99", 0.98)),
+        ({"RelativeEuclideanDistance": "0.06"}, "fail", beyond("RelativeEuclideanDistance ≤ 0.05", 0.06)),
+        ({"KullbackLeiblerDivergence": "inf"}, "fail", beyond("KullbackLeiblerDivergence ≤ 0.005", math.inf)),
+        ({"CosineSimilarity": "NaN", "MeanRelativeError": "0"}, "uncomparable", odd("CosineSimilarity")),
         ({"CosineSimilarity": "0.5", "IsPrecisionError": "NO"}, "pass", ""),
         ({"CosineSimilarity": "1", "IsPrecisionError": "YES"}, "fail", ""),
-        ({"CosineSimilarity": "NaN", "IsPrecisionError": "NO"}, "uncomparable", "CosineSimilarity is NaN"),
+        ({"CosineSimilarity": "NaN", "IsPrecisionError": "NO"}, "uncomparable", odd("CosineSimilarity")),
     ],
 )  # fmt: skip
 def test_rows_without_a_verdict_are_judged_by_thresholds(cells, status, reason):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
+from kit.evidence import codes
 from workbench.compare.engine import compare_dumps
 from workbench.compare.golden_side import golden_is_off
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
@@ -34,14 +37,14 @@ def test_a_golden_that_is_wrong_is_named_with_its_own_error():
     assert list(found) == [3]
     (difference,) = found[3]
     assert difference.kind == "own-error"
-    assert "the golden that is off here" in difference.text
-    assert "it is 0.2 off" in difference.text
+    assert difference.said.code == "compare/golden-error-by"
+    assert difference.said.values["error"] == pytest.approx(0.2, rel=0.01)
 
 
 def test_the_finding_says_so_and_names_the_operator():
     finding = compared(RIGHT, WRONG).result.findings[0]
     assert finding.op_name == "Default/Tanh-op0"
-    assert any("the golden that is off here" in text for text in finding.evidence)
+    assert "golden-error-by" in codes(finding.evidence)
 
 
 def test_a_target_that_is_wrong_is_not_excused():
@@ -49,7 +52,7 @@ def test_a_target_that_is_wrong_is_not_excused():
     assert told(found) == {}
     finding = found.result.findings[0]
     assert (finding.op_name, finding.kind) == ("Default/Tanh-op0", "own-error")
-    assert not any("the golden that is off" in text for text in finding.evidence)
+    assert {"golden-error", "golden-error-by"}.isdisjoint(codes(finding.evidence))
 
 
 def test_nothing_is_said_where_both_agree():
@@ -67,7 +70,7 @@ def test_a_golden_that_cannot_be_computed_again_is_off_by_more_than_it_inherits(
     (event,) = (e for (_, number), e in found.flow.events.items() if number == 3)
     assert found.flow.replayed.golden(event.block, event.op) is None
     (difference,) = told(found)[3]
-    assert difference.text.endswith("it is the golden that is off here")
+    assert difference.said == Message("compare/golden-error")
 
 
 def test_what_both_inherit_is_not_the_goldens_fault():
@@ -95,4 +98,4 @@ def test_a_weight_that_only_its_cast_shows_is_to_blame_and_not_the_golden(tmp_pa
     finding = wb.compare(tmp_path / "target", tmp_path / "golden").findings[0]
     assert (finding.kind, finding.fault) == ("parameter", "wrong-weight-element")
     assert finding.op_name.startswith("Default/body-SequentialCell/0-Dense/MatMul-op0")
-    assert not any("the golden that is off" in text for text in finding.evidence)
+    assert {"golden-error", "golden-error-by"}.isdisjoint(codes(finding.evidence))

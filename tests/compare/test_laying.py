@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kit.build.ge_dumps import save
+from kit.words import check_said
 from workbench.compare.laying import lie_apart
 from workbench.compare.measure import measure
 from workbench.config import new
@@ -58,15 +59,19 @@ def test_as_many_elements_are_not_the_same_elements(tmp_path):
 def test_a_shape_that_does_not_fit_is_a_reason(tmp_path):
     target = npy(tmp_path / "t.npy", to_device(SQUARE, "ND", "FRACTAL_NZ"), "FRACTAL_NZ")
     reason = lie_apart(target, npy(tmp_path / "g.npy", SQUARE.reshape(8, 128)))
-    assert "no shape of the host fits" in reason
+    assert reason.code == "compare/layouts-differ"
     reason = lie_apart(target, npy(tmp_path / "g.npy", SQUARE.reshape(-1)))
-    assert reason.startswith("formats differ: (2, 2, 16, 16) in FRACTAL_NZ against (1024,)")
+    check_said(
+        reason, "compare/layouts-differ", target_shape=(2, 2, 16, 16), target_format="FRACTAL_NZ",
+        golden_shape=(1024,),
+    )  # fmt: skip
 
 
 def test_two_device_formats_of_which_nothing_more_is_known_stay_apart(tmp_path):
     one = container(tmp_path / "a", to_device(HOST, "NCHW", "NC1HWC0"), 3)
     other = container(tmp_path / "b", to_device(HOST, "NCHW", "FRACTAL_Z"), 4)
-    assert "NC1HWC0 against" in lie_apart(one, other)
+    formats = {"target_format": "NC1HWC0", "golden_format": "FRACTAL_Z"}
+    check_said(lie_apart(one, other), "compare/layouts-differ", **formats)
 
 
 def test_equal_device_formats_are_compared_as_they_lie(tmp_path):
@@ -118,4 +123,6 @@ def test_what_cannot_be_laid_over_each_other_is_no_verdict(tmp_path):
     apart = [row for row in rows if row.status == "uncomparable"]
     assert apart
     assert {row.status for row in rows} == {"equal", "uncomparable"}
-    assert all("FRACTAL_NZ" in row.reason for row in apart)
+    formats = {format for row in apart for format in row.reason.values.values()}
+    assert "FRACTAL_NZ" in formats
+    assert {row.reason_code for row in apart} == {"compare/layouts-differ"}

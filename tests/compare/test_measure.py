@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from kit.words import check_said, refused
 from workbench.compare.gather import SEGMENT, Pair
 from workbench.compare.measure import choose_kernel, measure, measure_arrays
+from workbench.compare.metrics import CANCELLED
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
 from workbench.dump.files.npy import NpySource, write_npy
@@ -99,7 +101,7 @@ def test_another_shape_of_the_same_size_is_compared_flat(save):
 
 def test_different_counts_are_a_reason_not_an_error(save):
     found = measure(save(np.zeros(6, np.float32)), save(np.zeros(7, np.float32)))
-    assert found.reason == "element counts differ: 6 against 7"
+    check_said(found.reason, "compare/sizes-differ", target=6, golden=7)
     assert found.metrics == {}
     assert found.error == math.inf
 
@@ -118,7 +120,7 @@ def test_a_broken_file_raises_on_either_side_and_leaves_nothing_open(save, tmp_p
 
 @pytest.mark.parametrize("array", [np.array(["a"]), np.array([None]), np.zeros(2, "V2")])
 def test_what_holds_no_numbers_is_refused(array):
-    with pytest.raises(FormatError, match="tensor must hold numbers"):
+    with refused("compare/not-numbers", FormatError, got=array.dtype):
         measure_arrays(array, array)
 
 
@@ -126,7 +128,7 @@ def test_cancelling_stops_at_the_next_block_and_measures_nothing(save):
     t, g = (save(x) for x in noisy(4 * BLOCK // 4))
     answers = iter([False, False, True])
     found = measure(t, g, cancelled=lambda: next(answers))
-    assert found.reason == "cancelled"
+    assert found.reason == CANCELLED
     assert found.metrics == {}
     assert next(answers, None) is None
 
@@ -219,7 +221,7 @@ def test_cancelling_stops_every_thread(save, meet):
 
     before = set(threading.enumerate())
     found = measure(source, source, kernel="numba", cancelled=cancelled, threads=3)
-    assert found.reason == "cancelled"
+    assert found.reason == CANCELLED
     assert set(threading.enumerate()) <= before
 
 

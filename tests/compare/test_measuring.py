@@ -8,10 +8,13 @@ import math
 import numpy as np
 import pytest
 
+from kit.words import check_said
 from workbench.compare.measuring import measure_pair, measure_pairs
-from workbench.compare.oddities import MISLABELLED, REWRITTEN, UNUSED
+from workbench.compare.metrics import CANCELLED
+from workbench.compare.oddities import MISLABELLED, REWRITTEN, UNUSED, UNWRITTEN
 from workbench.compare.pairs import Pair, Pairing
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 
 X = np.float32([[1, -2, 3], [4, 0, 2]])
@@ -78,7 +81,7 @@ def test_a_tensor_with_nan_never_agrees_with_its_statistics():
 def test_statistics_of_tensors_of_different_size_are_not_compared():
     """Equal figures of different tensors: without this a truncated tensor would pass."""
     ours, theirs = row((2, 3), Max_Value=1.0), row((2, 4), Max_Value=1.0)
-    assert measured(ours, theirs).reason.startswith("element counts differ: 6 against 8")
+    check_said(measured(ours, theirs).reason, "compare/sizes-differ", target=6, golden=8)
     assert measured(tensor(X), theirs).sizes_differ
 
 
@@ -96,7 +99,8 @@ def test_a_broken_file_is_a_reason(tmp_path):
     (tmp_path / "a.npy").write_bytes(b"broken")
     found = measured(record, tensor(X))
     assert not found.usable
-    assert "a.npy" in found.reason
+    assert found.reason.code == "compare/unreadable"
+    assert "a.npy" in str(found.reason.values["why"])  # whose file it is
 
 
 # --- distrusted tensors ----------------------------------------------------------------------
@@ -104,12 +108,22 @@ def test_a_broken_file_is_a_reason(tmp_path):
 
 def test_a_distrusted_tensor_is_measured_but_may_not_decide():
     found = measured(tensor(X), tensor(X), (UNUSED, ""))
-    assert (found.usable, found.reason) == (False, f"target {UNUSED}")
+    assert (found.usable, found.reason) == (
+        False,
+        Message("compare/distrusted-target", target=UNUSED),
+    )
+
+
+def test_what_each_side_mislabels_otherwise_is_told_of_both():
+    found = measured(tensor(X), tensor(X), (UNUSED, UNWRITTEN))
+    check_said(found.reason, "compare/distrusted-both", target=UNUSED, golden=UNWRITTEN)
+    found = measured(tensor(X), tensor(X), (UNUSED, UNUSED))
+    check_said(found.reason, "compare/distrusted-alike", target=UNUSED, golden=UNUSED)
 
 
 def test_rewritten_state_may_decide():
     found = measured(tensor(X), tensor(X), (REWRITTEN, REWRITTEN))
-    assert (found.usable, found.rewritten, found.reason) == (True, True, "")
+    assert (found.usable, found.rewritten, found.reason) == (True, True, None)
 
 
 def halves(real, label):
@@ -122,7 +136,7 @@ def test_the_right_half_of_a_mislabelled_tensor_finds_where_an_error_begins(tmp_
     found = measured(ours, tensor(X), (MISLABELLED, ""))
     assert (found.usable, found.salvaged, found.divergence.equal) == (True, True, True)
     assert found.divergence.size == 3
-    assert found.reason == f"target {MISLABELLED}"
+    check_said(found.reason, "compare/distrusted-target", target=MISLABELLED)
 
 
 def test_a_mislabelled_tensor_of_float64_is_read_as_such(tmp_path):
@@ -169,5 +183,5 @@ def test_pairs_are_measured_in_order_and_progress_is_told():
 def test_what_was_cancelled_says_so():
     asked = iter([False, False, True])
     found = measure_pairs(many(4), cancelled=lambda: next(asked, True))
-    assert [item.reason for item in found][-1] == "cancelled"
+    assert [item.reason for item in found][-1] == CANCELLED
     assert len(found) == 4

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.compare.metrics import (
+    CANCELLED,
     METRICS,
     ON_DEMAND,
     Divergence,
@@ -126,8 +127,8 @@ def test_sums_and_divergences_travel_between_processes():
 
 
 def test_a_pair_that_was_not_measured_can_pass_for_nothing():
-    found = unmeasured("file must be readable", 5)
-    assert found == Divergence(5, False, math.inf, 0, {}, "file must be readable")
+    found = unmeasured(CANCELLED, 5)
+    assert found == Divergence(5, False, math.inf, 0, {}, CANCELLED)
 
 
 def test_no_position_to_compare_is_an_infinite_error():

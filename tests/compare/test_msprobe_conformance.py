@@ -283,7 +283,7 @@ EXPLAINED: dict[str, Explained] = {
     ),
     "nobody reads the output": Explained(
         (VERDICT,),
-        lambda pair: pair.row.reason.endswith("unused-output"),
+        lambda pair: "unused-output" in getattr(pair.row.reason, "values", {}).values(),
         "we do not judge memory that no operator reads; msprobe knows no graph",
     ),
     "one limit of two": Explained(

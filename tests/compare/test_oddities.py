@@ -81,7 +81,7 @@ def test_without_device_types_the_length_of_a_file_tells_what_the_kernel_wrote(t
         if not path.name.startswith("Exp."):
             path.write_bytes(path.read_bytes() + bytes(np.load(path).nbytes))
     notes = bind(load(tmp_path), {(0, 0): graph}).notes
-    assert [(n.kind, n.name, n.detail.partition(":")[0]) for n in notes] == [
+    assert [(n.kind, n.name, n.detail.values["where"]) for n in notes] == [
         ("mislabelled", "Default/Tanh-op0", "output.0"),
         ("mislabelled", "Default/Cast-op0", "input.0"),
     ]
@@ -213,7 +213,7 @@ def test_the_first_rule_that_distrusts_a_tensor_names_it():
 def test_every_oddity_is_noted_once_with_its_slot():
     graph = wide(HALF, FULL)
     notes = bind(in_memory(shoot(graph, small.given(graph)), graph)).notes
-    assert [(n.kind, n.name, n.detail.partition(":")[0]) for n in notes] == [
+    assert [(n.kind, n.name, n.detail.values["where"]) for n in notes] == [
         ("mislabelled", "Default/Tanh-op0", "output.0"),
         ("mislabelled", "Default/Cast-op0", "input.0"),
     ]

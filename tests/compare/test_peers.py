@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from kit.words import check_said
 from workbench.compare.binding import Binding, Block, OpRun
 from workbench.compare.peers import find_outlier
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.core.words import Message
 from workbench.dump.tree import Dump
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 
@@ -34,18 +36,18 @@ def bound(net, values, io="output"):
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "code", "apart"),
     [
-        ((1, 1, 2), "rank 2 differs from 0, 1"),
-        ((5, 1, 1, None), "rank 0 differs from 1, 2"),
-        ((1, 1, 1, 2, 3), "ranks 3, 4 differ from 0, 1, 2"),
-        ((1, 2), "ranks 0, 1 differ from each other"),
+        ((1, 1, 2), "rank-apart-from", {"ranks": (2,), "others": (0, 1)}),
+        ((5, 1, 1, None), "rank-apart-from", {"ranks": (0,), "others": (1, 2)}),
+        ((1, 1, 1, 2, 3), "ranks-apart-from", {"ranks": (3, 4), "others": (0, 1, 2)}),
+        ((1, 2), "ranks-apart", {"ranks": (0, 1)}),
     ],
 )
-def test_the_ranks_that_differ_from_most_are_named(values, words):
-    found = find_outlier(bound(graph("AllReduce"), values))
-    place = "in output.0 of AllReduce-op0 of iteration 3, which all must hold alike"
-    assert str(found) == f"{words} {place}"
+def test_the_ranks_that_differ_from_most_are_named(values, code, apart):
+    found = find_outlier(bound(graph("AllReduce"), values)).said
+    name = Message("compare/output-of", slot=0, op_name="AllReduce-op0")
+    check_said(found, f"compare/{code}", name=name, iteration=3, **apart)
 
 
 @pytest.mark.parametrize("values", [(1, 1), (7,), (1, None, 1)])
@@ -63,5 +65,6 @@ def test_a_part_is_a_ranks_own():
 
 def test_weights_are_alike_where_ranks_meet_and_nowhere_else():
     found = find_outlier(bound(graph("AllReduce", "AssignAdd"), (1, 1, 2), "input"))
-    assert str(found).startswith("rank 2 differs from 0, 1 in w of iteration 3")
+    values = {"ranks": (2,), "others": (0, 1), "name": "w", "iteration": 3}
+    check_said(found.said, "compare/rank-apart-from", **values)
     assert find_outlier(bound(graph("AssignAdd"), (1, 1, 2), "input")) is None

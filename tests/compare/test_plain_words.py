@@ -7,7 +7,10 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
+from kit.evidence import the
+from kit.words import check_said
 from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained
+from workbench.core.words import Message
 from workbench.pipeline.compare import compare
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")
@@ -41,10 +44,10 @@ def told(found):
     """All that a comparison says in words."""
     yield found.sentence
     for finding in found.findings:
-        yield from (*finding.evidence, finding.advice)
-    yield from (row.reason for row in found.rows)
-    yield from (anomaly.detail for anomaly in found.anomalies)
-    yield from found.result.facts.values()
+        yield from map(str, (*finding.evidence, finding.advice))
+    yield from (str(row.reason) for row in found.rows)
+    yield from (str(anomaly.detail) for anomaly in found.anomalies)
+    yield from map(str, found.result.facts.values())
 
 
 @pytest.mark.parametrize("name", ALTERED)
@@ -59,22 +62,16 @@ def test_nothing_reads_like_a_machine(tmp_path, name, culprits, cut):
 
 
 def test_what_no_kind_of_fault_explains_is_called_so():
-    assert Explained(UNEXPLAINED, 0.0, 0.0, "every element is off", 1.0).words == (
-        "its cause is not identified: every element is off"
-    )
+    all_wrong = Message("compare/pattern-all")
+    said = Explained(UNEXPLAINED, 0.0, 0.0, all_wrong, 1.0).said
+    check_said(said, "compare/not-identified", text=all_wrong)
 
 
-@pytest.mark.parametrize(
-    ("chance", "start"),
-    [
-        (0.93, "it looks like wrong-sign (93%): "),
-        (0.38, "it may be wrong-sign (38%): "),
-        (0.0001, "it may be wrong-sign (less than 1%): "),
-    ],
-)
-def test_how_sure_it_is_is_said_in_words(chance, start):
-    text = Explained("wrong-sign", 1.0, 1.0, "every element has the wrong sign", chance).words
-    assert text == start + "every element has the wrong sign"
+def test_what_is_likely_is_said_with_its_confidence_and_nothing_else():
+    sign = Message("compare/fault-sign")
+    said = Explained("wrong-sign", 1.0, 1.0, sign, 0.93).said
+    check_said(said, "compare/likely", kind="wrong-sign", text=sign, probability=0.93)
+    assert Explained("wrong-sign", 1.0, 1.0, sign, 0.49).said is None
 
 
 def test_one_tensor_alone_is_one(tmp_path):
@@ -84,5 +81,6 @@ def test_one_tensor_alone_is_one(tmp_path):
     values = small.given(graph)
     on_disk(tmp_path / "golden", shoot(graph, values), graph)
     on_disk(tmp_path / "target", shoot(graph, values)[:-1], graph)
-    evidence = [e for f in compare(tmp_path / "target", tmp_path / "golden").findings for e in f.evidence]  # fmt: skip
-    assert "1 tensor only in the golden" in evidence
+    findings = compare(tmp_path / "target", tmp_path / "golden").findings
+    said = the([one for found in findings for one in found.evidence], "unmatched-golden", count=1)
+    assert str(said).startswith("1 tensor ")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from kit.build.sample_results import make_row, network_result
+from kit.words import check_said, refused
 from workbench.compare.regrade import regraded
 
 CASES = {
@@ -50,18 +51,18 @@ def test_a_higher_threshold_never_fails_more(one, other):
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_a_threshold_that_is_none_is_refused(value):
-    with pytest.raises(wb.WorkbenchError, match="factor must be a number from 0, got"):
+    with refused("compare/threshold", subject="factor"):
         regraded([], value)
-    with pytest.raises(wb.WorkbenchError, match="limit must be a number from 0, got"):
+    with refused("compare/threshold", subject="limit"):
         regraded([], None, value)
 
 
 def test_a_comparison_re_graded_says_so_and_keeps_its_sentence():
     comparison = wb.Comparison(network_result(60, 1))
     new = comparison.regrade(factor=4.0, limit=1e-3)
-    assert new.result.facts["re-graded"] == (
-        "fails above 4 × the noise floor or above an error of 0.001"
-    )
+    factor, limit = new.result.facts["re-graded"].values["limits"]
+    check_said(factor, "compare/grade-factor", limit=4.0)
+    check_said(limit, "compare/grade-error", limit=1e-3)
     assert (new.sentence, new.verdict) == (comparison.sentence, comparison.verdict)
     assert [row.error for row in new.rows if row.status == "fail"] != []
     assert "re-graded" not in comparison.result.facts

@@ -10,6 +10,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, in_memory, shoot
+from kit.evidence import the
 from workbench.compare.engine import compare_dumps
 from workbench.compare.telling import BY_NAME, MOST, has_few_wrong, is_of_few
 from workbench.core.plan import DumpPlan
@@ -105,7 +106,8 @@ def test_a_kind_is_told_of_whoever_is_guilty_and_of_nobody_else():
 def test_a_finding_says_what_its_fault_looks_like():
     finding = compared({"Default/Tanh-op0": lambda a: -a}).result.findings[0]
     assert finding.op_name == "Default/Tanh-op0"
-    assert any(text.startswith("it looks like wrong-sign (") for text in finding.evidence)
+    likely = the(finding.evidence, "likely", kind="wrong-sign")
+    assert likely.values["probability"] == finding.probability > 0.5
 
 
 def test_a_healthy_dump_is_told_nothing():

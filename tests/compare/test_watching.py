@@ -7,10 +7,12 @@ import pytest
 
 from kit.build.ge_dumps import LEAF, save
 from kit.build.small_dumps import Net
+from kit.evidence import clauses, codes, the, within
+from kit.words import check_said
 from workbench.compare.bind import bind
 from workbench.compare.engine import compare_dumps
 from workbench.compare.watch_findings import evidence, kind_of
-from workbench.compare.watching import RESULT, find_changes
+from workbench.compare.watching import RESULT, Span, find_changes
 from workbench.dump.read.reader import load
 
 WRITTEN = np.arange(1, 301, dtype=np.float32)
@@ -108,9 +110,9 @@ def test_operators_that_nobody_looked_after_may_have_done_it(tmp_path):
     looks = [("B1", WRITTEN), ("R", spoilt(0))]
     (change,) = changes(tree(tmp_path, *looks), graph(["C"]))
     assert (change.since, change.between) == ("B1", ("B2",))
-    texts = list(evidence(change))
-    assert any("nobody looked after B2" in text for text in texts)
-    assert any("as if something below had been written" in text for text in texts)
+    said = list(evidence(change))
+    the(said, "not-checked", names=("B2",))
+    assert "at-beginning" in codes(said)
 
 
 def test_renamed_data_are_read_where_their_new_name_is(tmp_path):
@@ -157,10 +159,11 @@ def test_damage_makes_a_comparison_fail_and_is_its_first_finding(tmp_path):
     assert result.verdict == "fail"
     first = result.findings[0]
     assert (first.kind, first.op_name, first.op_type) == ("overwritten", "B2", "Tanh")
-    assert result.sentence.startswith(
-        "Tanh B2 writes over output 0 of Add C, which R reads later; "
-    )
-    assert "bytes 0 to 15 of 1200 at 0x4000" in result.sentence
+    said = clauses(result)
+    check_said(within(said[0], "operator"), "compare/operator", op_type="Tanh", op_name="B2")
+    the(said, "writes-later", slot=0, op_type="Add", op_name="C", reader="R")
+    span = the(said, "span").values["span"]
+    check_said(span, "compare/bytes-at", first=0, last=15, size=1200, address=0x4000)
     assert dict(result.coverage.skipped) == {"target:watched": 2}
     assert result.anomalies == ()
 
@@ -175,7 +178,7 @@ def test_without_a_graph_a_change_is_a_warning_that_names_the_operator(tmp_path)
     target = tree(tmp_path / "t", ("B2", spoilt(0, 4)))
     result = compared(target, tree(tmp_path / "g"))
     assert (result.verdict, result.findings[0].kind) == ("warn", "changed-memory")
-    assert "after B2 output 0 of Add C is not what was written" in result.sentence
+    the(clauses(result), "changed", after="B2", slot=0, op_type="Add", op_name="C")
 
 
 def test_memory_that_is_used_again_is_no_defect(tmp_path):
@@ -184,7 +187,7 @@ def test_memory_that_is_used_again_is_no_defect(tmp_path):
     assert result.verdict == "pass"
     (finding,) = result.findings
     assert (finding.kind, finding.op_name) == ("info", "Z")
-    assert "R was the last to read it" in finding.evidence[0]
+    check_said(finding.evidence[0], "compare/changed-last", reader="R")
 
 
 def test_damage_of_the_golden_is_an_anomaly(tmp_path):
@@ -193,7 +196,8 @@ def test_damage_of_the_golden_is_an_anomaly(tmp_path):
     assert result.verdict == "pass"
     (anomaly,) = result.anomalies
     assert (anomaly.side, anomaly.kind, anomaly.op_name) == ("golden", "overwritten", "C")
-    assert anomaly.detail.startswith("B2 writes over output 0 of Add C")
+    check_said(anomaly.detail, "compare/watched", op_name="B2")
+    the(anomaly.detail.values["evidence"], "writes-later", slot=0, op_name="C")
 
 
 def test_one_cause_is_told_once_over_iterations(tmp_path):
@@ -203,4 +207,35 @@ def test_one_cause_is_told_once_over_iterations(tmp_path):
         tree(tmp_path / "g", leaf=leaf)
     result = compared(tmp_path / "t", tmp_path / "g", graph())
     (damage,) = [finding for finding in result.findings if finding.defect]
-    assert damage.evidence[-1] == "the same in 2 further outputs or iterations"
+    check_said(damage.evidence[-1], "compare/same-again", count=2)
+
+
+@pytest.mark.parametrize(
+    ("span", "code"),
+    [
+        (Span(0, 15, 16, 100, 0), "bytes"),
+        (Span(0, 15, 16, 100, 0x4000), "bytes-at"),
+        (Span(0, 15, 3, 100, 0), "bytes-some"),
+        (Span(0, 15, 3, 100, 0x4000), "bytes-some-at"),
+    ],
+)
+def test_a_span_says_what_is_known_of_it(span, code):
+    check_said(span.said, f"compare/{code}", first=0, last=15, size=100)
+
+
+def test_what_nobody_reads_is_said_to_be_so(tmp_path):
+    (change,) = changes(tree(tmp_path, ("B1", spoilt(0))), graph())
+    said = list(evidence(replace(change, readers=(), last_reader="")))
+    the(said, "changed-unread", slot=0, op_type="Add", op_name="C", after="B1")
+
+
+def test_a_container_without_the_output_is_noted(tmp_path):
+    dump = load(tree(tmp_path, ("B1", spoilt(0))))
+    records, watched = (
+        [replace(one, key=one.key._replace(slot=9)) for one in some]
+        for some in (dump.records, dump.watched)
+    )
+    binding = bind(replace(dump, watched=watched, records=records))
+    assert find_changes(binding) == []
+    note = next(note for note in binding.notes if note.kind == "unreadable")
+    check_said(note.detail.values["why"], ("compare/watched-slot",), slot=9)

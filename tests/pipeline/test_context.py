@@ -6,6 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
+from workbench.compare.match_rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.pipeline.compare import Comparison
@@ -48,7 +49,7 @@ def test_both_sides_show_three_operators_before_and_behind(real):
         assert around.operators == ("Default/conv3-Conv2d/Conv2D-op0",)
         assert sorted(names(around).values()) == [-3, -2, -1, 0, 1, 2, 3]
     assert (context.rule, context.score) == ("name", 1.0)
-    assert context.why.startswith("the whole ancestry")
+    assert context.why == MATCH_RULES["name"]
 
 
 def test_what_corresponds_has_one_number_on_both_sides(real):

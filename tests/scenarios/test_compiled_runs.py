@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.evidence import the
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
@@ -81,7 +82,8 @@ def test_a_healthy_run_agrees_with_the_reference_of_its_own_surface(tmp_path, mo
     found = wb.compare(target(graph, tmp_path / "t", surface), reference)
     agrees(found)
     assert {f.kind for f in found.findings} <= {"precision", "unmatched", "info"}
-    assert not [f for f in found.findings if any("id differs" in text for text in f.evidence)]
+    said = [one for f in found.findings for one in f.evidence if one.code == "compare/setting"]
+    assert "id" not in {one.values["name"] for one in said}
 
 
 @pytest.mark.parametrize("surface", ["acl", "mindspore-o2"])
@@ -127,7 +129,7 @@ def test_a_fault_inside_is_found_at_the_kernel(tmp_path, golden, fault, kind, su
     first = found.findings[0]
     assert (first.kind, first.op_type, first.op_name) == (kind, "MatMul", FUSED)
     names = [f"{FC1}/MatMul-op0", f"{FC1}/BiasAdd-op0", "Default/relu-ReLU/ReLU-op2"]
-    assert f"it stands for {', '.join(names)}" in first.evidence
+    the(first.evidence, "stands-for", names=tuple(names))
     assert first.source.code.strip() == "x = self.fc1(x)"
 
 
@@ -139,7 +141,7 @@ def test_a_wrong_setting_inside_is_named(tmp_path, golden):
     first = found.findings[0]
     assert first.kind == "attribute"
     assert first.op_name == "Default/conv5-Conv2d/Conv2D-op0Default/relu-ReLU/ReLU-op4"
-    assert "pad_mode differs: 'pad' in the target, 'same' in the golden" in first.evidence
+    the(first.evidence, "setting", name="pad_mode", target="'pad'", golden="'same'")
 
 
 @pytest.mark.parametrize("model", ["lenet", "transformer"])
@@ -242,7 +244,7 @@ def test_a_fault_in_what_was_made_several_is_named(
     assert found.verdict == "fail"
     first = found.findings[0]
     assert first.op_name == guilty
-    assert f"it stands for {', '.join(originals)}" in first.evidence
+    the(first.evidence, "stands-for", names=tuple(originals))
 
 
 def test_a_run_with_fusions_agrees_with_one_without(tmp_path):

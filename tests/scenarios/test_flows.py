@@ -10,6 +10,7 @@ import pytest
 import workbench as wb
 from kit.build.flow_cases import CASES
 from kit.build.rehearsals import rehearse
+from kit.evidence import the
 from kit.words import refused
 from workbench.cli import main
 from workbench.config import new
@@ -158,7 +159,7 @@ def test_a_fault_that_shows_in_a_late_turn_is_found_in_that_turn():
     first = comparison.first_divergence
     assert (first.op_name, first.graph_id, first.turn) == ("Default/ReLU-op1", 2, 3)
     (finding,) = (one for one in comparison.findings if one.defect)
-    assert any("this is turn 3, the first is 0" in text for text in finding.evidence)
+    the(finding.evidence, "turn", turn=3)
 
 
 def test_runs_whose_choices_differ_are_compared_as_far_as_both_went(tmp_path):

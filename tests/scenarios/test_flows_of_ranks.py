@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.words import check_said
 from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.core.plan import Iterations
@@ -147,4 +148,5 @@ def test_an_optimizer_in_a_graph_of_its_own_is_named_on_its_rank(tmp_path):
     )  # fmt: skip
     found = [one for one in wb.compare(tree, tree, rank=(0, 1)).findings if one.defect]
     assert [(one.kind, one.op_name, one.rank) for one in found] == [("rank", update, 1)]
-    assert "rank 1 differs from 0, 2 in" in found[0].evidence[0]
+    apart = {"ranks": (1,), "others": (0, 2)}
+    check_said(found[0].evidence[0], "compare/rank-apart-from", **apart)

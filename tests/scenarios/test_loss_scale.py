@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.evidence import clauses, diverges
+from kit.words import check_said
 from workbench import nn
+from workbench.compare.finding_kinds import KINDS
+from workbench.compare.overflowing import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph.models import MLP
@@ -156,9 +160,9 @@ def test_small_gradients_vanish_in_float16_and_a_scale_saves_them(tmp_path, devi
             assert found.verdict == "fail"
             (defect,) = [one for one in found.findings if one.defect]
             assert (defect.kind, defect.op_name) == ("underflow", CAST)
-            assert "flushed to zero: 160 of 160 elements, in the golden 0" in defect.evidence[0]
-            assert defect.advice == "raise the loss scale"
-            assert defect.evidence[0] in found.sentence
+            check_said(defect.evidence[0], "compare/flushed", zeros=160, size=160, golden=0)
+            assert defect.advice == KINDS["underflow"].advice
+            assert defect.evidence[0] in clauses(found.result)
     assert not any(np.any(array) for array in gradients[1.0])
     assert all(np.mean(array != 0) > 0.9 for array in gradients[2.0**20])
 
@@ -175,15 +179,21 @@ def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
     assert (defect.kind, defect.op_name, defect.iteration) == ("overflow", CAST, 0)
     flag = "NPUGetFloatStatusV2" if device == "910a" else "AllFinite"
     raised, skipped, *_ = defect.evidence
-    assert (
-        f"a gradient overflows: {flag} Default/{flag}-op0 raises its flag in iterations" in raised
-    )
-    assert (
-        "operators that should update parameters did not run, and 6 of 6 parameters are the same"
-        in skipped
-    )
-    assert "the runs part in iteration 0, in the backward part" in defect.evidence[-2]
-    assert defect.advice.startswith("lower the loss scale")
+    check_said(raised, "compare/overflow", flag=f"{flag} Default/{flag}-op0", side="target")
+    check_said(skipped, "compare/step-skipped-unchanged", unchanged=6, known=6)
+    assert diverges(defect, 0, "backward")
+    assert defect.advice == KINDS["overflow"].advice
+
+
+def test_a_skipped_step_is_told_where_no_later_one_was_dumped(tmp_path):
+    def graph(dtype):
+        return training(nn.DynamicLossScaleUpdateCell(2.0**24, 2, 2), dtype)
+
+    tree = dumped(tmp_path, graph("float16"), "a2", "mindspore-o0o1", 1)
+    found = wb.compare(tree, dumped(tmp_path, graph("float32"), iterations=1))
+    (defect,) = [one for one in found.findings if one.defect]
+    assert defect.kind == "overflow"
+    check_said(defect.evidence[1], "compare/step-skipped", count=7)
 
 
 def test_a_preview_says_that_the_optimizer_may_be_left_out():
@@ -209,11 +219,12 @@ def test_an_overflow_of_both_runs_is_told_and_is_no_defect(tmp_path, surface, de
     assert [one for one in found.findings if one.defect] == []
     (told,) = [one for one in found.findings if one.kind == "info"]
     assert told.op_type in ("AllFinite", "NPUGetFloatStatusV2")
-    assert told.evidence[0].startswith("both runs overflow in iterations 0, 1: ")
-    assert told.evidence[0] in found.sentence
+    check_said(told.evidence[0], ("compare/overflow-both", "compare/overflow-both-apart"))
+    check_said(told.evidence[0].values["iterations"], "compare/iterations", numbers=[0, 1])
+    assert told.evidence[0] in clauses(found.result)
     apart = [row for row in found.rows if row.status == "uncomparable" and row.match_rule]
     assert apart
-    assert {row.reason for row in apart} == {"both runs overflow here"}
+    assert {row.reason for row in apart} == {OVERFLOWED}
     assert all(not row.metrics or row.metrics["NonFiniteMismatch"] for row in apart)
 
 

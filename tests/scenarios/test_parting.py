@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
+from kit.evidence import clauses, diverges, the, within
+from kit.words import check_said
 from workbench.config import new
 from workbench.graph.networks import load_graph
 
@@ -74,13 +76,16 @@ def test_a_fault_of_one_iteration_is_found_where_and_when_it_strikes(
     assert found.verdict == "fail"
     (defect,) = [one for one in found.findings if one.defect]
     assert (defect.op_name, defect.iteration) == (name, 3)
-    part = "in the backward part" if name.startswith("Gradients/") else "in the optimizer"
-    told = next(line for line in defect.evidence if "the runs part" in line)
-    assert told.startswith(f"iterations 0-2 agree; the runs part in iteration 3, {part}; the param")
+    part = "backward" if name.startswith("Gradients/") else "optimizer"
+    before, where, start = the(defect.evidence, "divergence").values["parts"]
+    check_said(before.values["iterations"], "compare/iterations-range", first=0, last=2)
+    check_said(where, "compare/divergence-at", iteration=3, part=part)
+    check_said(start, ("compare/start-agrees", "compare/start-equal"))
     steps = found.iterations
     assert set(steps["Iteration"]) == set(range(STEPS))
     assert not steps[steps["Iteration"] < 3]["Failed"].any()
-    assert " in iteration 3;" in found.sentence
+    operator = within(clauses(found.result)[0], "operator-iteration")
+    check_said(operator, "compare/operator-iteration", iteration=3)
 
 
 def test_a_fault_in_every_iteration_is_told_once(tree):
@@ -89,7 +94,7 @@ def test_a_fault_in_every_iteration_is_told_once(tree):
     found = wb.compare(target, tree("lenet_train", "mindspore-cpu", "reference"))
     (defect,) = [one for one in found.findings if one.defect]
     assert (defect.op_name, defect.iteration) == (name, 0)
-    assert any("the runs part in iteration 0, in the backward part" in e for e in defect.evidence)
+    assert diverges(defect, 0, "backward")
     first = found.iterations.set_index(["Iteration", "Part"])
     assert first.loc[(0, "parameters"), "Status"] == "equal"
     assert first.loc[(0, "forward"), "Failed"] == 0
@@ -107,7 +112,7 @@ def test_iterations_that_are_not_dumped_leave_the_later_ones_wrong_from_the_star
     found = wb.compare(target, golden)
     (defect,) = [one for one in found.findings if one.defect]
     assert (defect.kind, defect.iteration) == ("parameter", 3)
-    assert "when iteration 3 begins, the first in both dumps" in defect.evidence[0]
+    check_said(defect.evidence[0], "compare/differs-at-start", iteration=3)
 
 
 CLEAN = [

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.words import refused
+from kit.evidence import codes, the
+from kit.words import check_said, refused
 from workbench.cli import main
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
@@ -86,7 +87,7 @@ def test_residuals_and_normalizations_stay_floats(tmp_path, golden, surface):
 def test_what_rounding_explains_is_told(tmp_path, golden):
     found = wb.compare(target("lenet", tmp_path / "t", fusion="off"), golden["lenet"])
     (precision,) = (f for f in found.findings if f.kind == "precision")
-    (told,) = (text for text in precision.evidence if "int8" in text)
+    told = the(precision.evidence, "int8-layers", count=5)
     x = [r for r in run_reference(load_graph("lenet")) if r.key.io == "input"]
     layers = {}
     for name in (
@@ -98,8 +99,8 @@ def test_what_rounding_explains_is_told(tmp_path, golden):
         step = np.abs(array).max() / 127
         layers[name] = step / 12**0.5 / np.sqrt(np.mean(array.astype(float) ** 2))
     name = max(layers, key=layers.get)
-    assert f"layers in int8: 5; in Default/{name.partition('/')[0]}/dequant/AscendDequant" in told
-    assert f"leaves an error of {layers[name]:.2g} in its input" in told
+    assert f"Default/{name.partition('/')[0]}/dequant/AscendDequant" in told.values["op_name"]
+    assert told.values["steps"].values["error"] == pytest.approx(layers[name], rel=0.01)
 
 
 FC2 = "Default/fc2-Dense"
@@ -125,10 +126,9 @@ def test_a_fault_in_int8_is_named_where_the_layer_ends(tmp_path, golden, fault, 
     first = found.findings[0]
     assert (first.kind, first.op_name) == ("own-error", name)
     assert first.source.code.strip() == "x = self.fc2(x)"
-    assert any(text.startswith("rounding to steps of") for text in first.evidence)
-    assert any(
-        f"it stands for {FC2}/MatMul-op0, {FC2}/BiasAdd-op0" in text for text in first.evidence
-    )
+    assert "steps" in codes(first.evidence)
+    names = the(first.evidence, "stands-for").values["names"]
+    assert names[:2] == (f"{FC2}/MatMul-op0", f"{FC2}/BiasAdd-op0")
 
 
 @pytest.mark.parametrize("fusion", ["on", "off"])
@@ -138,7 +138,9 @@ def test_a_wrong_scale_of_a_weight_is_told_at_the_layer_that_reads_it(tmp_path, 
     first = wb.compare(tree, golden["alexnet"]).findings[0]
     assert (first.kind, first.op_type) == ("parameter", "Conv2D")
     assert first.op_name.startswith("Default/conv2-Conv2d/Conv2D-op0")
-    assert "anti_quant/AscendAntiQuant differs: relative difference 0.2" in first.evidence[0]
+    check_said(first.evidence[0], "compare/given")
+    assert "anti_quant/AscendAntiQuant" in first.evidence[0].values["name"]
+    assert first.evidence[0].values["error"] == pytest.approx(0.2, rel=0.01)
 
 
 def test_two_runs_in_int8_are_compared_integer_by_integer(tmp_path):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.words import refused
+from kit.evidence import clauses, codes, the, within
+from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
 from workbench.core.plan import Iterations
@@ -96,8 +97,8 @@ def test_a_fault_of_one_rank_is_found_there(surface, ranks, tmp_path):
     target = run(graph, surface, tmp_path / "t", faults=faults, ranks=ranks)
     found = [one for one in wb.compare(target, golden).findings if one.defect]
     assert [(one.op_name, one.rank) for one in found] == [(PRODUCT, 1)]
-    others = ", ".join(str(rank) for rank in range(ranks) if rank != 1)
-    assert f"it is on rank 1, not on {others}" in found[0].evidence
+    others = [rank for rank in range(ranks) if rank != 1]
+    the(found[0].evidence, "ranks-some", mine=[1], others=others)
 
 
 def test_a_clean_job_has_no_finding(mlp, tmp_path):
@@ -114,6 +115,15 @@ def test_a_failing_rank_ends_the_others(mlp, tmp_path):
     ended = Message("pipeline/run-failed", op=PRODUCT)
     assert "Default/grad_reducer" in said[0]
     assert said[1] == str(Message("pipeline/run-rank", rank=1, said=ended))
+
+
+def test_a_fault_of_every_rank_is_told_to_be_on_all(tmp_path):
+    graph = load_graph("mlp_train", 0, 2)
+    golden = run(graph, "mindspore-o0o1", tmp_path / "g", device="reference", ranks=2)
+    faults = [f"scaled-output:{PRODUCT}:3"]
+    target = run(graph, "mindspore-o0o1", tmp_path / "t", faults=faults, ranks=2)
+    (found,) = [one for one in wb.compare(target, golden).findings if one.defect]
+    the(found.evidence, "ranks-all", mine=[0, 1])
 
 
 @pytest.mark.parametrize("rank", [2, -1])
@@ -159,9 +169,11 @@ def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_found(surface, 
     comparison = wb.compare(trained(graph, surface, tmp_path / "t", faults), golden)
     (found,) = [one for one in comparison.findings if one.defect]
     assert (found.op_name, found.rank, found.iteration) == (update, 1, 1)
-    held = "body.1.bias of iteration 1, which all must hold alike"
-    assert f"rank 1 differs from 0, 2 in {held}" in found.evidence
-    assert "in iteration 1 on rank 1" in comparison.sentence
+    apart = {"ranks": (1,), "others": (0, 2), "name": "body.1.bias", "iteration": 1}
+    the(found.evidence, "rank-apart-from", **apart)
+    operator = within(clauses(comparison.result)[0], "operator-rank")
+    check_said(operator, "compare/operator-rank", rank=1)
+    check_said(operator.values["operator"], "compare/operator-iteration", iteration=1)
     (told,) = [one for one in comparison.to_json()["findings"] if one["op_name"] == update]
     assert (told["iteration"], told["rank"]) == (1, 1)
 
@@ -174,8 +186,8 @@ def test_a_wrong_weight_of_one_rank_is_told_beside_its_peers(tmp_path):
     comparison = wb.compare(trained(graph, "mindspore-o2", tmp_path / "t", faults), golden)
     found = next(one for one in comparison.findings if one.defect)
     assert (found.kind, found.op_name, found.rank) == ("parameter", product, 2)
-    text = "rank 2 differs from 0, 1 in head.weight of iteration 0, which all must hold alike"
-    assert text in found.evidence
+    apart = {"ranks": (2,), "others": (0, 1), "name": "head.weight", "iteration": 0}
+    the(found.evidence, "rank-apart-from", **apart)
 
 
 def test_a_step_is_skipped_on_all_ranks_if_one_overflows(tmp_path):
@@ -217,7 +229,7 @@ def test_an_allreduce_whose_other_ranks_were_not_compared_is_said_to_be_so(mlp, 
     target = run(mlp, "mindspore-o0o1", tmp_path / "t", faults=faults)
     found = next(one for one in wb.compare(target, golden).findings if one.defect)
     assert (found.op_type, found.rank) == ("AllReduce", 0)
-    assert any("other ranks, which were not compared" in text for text in found.evidence)
+    assert "ranks-needed" in codes(found.evidence)
 
 
 @pytest.mark.parametrize("ranks", [0, -3])
@@ -253,10 +265,13 @@ def test_a_rank_or_iteration_that_no_dump_has_is_said(mlp, tmp_path):
     tree = run(mlp, "mindspore-o0o1", tmp_path / "out")
     found = wb.compare(tree, tree, rank=7)
     assert found.verdict == "inconclusive"
-    both = "the target has no rank 7, but 0, 1; the golden has no rank 7, but 0, 1"
-    assert found.sentence == f"Nothing could be compared: {both}."
+    (said,) = clauses(found.result)
+    absent = Message("compare/absent", what="rank", number=7, known=(0, 1))
+    check_said(said, "compare/nothing", why=absent)
     found = wb.compare(tree, tree, iteration=(0, 2))
-    assert found.sentence == "Nothing could be compared: the golden has no iteration 2, but 0."
+    (said,) = clauses(found.result)
+    values = {"what": "iteration", "number": 2, "side": "golden", "known": (0,)}
+    check_said(said, "compare/nothing", why=Message("compare/absent-side", **values))
     for wrong in ("0:2", -1, True, (1, 2, 3), (0, None)):
         with refused("pipeline/chosen", wb.AlignError, name="iteration", got=wrong):
             wb.compare(tree, tree, iteration=wrong)

@@ -10,7 +10,7 @@ import workbench as wb
 from kit.build.real_data import PAIRS
 from workbench.cli import main
 
-# pair → (kind of the top finding, operator or its type, a word of the evidence, source line)
+# pair → (kind of the top finding, operator or its type, what differs, source line)
 DEFECTS = {
     "alexnet_padmode": (
         "attribute",
@@ -53,7 +53,7 @@ def test_the_altered_operator_comes_first(compared, name):
     assert comparison.verdict == "fail"
     assert top.kind == kind
     assert operator in (top.op_name, top.op_type)
-    assert any(word in evidence for evidence in top.evidence)
+    assert word in {one.values.get("name") for one in top.evidence}
     if line is not None:
         assert line in top.source.code
         assert not top.source.library
@@ -89,7 +89,9 @@ def test_every_mislabelled_output_is_an_anomaly_and_none_decides(compared, real_
     found = {
         a.op_name
         for a in compared[name].anomalies
-        if a.side == "target" and a.kind == "mislabelled" and a.detail.startswith("output")
+        if a.side == "target"
+        and a.kind == "mislabelled"
+        and a.detail.values["where"].startswith("output")
     }
     assert found == wrong
     rows = [
@@ -162,7 +164,7 @@ def test_a_pb_graph_of_one_side_says_nothing_else(compared, real_pairs, name, si
     comparison = wb.compare(pair.target, pair.golden, **{f"{side}_graph": pb})
     assert (comparison.verdict, comparison.findings) == (whole.verdict, whole.findings)
     places = [
-        {(a.side, a.kind, a.op_name, a.detail.partition(":")[0]) for a in result.anomalies}
+        {(a.side, a.kind, a.op_name, a.detail.values.get("where")) for a in result.anomalies}
         for result in (comparison, whole)
     ]
     assert places[0] == places[1]

@@ -101,7 +101,7 @@ def test_whatever_is_missing_a_comparison_ends_and_accounts_for_everything(
     assert (result.verdict == "fail") is bool(blamed)
     # computed again from its own inputs, the culprit is off without a partner, too
     assert blamed if differing else set(blamed) <= {CULPRIT}
-    assert result.sentence.endswith(".")
+    assert str(result.sentence).endswith(".")
 
 
 @settings(max_examples=30, deadline=None)

@@ -8,6 +8,8 @@ import pytest
 
 import workbench as wb
 from kit.build.real_data import DATA
+from kit.evidence import diverges
+from kit.words import check_said
 
 STRUCTURE = ("custom_gradient", "frozen_weight", "two_optimizers")
 PAIRS = (*STRUCTURE, "loss_scale")
@@ -45,31 +47,32 @@ def test_a_term_missing_in_a_gradient_written_by_hand_is_found_in_the_backward_p
     (finding,) = defects(compared["custom_gradient"])
     assert finding.source.code.strip() == "dx = dout * s"
     assert finding.iteration == 0
-    assert any("in iteration 0, in the backward part" in text for text in finding.evidence)
+    assert diverges(finding, 0, "backward")
 
 
 def test_a_weight_that_is_not_trained_is_told_by_name(compared):
     (finding,) = defects(compared["frozen_weight"])
-    assert "the golden updates fc2.weight" in finding.evidence[0]
+    check_said(finding.evidence[0], "compare/updated-by-golden", name="fc2.weight")
     assert (finding.iteration, finding.op_type) == (1, "MatMul")
 
 
 def test_the_other_way_round_the_target_alone_trains_it(trees):
     comparison = wb.compare(trees / "frozen_weight/dump_a", trees / "frozen_weight/dump_b")
     (finding,) = defects(comparison)
-    assert "the target updates fc2.weight" in finding.evidence[0]
+    check_said(finding.evidence[0], "compare/updated-by-target", name="fc2.weight")
 
 
 def test_a_loss_scale_that_several_graphs_read_is_one_cause(compared):
     (finding,) = defects(compared["loss_scale"])
     assert finding.kind == "parameter"
-    assert finding.evidence[0] == "scale_value differs: 1 in the target, 4096 in the golden"
+    values = {"name": "scale_value", "target": "1", "golden": "4096"}
+    check_said(finding.evidence[0], "compare/setting", **values)
 
 
 def test_two_optimizers_part_in_the_first_step(compared):
     (finding,) = defects(compared["two_optimizers"])
     assert (finding.iteration, finding.op_type) == (0, "AdamWeightDecay")
-    assert any("in iteration 0, in the optimizer" in text for text in finding.evidence)
+    assert diverges(finding, 0, "optimizer")
 
 
 @pytest.mark.parametrize("name", PAIRS)

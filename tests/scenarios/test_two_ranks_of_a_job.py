@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.evidence import clauses, the
+from kit.words import check_said
 from workbench import nn
+from workbench.compare.own_batches import OWN_BATCH
 from workbench.core.plan import Iterations
 from workbench.graph import functional as F
 from workbench.graph.models import MLP
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
+
+ROWS = "compare/own-batch-rows"
 
 HEAD = "Default/network-WithLossCell/_backbone-MLP/head-Dense/MatMul-op0"
 SUM = "Default/grad_reducer-DistributedGradReducer/AllReduce-op1"
@@ -39,21 +44,23 @@ def test_batches_differ_and_all_behind_the_allreduce_is_equal(surface, tmp_path)
     assert not defects(comparison)
     alike = [r for r in comparison.rows if r.match_rule and r.status != "uncomparable"]
     assert {row.status for row in alike} == {"equal"}
-    own = {(r.op_type, r.io) for r in comparison.rows if r.reason == "own-batch"}
+    own = {(r.op_type, r.io) for r in comparison.rows if r.reason == OWN_BATCH}
     sums = (
         "AllReduce" if surface.startswith("mindspore-o0") or "cpu" in surface else "HcomAllReduce"
     )
     assert (sums, "input") in own
     assert (sums, "output") not in own
     assert any(row.op_type == sums and row.io == "output" for row in alike)
-    (told,) = [one for one in comparison.findings if "batches of their own" in one.evidence[0]]
+    (told,) = [one for one in comparison.findings if one.evidence[-1].code == ROWS]
     assert told.kind == "info"
-    assert "ranks 0 and 1" in told.evidence[0]
-    assert f"{len(own_rows(comparison))} tensors" in comparison.sentence
+    batches = ("compare/own-batches", "compare/own-batches-fed")
+    check_said(told.evidence[0], batches, target=0, golden=1)
+    counts = clauses(comparison.result)[0].values["counts"]
+    the(counts, "own-batch-rows", count=len(own_rows(comparison)))
 
 
 def own_rows(comparison):
-    return [row for row in comparison.rows if row.reason == "own-batch"]
+    return [row for row in comparison.rows if row.reason == OWN_BATCH]
 
 
 def test_trees_of_two_ranks_are_of_one_job(tmp_path):
@@ -79,15 +86,15 @@ def test_a_weight_that_only_one_rank_holds_is_named(pair, tmp_path):
     tree = job(tmp_path / "a", faults=[f"wrong-weight-element:{HEAD}:3,rank=1"])
     (found,) = defects(wb.compare(tree, tree, rank=pair))
     assert (found.kind, found.op_name, found.iteration) == ("parameter", HEAD, 0)
-    assert "head.weight differs" in found.evidence[0]
+    check_said(found.evidence[0], "compare/given", name="head.weight")
 
 
 def test_a_third_rank_says_which_of_two_is_wrong(tmp_path):
     tree = job(tmp_path / "a", ranks=3, faults=[f"wrong-weight-element:{HEAD}:3,rank=2"])
     (found,) = defects(wb.compare(tree, tree, rank=(0, 2)))
     assert (found.kind, found.op_name, found.rank) == ("parameter", HEAD, 2)
-    text = "rank 2 differs from 0, 1 in head.weight of iteration 0, which all must hold alike"
-    assert text in found.evidence
+    apart = {"ranks": (2,), "others": (0, 1), "name": "head.weight", "iteration": 0}
+    the(found.evidence, "rank-apart-from", **apart)
 
 
 @pytest.mark.parametrize("split", [False, True])
@@ -97,9 +104,9 @@ def test_a_sum_that_only_one_rank_got_is_named(split, tmp_path):
     comparison = wb.compare(*two, rank=None if split else (0, 1))
     (found,) = defects(comparison)
     assert (found.kind, found.op_name, found.op_type) == ("rank", SUM, "AllReduce")
-    text = "ranks 0, 1 differ from each other in output.0 of"
-    assert any(text in line for line in found.evidence)
-    assert text in comparison.sentence
+    said = the(found.evidence, "ranks-apart", ranks=(0, 1))
+    check_said(said.values["name"], "compare/output-of", slot=0)
+    assert said in clauses(comparison.result)
 
 
 def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_named(tmp_path):
@@ -107,8 +114,8 @@ def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_named(tmp_path)
     tree = job(tmp_path / "a", ranks=3, iterations=3, faults=faults)
     (found,) = defects(wb.compare(tree, tree, rank=(0, 1)))
     assert (found.kind, found.op_name, found.iteration, found.rank) == ("rank", UPDATE, 1, 1)
-    held = "rank 1 differs from 0, 2 in body.1.bias of iteration 1, which all must hold alike"
-    assert held in found.evidence
+    apart = {"ranks": (1,), "others": (0, 2), "name": "body.1.bias", "iteration": 1}
+    the(found.evidence, "rank-apart-from", **apart)
 
 
 def test_a_setting_that_one_rank_has_is_named_though_its_data_are_its_own(tmp_path):
@@ -176,7 +183,7 @@ def test_ranks_of_two_jobs_are_told_to_be_compared_with_their_own_kind(tmp_path)
     golden = job(tmp_path / "g", surface="mindspore-cpu")
     found = defects(wb.compare(job(tmp_path / "t"), golden, rank=(1, 0)))[0]
     assert found.kind == "input"
-    assert any("compare each rank with its own kind (--rank 1:1)" in e for e in found.evidence)
+    the(found.evidence, "two-jobs", target=1, golden=0)
 
 
 def test_ranks_whose_dumps_end_before_they_meet_cannot_be_compared(tmp_path):

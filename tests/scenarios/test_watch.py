@@ -14,6 +14,7 @@ import pytest
 
 from kit.oracle import dump_wire as wire
 from workbench.cli import main
+from workbench.core.words import Message
 
 NET = """
 import numpy as np
@@ -134,16 +135,13 @@ def test_the_comparison_says_whose_write_it_was(base, capsys):
     assert one["source"]["code"].strip() == "a = F.relu(d)"
     (address, data), (_, after) = (watched(base / "overrun")[key] for key in (("", C), (A, C)))
     places = [at for at, (x, y) in enumerate(zip(data, after, strict=True)) if x != y]
-    span = f"bytes {places[0]} to {places[-1]} of 1200 at {address:#x}"
-    assert (
-        one["evidence"][0]
-        == f"writes over output 0 of ReduceMean {C}, which Default/Mul-op0 reads later"
-    )
-    assert span in one["evidence"][1]
-    assert "as if something below had been written past its end" in one["evidence"][2]
-    assert result["sentence"].startswith(
-        f"ReLU {A} (net.py:14  a = F.relu(d)) writes over output 0"
-    )
+    owner = {"slot": 0, "op_type": "ReduceMean", "op_name": C, "reader": "Default/Mul-op0"}
+    writes = str(Message("compare/writes-later", **owner))
+    assert one["evidence"][0] == writes
+    for shown in (places[0], places[-1], 1200, f"{address:#x}"):
+        assert str(shown) in one["evidence"][1]
+    assert one["evidence"][2] == str(Message("compare/at-beginning"))
+    assert f"ReLU {A} (net.py:14 a = F.relu(d)); {writes}" in result["sentence"]
     assert result["coverage"]["skipped"]["target:watched"] == 4
     assert {row["op_name"]: row["status"] for row in result["operators"]} == {C: "pass", D: "pass"}
 
@@ -164,10 +162,8 @@ def test_without_a_graph_the_operator_is_named_in_a_warning(base, capsys):
     assert (status, result["verdict"]) == (0, "warn")
     (one,) = [f for f in result["findings"] if f["kind"] == "changed-memory"]
     assert one["op_name"] == file_name(A)
-    assert (
-        f"after {file_name(A)} output 0 of ReduceMean {file_name(C)} is not what was written"
-        in result["sentence"]
-    )
+    owner = {"slot": 0, "op_type": "ReduceMean", "op_name": file_name(C), "after": file_name(A)}
+    assert str(Message("compare/changed", **owner)) in result["sentence"]
 
 
 def test_one_tree_alone_tells_it_too(base, capsys):
@@ -192,8 +188,8 @@ def test_an_ordinary_dump_names_who_wrote_over_what_another_reads(base, capsys):
     status, result = compared(base, capsys, "data", "golden-ms")
     one = result["findings"][0]
     assert (status, one["kind"], one["op_name"]) == (1, "overwritten", A)
-    assert "which Default/Mul-op0 reads later" in one["evidence"][0]
-    assert one["evidence"][2] == "the bytes are those of its output"
+    assert "Default/Mul-op0" in one["evidence"][0]
+    assert one["evidence"][2] == str(Message("compare/bytes-of-output"))
 
 
 def test_the_form_foretells_exactly_what_is_written(base, capsys):
@@ -248,8 +244,8 @@ def test_of_several_that_lie_below_the_inputs_of_others_tell_the_one(base, tmp_p
     one = result["findings"][0]
     assert (status, one["kind"]) == (1, "overwritten")
     assert one["op_name"] == guilty
-    assert one["evidence"][0].endswith(f", which {block}/Add-op0 reads later")
-    assert one["evidence"][2] == "the bytes are those of its output"
+    assert f"{block}/Add-op0" in one["evidence"][0]
+    assert one["evidence"][2] == str(Message("compare/bytes-of-output"))
 
 
 CONV, RELU = "Default/conv2-Conv2d/Conv2D-op0", "Default/relu-ReLU/ReLU-op1"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.build.sample_results import make_result, make_row
 from workbench.compare.match_rules import MATCH_RULES, rule_meaning
+from workbench.core.words import Message
 from workbench.show.columns import alone
 from workbench.show.match_html import PAGE, matches_html
 from workbench.show.match_view import coverage_parts, match_lines, operator_names, orphans, row_of
@@ -79,8 +80,8 @@ def test_names_of_a_side_are_those_of_its_rows(fused):
 def test_rules_that_occur_have_a_meaning(fused, real):
     for result in (fused, real):
         assert {line.rule for line in match_lines(result)} <= MATCH_RULES.keys()
-    assert rule_meaning("msprobe") == "paired by msprobe"
-    assert rule_meaning("") == "no rule claims it"
+    assert rule_meaning("msprobe") == Message("compare/rule-of-tool", rule="msprobe")
+    assert rule_meaning("") == Message("compare/rule-none")
 
 
 def test_a_page_says_what_it_shows_and_hostile_names_are_text():

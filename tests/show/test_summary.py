@@ -3,6 +3,7 @@
 from collections import Counter
 
 from kit.build.sample_results import make_result, make_row, network_result
+from workbench.compare.metrics import CANCELLED
 from workbench.compare.result import Coverage
 from workbench.show.summary import summary
 
@@ -16,7 +17,7 @@ def told(*reasons, **options):
 
 
 def test_every_pair_is_compared_or_has_a_reason():
-    text = told("", "", "cancelled", "a.npy: no dump", "")
+    text = told("", "", CANCELLED, "a.npy: no dump", "")
     assert text == (
         "3 tensors of 3 operators compared; not compared: 1 not reached, 1 (a.npy: no dump)"
     )

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from workbench.compare.finding_kinds import ADVICE
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.fusions import ends_of
 from workbench.compare.hypotheses.outputs import exchanged
 from workbench.compare.suspects import place_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
@@ -52,11 +53,14 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
-    """Producers behind a suspect: the input that they gave, and why they are suspects, too."""
+    """Producers behind a suspect.
+
+    ``exchanged`` are slots whose lanes were exchanged, by which distance: that explains the statistics.
+    """
 
     producers: tuple[int, ...]
     first: bool = False
-    exchanged: str = ""
+    exchanged: tuple[tuple[int, int], ...] = ()
 
 
 def with_producers(findings: Sequence[Finding], flow: Flow, told: Forecast) -> list[Finding]:
@@ -153,9 +157,7 @@ def _producing(
     matches = likely or matches
     chains = [_chain(flow, block, graph, operands[slot]) for slot, _ in matches]
     nearest = [one for row in zip_longest(*chains) for one in row if one is not None]
-    places = " or ".join(f"input.{slot}" for slot, _ in matches)
-    words = f"computed with the channels of {places} exchanged, c with c xor {matches[0][1]}"
-    return _Behind(tuple(dict.fromkeys(nearest)), True, words)
+    return _Behind(tuple(dict.fromkeys(nearest)), True, tuple(matches))
 
 
 def _is_read_well(flow: Flow, block: Block, graph: Graph, operand: Operand) -> bool:
@@ -234,10 +236,11 @@ def _finding(
     """The finding about a producer."""
     op = graph.ops[number]
     shown = f"{reader.op_type} {reader.op_name}".lstrip()
-    text = f"the statistics of what it gave agree, but those of {shown}, which reads it, do not"
-    evidence = [text, "elements that it has exchanged would not show in its own statistics"]
+    said = Message("compare/producer-hidden")
     if behind.exchanged:
-        evidence[1] = f"{behind.exchanged}, {shown} has the very statistics that were dumped"
+        inputs = [Message("compare/input-name", slot=slot) for slot, _ in behind.exchanged]
+        distance, code = behind.exchanged[0][1], "compare/producer-exchanged"
+        said = Message(code, inputs=inputs, distance=distance, reader=shown)
     score = reader.score + 0.05 if behind.first else 0.5 * reader.score
     return replace(
         reader,
@@ -249,8 +252,8 @@ def _finding(
         own_error=None,
         inherited_error=None,
         noise_floor=None,
-        evidence=tuple(evidence),
-        advice=ADVICE["own-error"],
+        evidence=(Message("compare/producer", reader=shown), said),
+        advice=KINDS["own-error"].advice,
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), number),
         order=event.order - event.op + number,
         fault="wrong-layout-lanes" if behind.exchanged else "",

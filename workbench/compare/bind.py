@@ -15,6 +15,7 @@ from workbench.compare.inlining import inlined
 from workbench.compare.oddities import find_oddities
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
+from workbench.core.words import Message
 from workbench.dump.files.payload import fingerprint
 from workbench.dump.files.slices import manual_slice
 from workbench.dump.names.mindspore import sanitize, short_name
@@ -148,7 +149,7 @@ def _fitting(
         if best * 2 >= len(files):
             fitting.append(graph)
             continue
-        detail = f"the IR names {best} of {len(files)} dumped operators; it is of another run and is not used"
+        detail = Message("compare/other-run", known=best, files=len(files))
         binding.notes.append(Note("graph-mismatch", graph.name, detail))
         binding.graphs = {
             key: g for key, g in binding.graphs.items() if key != (rank, graph.graph_id)
@@ -258,8 +259,8 @@ def _note_renumbered(
         for number in tables[winner].get(file, ()):
             name = by_id[file[0]].ops[number].name
             if sanitize(name) != file[2]:
-                detail = f"its files are named {file[2]!r}; bound by the order of the IR listing"
-                binding.notes.append(Note("renumbered", name, detail))
+                said = Message("compare/renumbered", file=file[2])
+                binding.notes.append(Note("renumbered", name, said))
 
 
 def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> None:
@@ -276,8 +277,8 @@ def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> 
             continue
         numbers = names.get(_file_op(key))
         if numbers is None and binding.graph(block) is not None:
-            detail = "the graph has no such operator: left from another run, or not of this graph"
-            binding.skipped.append(Skipped(key.op_name, "not-in-graph", detail))
+            said = Message("compare/not-in-graph")
+            binding.skipped.append(Skipped(key.op_name, "not-in-graph", said))
             continue
         if numbers is None:
             # without a graph every file-side operator gets a number in order of time
@@ -297,8 +298,8 @@ def _add(record: TensorRecord, block: Block, number: int, binding: Binding) -> N
         run = runs[number] = OpRun(block, number, record.key.op_type, name)
     place = record.key.io, _slot(record, binding.operator(run))
     if place in run.tensors:
-        detail = f"{place[0]}.{place[1]} of this execution is there already"
-        binding.skipped.append(Skipped(run.op_name, "twice", detail))
+        said = Message("compare/twice", where=f"{place[0]}.{place[1]}")
+        binding.skipped.append(Skipped(run.op_name, "twice", said))
         return
     run.tensors[place] = record
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.align import Alignment, align
 from workbench.compare.fusions import ends_of
+from workbench.core.words import Message
 from workbench.dump.read.turns import RUN_GAP_US
 from workbench.dump.tree import Note, Skipped
 
@@ -188,9 +189,11 @@ def _are_runs(binding: Binding, blocks: list[Block]) -> bool:
 def _note_runs(pairing: Pairing, side: str, binding: Binding, blocks: list[Block]) -> None:
     if _are_runs(binding, blocks):
         first = blocks[0]
-        where = f"graph {first.graph_id}, iteration {first.iteration}"
-        detail = f"{where}: the folder holds {len(blocks)} executions more than a second apart"
-        pairing.notes.append((side, Note("several-runs", where, detail)))
+        place = Message(
+            "compare/several-runs-place", graph=first.graph_id, iteration=first.iteration
+        )
+        said = Message("compare/several-runs", where=place, count=len(blocks))
+        pairing.notes.append((side, Note("several-runs", str(place), said)))
 
 
 def _pair_turns(

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.compare.hand_groups import MAP
+from workbench.compare.judge import UPDATED
 from workbench.compare.overrides import is_pattern
 from workbench.compare.result import OverrideUse
+from workbench.core.words import Message
 from workbench.dump.tree import Note, Skipped
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 IGNORED = "ignored"
 
-_UNKNOWN = "the map file names an operator that this dump does not have"
-_NOTHING = "the map file has an entry that no operator fits"
+_UNKNOWN = Message("compare/no-such-operator")
+_NOTHING = Message("compare/no-operator-fits")
 
 
 def leave_out(pairing: Pairing) -> None:
@@ -59,7 +61,9 @@ def _entry(overrides: Overrides, name: str, side: str) -> int | None:
 def _skipped(pairing: Pairing, index: int, name: str) -> Skipped:
     entry = pairing.overrides.ignore[index]
     pairing.ignored[index] += 1
-    return Skipped(name, IGNORED, f"by the map file{': ' * bool(entry.reason)}{entry.reason}")
+    if not entry.reason:
+        return Skipped(name, IGNORED, Message("compare/ignored"))
+    return Skipped(name, IGNORED, Message("compare/ignored-why", why=entry.reason))
 
 
 def tell_unknown(pairing: Pairing) -> None:
@@ -74,7 +78,7 @@ def tell_unknown(pairing: Pairing) -> None:
 
 def _unknown(
     overrides: Overrides, names: Mapping[str, Mapping[str, str]]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str, str, Message]]:
     """Yield side, name and complaint."""
     for match in overrides.matches:
         for side in ("target", "golden"):
@@ -146,7 +150,7 @@ def with_tolerances(rows: list[Row], flow: Flow, *, thresholds: bool) -> list[Ro
 
 def _own(row: Row) -> bool:
     """Whether a row shows what its operator gave: an output, or an input that it has overwritten."""
-    return row.io == "output" or row.reason.startswith("holds the value after")
+    return row.io == "output" or row.reason == UPDATED
 
 
 def _tolerated(row: Row, pairing: Pairing) -> Row:
@@ -157,7 +161,7 @@ def _tolerated(row: Row, pairing: Pairing) -> Row:
     if found is None:
         return row
     pairing.tolerated[found] += 1
-    return replace(row, status="warn", reason=found.words)
+    return replace(row, status="warn", reason=found.said)
 
 
 def override_uses(pairing: Pairing) -> tuple[OverrideUse, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.compare.graph_view import Origin
 from workbench.compare.originals import is_inserted
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, Param, once
 from workbench.graph.traits import COMMUTATIVE, IDENTITY, argument_name, settings
 from workbench.ir.ge_graph import OpAttrs
@@ -31,14 +32,25 @@ _TYPE = re.compile(r"(b?)(f(?:loat)?|i(?:nt)?|u(?:int)?)(\d*)")
 _VARIABLES = frozenset(("Variable", "RefData"))
 """Data operators of GE that hold what lives on from step to step; ``Data`` is what comes in anew."""
 
+WIRING = "compare/wiring"
+"""Code of an input that is read from elsewhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between two operators: a kind of FINDING_KINDS, its subject, one sentence."""
+    """One difference between two operators: a kind of KINDS, its subject, and what is said of it."""
 
     kind: str
     subject: str
-    text: str
+    said: Message
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """What the subject is on both sides, or how far apart it is; empty where neither is known."""
+        held = self.said.values
+        if "target" in held and "golden" in held:
+            return held["target"], held["golden"]
+        return (f"{held['error']:.3g}",) if "error" in held else ()
 
 
 def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference]:
@@ -51,8 +63,9 @@ def setting_differences(op: Op, golden: Op, tolerance: float) -> list[Difference
     found = []
     for name in sorted(ours.keys() & theirs.keys()):
         if not same_value(ours[name], theirs[name], tolerance):
-            text = f"{name} differs: {_show(ours[name])} in the target, {_show(theirs[name])} in the golden"
-            found.append(Difference("attribute", name, text))
+            here, there = _literal(ours[name]), _literal(theirs[name])
+            said = Message("compare/setting", name=name, target=here, golden=there)
+            found.append(Difference("attribute", name, said))
     # words say more than numbers: pad_mode before pad
     return sorted(found, key=lambda d: (not isinstance(ours[d.subject], str), d.subject))
 
@@ -99,16 +112,16 @@ def _same_word(a: str, b: str) -> bool:
     return len(bits) == 1 or "" in bits
 
 
-def _show(value: Any) -> str:
+def _literal(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def format_differences(op: Op, golden: Op) -> Iterator[str]:
+def format_differences(op: Op, golden: Op) -> Iterator[Message]:
     """Outputs that the two operators are declared to produce in different number formats."""
     for slot, (ours, theirs) in enumerate(zip(_stored(op), _stored(golden), strict=False)):
         if ours.dtype != theirs.dtype:
-            yield f"output.{slot} is {ours.dtype} in the target, {theirs.dtype} in the golden"
+            yield Message("compare/format", slot=slot, target=ours.dtype, golden=theirs.dtype)
 
 
 def _stored(op: Op) -> tuple[TensorSpec, ...]:
@@ -131,8 +144,8 @@ def wiring_differences(
     for slot, origin in enumerate(found.target.origins(number)[: len(theirs)]):
         if (origin.kind, theirs[slot].kind) == ("const", "op") and only in (None, slot):
             instead = found.golden.label(theirs[slot])
-            text = f"input.{slot} is a constant in the target, {instead} in the golden"
-            yield Difference("structure", "constant", text)  # one cause, however many gradients end
+            said = Message("compare/constant-instead", slot=slot, golden=instead)
+            yield Difference("structure", "constant", said)  # one cause, however many gradients end
     for slot, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
         if mine is None or mine == other or other.kind not in ("op", "param"):
             continue
@@ -142,8 +155,8 @@ def wiring_differences(
         if other.number not in known:
             continue  # its source has no partner: a group says more about it
         reads, instead = found.golden.label(mine), found.golden.label(other)
-        text = f"input.{slot} reads {reads} in the target, {instead} in the golden"
-        yield Difference("structure", f"input.{slot}", text)
+        said = Message(WIRING, slot=slot, target=reads, golden=instead)
+        yield Difference("structure", f"input.{slot}", said)
 
 
 def group_difference(group: Group, found: Alignment) -> Difference:
@@ -151,12 +164,12 @@ def group_difference(group: Group, found: Alignment) -> Difference:
     ours = [found.target.graph.ops[n] for n in group.target]
     theirs = [found.golden.graph.ops[n] for n in group.golden]
     if ours and theirs:
-        text = f"the target computes {_names(ours)} where the golden computes {_names(theirs)}"
+        said = Message("compare/replaced", target=_names(ours), golden=_names(theirs))
     elif ours:
-        text = f"only the target has {_names(ours)} here"
+        said = Message("compare/inserted", target=_names(ours))
     else:
-        text = f"the golden has {_names(theirs)} here, the target has not"
-    return Difference("structure", _types(ours) or _types(theirs), text)
+        said = Message("compare/removed", golden=_names(theirs))
+    return Difference("structure", _types(ours) or _types(theirs), said)
 
 
 def operator_differences(
@@ -191,9 +204,8 @@ def _types(ops: list[Op]) -> str:
     return "+".join(op.op_type for op in ops[:4])
 
 
-def _names(ops: list[Op]) -> str:
-    shown = ", ".join(f"{op.op_type} ({op.name})" for op in ops[:4])
-    return shown if len(ops) <= 4 else f"{shown} and {len(ops) - 4} more"
+def _names(ops: list[Op]) -> tuple[str, ...]:
+    return tuple(f"{op.op_type} ({op.name})" for op in ops)
 
 
 def input_subject(op: Op, graph: Graph, slot: int, size: int = 1) -> tuple[str, str] | None:
@@ -239,16 +251,24 @@ def given_difference(
     metrics = item.divergence.metrics
     shared = metrics.get("TargetNaN", 0)
     if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
-        text = f"input.{slot} ({name}) holds NaN on both sides: {int(shared)} elements"
-        return Difference("non-finite", name, text)
-    shown = f"relative difference {error:.3g}"
+        said = Message("compare/given-nan", slot=slot, name=name, count=int(shared))
+        return Difference("non-finite", name, said)
     if item.divergence.size == 1 and "TargetMax" in metrics:
-        shown = _values(metrics["TargetMax"], metrics["GoldenMax"])
-    what = f"input.{slot} ({name})" if kind == "attribute" else name
-    return Difference(kind, name, f"{what} differs: {shown}")
+        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
+        if kind == "attribute":
+            said = Message(
+                "compare/setting-input", slot=slot, name=name, target=target, golden=golden
+            )
+        else:
+            said = Message("compare/setting", name=name, target=target, golden=golden)
+    elif kind == "attribute":
+        said = Message("compare/given-input", slot=slot, name=name, error=error)
+    else:
+        said = Message("compare/given", name=name, error=error)
+    return Difference(kind, name, said)
 
 
-def _values(target: float, golden: float) -> str:
+def _scalars(target: float, golden: float) -> tuple[str, str]:
     """Two scalars with as few digits as tell them apart."""
     digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
-    return f"{target:.{digits}g} in the target, {golden:.{digits}g} in the golden"
+    return f"{target:.{digits}g}", f"{golden:.{digits}g}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compare.gather import Pair
 from workbench.compare.laying import lie_apart
-from workbench.compare.metrics import NEAR_ZERO
+from workbench.compare.metrics import NEAR_ZERO, SIZES
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, WorkbenchError
 
@@ -37,6 +37,9 @@ KINDS: dict[ErrorKind, str] = {
     "ulp": "units in the last place of the coarser of the two formats",
 }
 """Error of one element → its definition. NaN on any side, or another infinity, is an error without bound."""
+
+MOST = 10_000
+"""Worst elements that can be asked for."""
 
 LIMIT = 1 << 24
 """Elements of each side that are read at most."""
@@ -115,7 +118,7 @@ class Elements:
     def errors(self, kind: ErrorKind = "absolute") -> Array:
         """Error of every element, flat; infinite where finite and non-finite values meet, NaN agrees with nothing."""
         if kind not in KINDS:
-            raise WorkbenchError(f"error must be one of {list(KINDS)}, got {kind!r}")
+            raise WorkbenchError("core/choice", subject="error", got=kind, known=list(KINDS))
         if kind not in self._known:
             self._known.clear()  # one kind at a time is kept
             self._known[kind] = self._measured(kind)
@@ -123,8 +126,8 @@ class Elements:
 
     def worst(self, count: int = 20, kind: ErrorKind = "absolute") -> list[Element]:
         """Return the elements that differ most, the worst first; equal ones are none of them."""
-        if not 1 <= count <= 10_000:
-            raise WorkbenchError(f"count must be from 1 to 10000, got {count!r}")
+        if not 1 <= count <= MOST:
+            raise WorkbenchError("compare/count", got=count, limit=MOST)
         errors = self.errors(kind)
         found = np.arange(errors.size)
         if errors.size > count:
@@ -227,7 +230,7 @@ class Elements:
     def _checked(self, axes: tuple[int, int]) -> tuple[int, int]:
         known = range(len(self.shape))
         if len(set(axes)) != 2 or not all(axis in known for axis in axes if axis != -1):
-            raise WorkbenchError(f"axes must be two of {[*known]}, got {axes!r}; -1 for none")
+            raise WorkbenchError("compare/axes", known=[*known], got=axes)
         return axes
 
     def _plane(self, at: Sequence[int] | None, kind: ErrorKind) -> Shape:
@@ -237,7 +240,7 @@ class Elements:
             0 <= index < max(size, 1) for index, size in zip(at, self.shape, strict=True)
         )
         if not inside:
-            raise WorkbenchError(f"index must lie in {self.shape}, got {tuple(at)!r}")
+            raise WorkbenchError("compare/index", shape=self.shape, got=tuple(at))
         return tuple(int(index) for index in at)
 
     def _capped(self, kind: ErrorKind) -> Array:
@@ -339,11 +342,11 @@ def read_elements(
         A side cannot be read, or they have no elements in common: says why.
     """
     if apart := lie_apart(target, golden):
-        raise FormatError(apart)
+        raise FormatError(apart.code, **apart.values)
     with Pair(target, golden) as pair:
         ours, theirs = pair.target, pair.golden
         if ours.size != theirs.size:
-            raise FormatError(f"element counts differ: {ours.size} against {theirs.size}")
+            raise FormatError(SIZES, target=ours.size, golden=theirs.size)
         whole = tuple(ours.shape if len(ours.shape) >= len(theirs.shape) else theirs.shape)
         shape = _leading(whole, limit)
         size = math.prod(shape)
@@ -351,8 +354,7 @@ def read_elements(
         at = 0
         while at < size:
             count = min(ours.ready(), theirs.ready(), size - at)
-            if not count:
-                raise FormatError(f"tensor must have {size} elements, got {at}")
+            assert count, (size, at)  # a source has read what it states, or has raised
             sides[0][at : at + count] = ours.take(count)
             sides[1][at : at + count] = theirs.take(count)
             at += count

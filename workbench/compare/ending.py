@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.result import Finding
-from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.traits import MOVEMENT
 from workbench.ir.ge_ops import never_dumps
@@ -102,16 +102,17 @@ def _finding(pairing: Pairing, block: Block, end: _End, alone: set[int]) -> Find
     sure = _proof(pairing, block, end, failure, alone)
     kind = ENDED if sure else CUT_SHORT
     before = graph.ops[end.dumped[-1]].name
-    start = "the run ended here" if sure else "the dump ends here"
-    text = f"{start}: {before} is the last operator that was dumped"
-    behind = f"in the golden alone from here on: {plural(len(end.missing), 'operator')}"
-    doubt = "" if sure else "whether the run ended or no more was asked for, the tree does not tell"
+    evidence = (
+        Message(f"compare/{kind}", op_name=before),
+        Message("compare/golden-goes-on", count=len(end.missing)),
+        sure or Message("compare/end-unknown"),
+    )
     return Finding(
-        kind, op.name, op.op_type, block.graph_id, block.iteration, "output", 0, CERTAINTY[kind],
-        None, None, None, tuple(filter(None, (text, behind, sure or doubt))), ADVICE[kind],
+        kind, op.name, op.op_type, block.graph_id, block.iteration, "output", 0, KINDS[kind].score,
+        None, None, None, evidence, KINDS[kind].advice,
         pairing.frame((block.rank, block.graph_id), end.first),
         _order(pairing, block, end.first), block.rank,
-        "aicore-exception" if told else "", CERTAINTY[kind] if told else 0.0,
+        "aicore-exception" if told else "", KINDS[kind].score if told else 0.0,
     )  # fmt: skip
 
 
@@ -122,24 +123,23 @@ def _order(pairing: Pairing, block: Block, number: int) -> int:
 
 def _proof(
     pairing: Pairing, block: Block, end: _End, failure: Failure | None, alone: set[int]
-) -> str:
-    """What shows that more was asked for than was dumped; empty if nothing does."""
+) -> Message | None:
+    """What shows that more was asked for than was dumped; ``None`` if nothing does."""
+    if failure is not None and failure.scene == "norm":
+        return Message("compare/exception-dump-of", op_name=failure.op_name)
     if failure is not None:
-        named = f" of {failure.op_name}" if failure.scene == "norm" else ""
-        return f"an exception dump{named} lies in the tree"
+        return Message("compare/exception-dump")
     for other in pairing.block_order:
         same = (other.rank, other.graph_id) == (block.rank, block.graph_id)
         runs = pairing.target.runs[other]
         if same and other != block and any(number in runs for number in end.missing):
-            return f"iteration {other.iteration}, turn {other.turn}, was dumped beyond it"
+            return Message("compare/dumped-beyond", iteration=other.iteration, turn=other.turn)
     names = [op.name for op in pairing.target.graphs[block.rank, block.graph_id].ops]
     dumped, missing = ([names[n] for n in numbers] for numbers in (end.dumped, end.missing))
     listed = _listed(dumped, {scope for name in missing for scope in _scopes(name)})
     if listed < _SURE:
-        return ""
-    return (
-        f"all {len(dumped)} before it were dumped, which takes a list of {listed} names and scopes"
-    )
+        return None
+    return Message("compare/long-list", count=len(dumped), listed=listed)
 
 
 def _scopes(name: str) -> Iterator[str]:

@@ -15,9 +15,10 @@ from workbench.compare.iterations import summarize, tell_when
 from workbench.compare.joining import joined
 from workbench.compare.judge import judge_rows
 from workbench.compare.loss_scale import name_scaling
-from workbench.compare.measuring import CANCELLED, distance_from, measure_pairs, with_forecast
+from workbench.compare.measuring import distance_from, measure_pairs, with_forecast
+from workbench.compare.metrics import CANCELLED
 from workbench.compare.network import network_of
-from workbench.compare.oddities import MISLABELLED
+from workbench.compare.oddities import MISLABELLED, UNUSED, UNWRITTEN
 from workbench.compare.overruns import blame_writers, infer_writers
 from workbench.compare.own_batches import OWN_BATCH
 from workbench.compare.own_errors import with_own_errors
@@ -44,6 +45,7 @@ from workbench.compare.watch_findings import (
 )
 from workbench.compare.watching import find_changes
 from workbench.core.blas import one_thread
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.dump.tree import Note
 
@@ -139,7 +141,8 @@ def _with_watched(
     theirs = [c for c in find_changes(pairing.golden) if selection.takes(c.key, "golden")]
     for change in theirs:
         if kind_of(change) == OVERWRITTEN:
-            detail = f"{change.after.name} {'; '.join(evidence(change))}"
+            name, said = change.after.name, tuple(evidence(change))
+            detail = Message("compare/watched", op_name=name, evidence=said)
             pairing.notes.append(("golden", Note(OVERWRITTEN, change.owner.name, detail)))
     watched = watch_findings(ours, pairing, rows)
     others = [finding for finding in findings if not finding.defect]
@@ -209,10 +212,7 @@ def ledger(pairing: Pairing) -> Coverage:
         left = getattr(coverage, f"unmatched_{side}") + len(getattr(pairing, f"skipped_{side}"))
         tensors = getattr(pairing, side).dump.tensors
         if coverage.matched + left != tensors:
-            message = (
-                f"the ledger of the {side} must add up to {tensors}, got {coverage.matched + left}"
-            )
-            raise AssertionError(message)
+            raise AssertionError(side, tensors, coverage)
     return coverage
 
 
@@ -262,8 +262,12 @@ def _expected(row: Row) -> bool:
     """
     if row.status != "uncomparable":
         return False
-    alike = row.reason == f"target {MISLABELLED}, golden {MISLABELLED}" and row.error == 0.0
-    return alike or row.reason.endswith(("unused-output", "unwritten-output", OWN_BATCH))
+    if not isinstance(row.reason, Message):
+        return False
+    kinds = [kind for side in ("target", "golden") if (kind := row.reason.values.get(side))]
+    if kinds == [MISLABELLED, MISLABELLED] and row.error == 0.0:
+        return True
+    return row.reason == OWN_BATCH or kinds[-1:] in ([UNUSED], [UNWRITTEN])
 
 
 def _under_profile(finding: Finding, rows: Sequence[Row]) -> Finding:
@@ -276,10 +280,10 @@ def _under_profile(finding: Finding, rows: Sequence[Row]) -> Finding:
     return replace(finding, kind="info", score=0.2)
 
 
-def _facts(target: Dump, golden: Dump, selection: Selection) -> dict[str, str]:
-    facts = {}
+def _facts(target: Dump, golden: Dump, selection: Selection) -> dict[str, str | Message]:
+    facts: dict[str, str | Message] = {}
     if selection.overrides:
-        facts["map file"] = str(selection.overrides)
+        facts["map file"] = selection.overrides.said
     for side, dump in (("target", target), ("golden", golden)):
         for key in ("device_target", "ms_version"):
             if key in dump.info:

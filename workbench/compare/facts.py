@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.compare.cause import format_differences, setting_differences
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.noise import PASS_FACTOR
 from workbench.compare.result import Finding
-from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
@@ -52,36 +52,36 @@ def precision(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     for (rank, graph_id), found in flow.pairing.alignments.items():
         for t, g in sorted(_counterparts(found)):
             op, golden = found.target.graph.ops[t], found.golden.graph.ops[g]
-            texts = list(format_differences(op, golden))
-            if texts:
+            differing = next(format_differences(op, golden), None)
+            if differing is not None:
                 count += 1
-                first = first or (rank, graph_id, t, texts[0])
+                first = first or (rank, graph_id, t, differing)
     if first is None:
         return
-    rank, graph_id, t, text = first
+    rank, graph_id, t, differing = first
     op = flow.pairing.alignments[rank, graph_id].target.graph.ops[t]
     errors = [r.error for r in rows if r.error is not None and math.isfinite(r.error)]
-    evidence = (text, f"computing in another number format: {plural(count, 'operator')}",
-                f"largest relative error of a compared tensor {max(errors, default=0.0):.2g}",
-                *_steps(flow))  # fmt: skip
+    largest = Message("compare/largest-error", error=max(errors, default=0.0))
+    evidence = (differing, Message("compare/formats-differ", count=count), largest, *_steps(flow))
     yield Finding(
-        "precision", op.name, op.op_type, graph_id, 0, "output", 0, CERTAINTY["precision"], None,
-        None, None, evidence, ADVICE["precision"], flow.pairing.frame((rank, graph_id), t), rank=rank,
+        "precision", op.name, op.op_type, graph_id, 0, "output", 0, KINDS["precision"].score, None,
+        None, None, evidence, KINDS["precision"].advice, flow.pairing.frame((rank, graph_id), t), rank=rank,
     )  # fmt: skip
 
 
-def _steps(flow: Flow) -> Iterator[str]:
+def _steps(flow: Flow) -> Iterator[Message]:
     """What rounding to int8 explains, by the layer that it costs most."""
     events = [event for event in flow.events.values() if event.steps is not None]
     worst = max(events, key=lambda e: e.steps.error if e.steps is not None else 0.0, default=None)
-    if worst is not None:
-        yield f"layers in int8: {len(events)}; in {blamed_name(flow, worst)} {worst.steps}"
+    if worst is not None and worst.steps is not None:
+        name, steps = blamed_name(flow, worst), worst.steps.said
+        yield Message("compare/int8-layers", count=len(events), op_name=name, steps=steps)
 
 
 def unblamed_settings(flow: Flow) -> Iterator[Finding]:
     """Settings that differ at operators nobody blames: worth knowing, once a setting."""
     blamed = {(e.block.rank, e.block.graph_id, e.blamed) for e in flow.guilty}
-    alike: dict[tuple[object, ...], list[tuple[int, int, int]]] = {}
+    alike: dict[tuple[str, int, tuple[Message, ...]], list[tuple[int, int, int]]] = {}
     for (rank, graph_id), found in flow.pairing.alignments.items():
         for t, g in sorted(_counterparts(found)):
             if (rank, graph_id, t) in blamed:
@@ -90,37 +90,45 @@ def unblamed_settings(flow: Flow) -> Iterator[Finding]:
             tolerance = PASS_FACTOR * flow.coarsest.get((rank, graph_id), 1e-6)
             differences = setting_differences(op, found.golden.graph.ops[g], tolerance)
             if differences:
-                texts = (*(d.text for d in differences), _seen(flow, rank, graph_id, t))
-                alike.setdefault((op.op_type, rank, *texts), []).append((rank, graph_id, t))
-    for (_, _, *lines), places in alike.items():
+                said = (*(d.said for d in differences), _seen(flow, rank, graph_id, t))
+                alike.setdefault((op.op_type, rank, said), []).append((rank, graph_id, t))
+    for (_, _, said), places in alike.items():
         rank, graph_id, number = places[0]
         ops = [flow.pairing.alignments[r, n].target.graph.ops[t] for r, n, t in places]
-        evidence = (*map(str, lines), *further({op.name for op in ops[1:]} - {ops[0].name}))
+        evidence = (*said, *further({op.name for op in ops[1:]} - {ops[0].name}))
         yield Finding(
-            "info", ops[0].name, ops[0].op_type, graph_id, 0, "output", 0, CERTAINTY["info"], None,
-            None, None, evidence, ADVICE["info"], flow.pairing.frame((rank, graph_id), number),
+            "info", ops[0].name, ops[0].op_type, graph_id, 0, "output", 0, KINDS["info"].score, None,
+            None, None, evidence, KINDS["info"].advice, flow.pairing.frame((rank, graph_id), number),
             rank=rank,
         )  # fmt: skip
 
 
-def further(names: Collection[str]) -> Iterator[str]:
+def further(names: Collection[str]) -> Iterator[Message]:
     """The other operators that one cause or setting reaches."""
     if names:
-        shown = ", ".join(sorted(names)[:3])
-        yield f"the same at {len(names)} further operators: {shown}{' …' if len(names) > 3 else ''}"
+        yield Message("compare/further", count=len(names), names=sorted(names))
 
 
-def _seen(flow: Flow, rank: int, graph_id: int, op: int) -> str:
+def _seen(flow: Flow, rank: int, graph_id: int, op: int) -> Message:
     events = [
         e for (b, n), e in flow.events.items() if (b.rank, b.graph_id, n) == (rank, graph_id, op)
     ]
     if not any(event.worst is not None for event in events):
-        return "its outputs are not in both dumps"
+        return Message("compare/outputs-unknown")
     if any(event.tainted for event in events):
-        return "its inputs already carry a defect, so its own share is not known"
+        return Message("compare/inputs-differ")
     if any(event.healed for event in events):
-        return "its outputs differ, but all that reads them agrees again"
-    return "its outputs agree"
+        return Message("compare/outputs-differ")
+    return Message("compare/outputs-agree")
+
+
+def counted(target: int, golden: int) -> Message:
+    """Say how many tensors are unmatched; there is at least one."""
+    if target and golden:
+        return Message("compare/unmatched", target=target, golden=golden)
+    if target:
+        return Message("compare/unmatched-target", count=target)
+    return Message("compare/unmatched-golden", count=golden)
 
 
 def unmatched(pairing: Pairing) -> Iterator[Finding]:
@@ -133,19 +141,15 @@ def unmatched(pairing: Pairing) -> Iterator[Finding]:
     key = lone.record.key
     mine = any(one is lone for one in pairing.only_target)
     op = (pairing.target if mine else pairing.golden).operator(lone.run) if lone.run else None
-    sides = (("target", ours), ("golden", theirs))
-    counted = [f"{plural(count, 'tensor')} only in the {side}" for side, count in sides if count]
-    evidence = [", ".join(counted)]
-    advice = ADVICE["unmatched"]
+    evidence = [counted(ours, theirs)]
+    advice: str | Message = KINDS["unmatched"].advice
     if all(one.record.key.op_type == "Parameter" for one in everyone):
         constants = [one.record.key.iteration == CONSTANT_ITERATION for one in everyone]
-        kinds = (
-            "constants" if all(constants) else "Parameter files" + " and constants" * any(constants)
-        )
-        evidence.append(f"all are {kinds}, which not every device and release writes")
-        advice = "expected when the two runs differ in device or MindSpore release; no action"
+        some = "all-both" if any(constants) else "all-parameters"
+        evidence.append(Message(f"compare/{'all-constants' if all(constants) else some}"))
+        advice = Message("compare/advice-release")
     yield Finding(
         "unmatched", lone.op_name, key.op_type, key.graph_id, key.iteration, key.io, key.slot,
-        CERTAINTY["unmatched"], None, None, None, tuple(evidence), advice,
+        KINDS["unmatched"].score, None, None, None, tuple(evidence), advice,
         op.frame if op is not None else None, rank=key.rank,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from workbench.compare.cause import Difference
+from workbench.compare.cause import WIRING, Difference
 from workbench.compare.ending import endings
 from workbench.compare.facts import (
     blamed_name,
@@ -21,20 +21,21 @@ from workbench.compare.facts import (
     unblamed_settings,
     unmatched,
 )
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY, NAMED
+from workbench.compare.finding_kinds import KINDS, NAMED
 from workbench.compare.graph_view import Origin
 from workbench.compare.meeting import is_meeting
 from workbench.compare.originals import original_names
 from workbench.compare.replay.words import own_words
 from workbench.compare.result import Finding
 from workbench.compare.telling import BY_NAME, has_few_wrong
-from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.compare.flow import Flow
+    from workbench.compare.measuring import Measured
     from workbench.compare.result import Row
     from workbench.compare.states import Event
     from workbench.graph.nodes import Op
@@ -42,12 +43,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Blame:
-    """A guilty event with its kind decided."""
+    """A guilty event with its kind decided; ``values`` are those of the first difference."""
 
     event: Event
     kind: str
     subject: str
-    texts: tuple[str, ...]
+    said: tuple[Message, ...]
+    values: tuple[object, ...] = ()
     trust: float = 1.0
 
 
@@ -71,8 +73,8 @@ def _excused(flow: Flow) -> list[Finding]:
     """What would be defects if the map file did not tolerate them."""
     blames = []
     for event, tolerance in flow.excused:
-        texts = (tolerance.words, *_decide(event).texts)
-        blames.append(_Blame(event, "info", str(tolerance), texts))
+        said = (tolerance.said, *_decide(event).said)
+        blames.append(_Blame(event, "info", str(tolerance), said))
     return _merge(flow, blames)
 
 
@@ -85,34 +87,33 @@ def _began_before(flow: Flow, *, alone: bool) -> list[_Blame]:
     if not events or not alone:
         return []
     first = _decide(events[0])
-    texts = tuple(text for event in events for text in _decide(event).texts[:1])
-    shown = (*first.texts, *texts[1:4])
-    return [replace(first, trust=0.5, texts=shown)]
+    said = tuple(one for event in events for one in _decide(event).said[:1])
+    return [replace(first, trust=0.5, said=(*first.said, *said[1:4]))]
 
 
 def _version_matters(flow: Flow) -> list[Finding]:
     """What the two versions of the framework are known to do differently, told once."""
-    text = "the two versions estimate the moving statistics of BatchNorm differently"
-    return _merge(flow, [_Blame(event, "info", text, (text,)) for event in flow.version_matters])
+    said = (Message("compare/version"),)
+    return _merge(flow, [_Blame(event, "info", "version", said) for event in flow.version_matters])
 
 
 def _decide(event: Event) -> _Blame:
     """Choose the kind of a guilty event from its differences, the surest first."""
     named: list[Difference] = [d for d in event.differences if d.kind != "precision"]
-    named.sort(key=lambda d: -CERTAINTY[d.kind])
-    texts = tuple(d.text for d in named)
+    named.sort(key=lambda d: -KINDS[d.kind].score)
     if named:
-        return _Blame(event, named[0].kind, named[0].subject, texts)
+        said = tuple(d.said for d in named)
+        return _Blame(event, named[0].kind, named[0].subject, said, named[0].values)
     if event.worst is not None and event.worst.divergence.mismatch:
-        return _Blame(event, "non-finite", "", texts)
+        return _Blame(event, "non-finite", "", ())
     unequal = [
         m.divergence.reason
         for m in event.measured.values()
-        if m.pair.io == "output" and m.sizes_differ
+        if m.pair.io == "output" and m.sizes_differ and m.divergence.reason is not None
     ]
     if unequal:
         return _Blame(event, "shape", "", tuple(unequal))
-    return _Blame(event, "own-error", "", texts)
+    return _Blame(event, "own-error", "", ())
 
 
 def _merge(flow: Flow, blames: Iterable[_Blame]) -> list[Finding]:
@@ -129,8 +130,8 @@ def _key(flow: Flow, blame: _Blame) -> tuple[object, ...]:
         return blame.kind, *_subject(flow, blame)
     if blame.kind == "structure":
         # the same replacement everywhere is one cause; wiring is told operator by operator
-        wiring = blame.subject.startswith("input.")
-        return blame.kind, blame.texts[:1] if wiring else blame.subject
+        wiring = blame.said[0].code == WIRING
+        return blame.kind, blame.said[:1] if wiring else blame.subject
     return blame.kind, block.graph_id, blamed_name(flow, blame.event)
 
 
@@ -141,12 +142,11 @@ def _subject(flow: Flow, blame: _Blame) -> tuple[object, ...]:
     """
     if blame.kind != "attribute":
         return (blame.subject,)
-    _, differs, values = next(iter(blame.texts), "").partition(" differs: ")
     event = blame.event
     frame = flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed)
-    if not differs or frame is None:
-        return blame.subject, blame.texts[:1]
-    return frame.file, frame.line, values
+    if not blame.values or frame is None:
+        return blame.subject, blame.said[:1]
+    return frame.file, frame.line, *blame.values
 
 
 def _finding(flow: Flow, group: list[_Blame]) -> Finding:
@@ -174,7 +174,7 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         inherited_error=event.inherited if event.writer is None else None,
         noise_floor=floor if event.writer is None else None,
         evidence=tuple(_evidence(flow, group)),
-        advice=ADVICE[first.kind],
+        advice=KINDS[first.kind].advice,
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
         order=event.order,
         rank=event.block.rank,
@@ -197,11 +197,11 @@ def _fault(flow: Flow, blame: _Blame) -> _Fault:
     if blame.kind == "parameter" and has_few_wrong(flow, blame.event):
         return {"fault": "wrong-weight-element", "probability": 0.95}
     fault = BY_NAME.get(blame.kind, "")
-    return {"fault": fault, "probability": CERTAINTY[blame.kind] if fault else 0.0}
+    return {"fault": fault, "probability": KINDS[blame.kind].score if fault else 0.0}
 
 
 def _score(blame: _Blame, error: float | None) -> float:
-    base = round(CERTAINTY[blame.kind] * blame.trust, 3)
+    base = round(KINDS[blame.kind].score * blame.trust, 3)
     if blame.kind != "own-error" or not error:
         return base
     explained = blame.event.factor * blame.event.explained
@@ -209,41 +209,49 @@ def _score(blame: _Blame, error: float | None) -> float:
     return round(min(0.69, base + 0.04 * max(0.0, decades)), 3)
 
 
-def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[str]:
+def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[Message]:
     event = group[0].event
-    yield from group[0].texts
+    yield from group[0].said
     op = blamed_operator(flow, event)
     names = original_names(op) if op is not None else None
     if names and names != (op.name if op is not None else "",):
-        yield f"it stands for {', '.join(names)}"
-    worst = event.worst
-    if worst is not None:
-        where = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
-        if worst.divergence.mismatch:
-            count, shown = worst.divergence.mismatch, _extremes(worst.divergence.metrics)
-            yield f"{where}: {plural(count, 'element')} of another kind (number, NaN or infinity); {shown}"
-        else:
-            factor = worst.error / event.own_floor if event.own_floor else math.inf
-            base = f"{factor:.3g} times the noise floor {event.own_floor:.2g}"
-            yield f"{where} has relative error {worst.error:.3g}, {base}"
+        yield Message("compare/stands-for", names=names)
+    if event.worst is not None:
+        yield _measured(flow, event, event.worst)
         if event.writer is None:
-            yield f"its produced inputs differ by at most {event.inherited:.2g}"
+            yield Message("compare/input-difference", error=event.inherited)
     if event.replayed is not None:
         yield from own_words(event.replayed)
-    if event.explained_by is not None:
-        yield event.explained_by.words
+    explained = event.explained_by.said if event.explained_by is not None else None
+    if explained is not None:
+        yield explained
     if event.steps is not None:
-        yield str(event.steps)
+        yield event.steps.said
     yield from _ranks(flow, group)
-    if event.block.turn:
-        yield f"its graph runs several times in the iteration: this is turn {event.block.turn}, the first is 0"
-    if event.op < 0:
-        yield "no graph: the order of time stands in for the data flow, so this may be a consequence"
-    if event.unseen:
-        yield f"operators before it that were not dumped on both sides: {event.unseen}"
+    yield from _circumstances(event)
     others = {(blamed_name(flow, b.event), b.event.block.graph_id) for b in group[1:]}
     others.discard((blamed_name(flow, event), event.block.graph_id))
     yield from further([name for name, _ in others])
+
+
+def _measured(flow: Flow, event: Event, worst: Measured) -> Message:
+    """How far apart the worst tensor of an event is."""
+    place = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
+    if worst.divergence.mismatch:
+        counts = _extremes(worst.divergence.metrics)
+        return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
+    times, floor = worst.error / event.own_floor, event.own_floor
+    return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
+
+
+def _circumstances(event: Event) -> Iterator[Message]:
+    """What makes a place special, or doubtful."""
+    if event.block.turn:
+        yield Message("compare/turn", turn=event.block.turn)
+    if event.op < 0:
+        yield Message("compare/time-order")
+    if event.unseen:
+        yield Message("compare/unseen", count=event.unseen)
 
 
 def _whose(flow: Flow, event: Event) -> str:
@@ -252,31 +260,31 @@ def _whose(flow: Flow, event: Event) -> str:
     return f"{run.op_name}: " if event.writer is not None and run is not None else ""
 
 
-def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[str]:
+def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[Message]:
     """Where several ranks were compared: on which of them it is, and what other ranks have to do with it."""
     event = group[0].event
     place = (event.block.iteration, event.block.graph_id, event.block.turn)
     ranks = {b.rank for b in flow.walked if (b.iteration, b.graph_id, b.turn) == place}
     mine = {b.event.block.rank for b in group}
     if len(ranks) > 1:
-        others = ", ".join(map(str, sorted(ranks - mine)))
-        shown = ", ".join(map(str, sorted(mine)))
-        rest = f", not on {others}" if others else ", which are all"
-        yield f"it is on rank{'s' if len(mine) > 1 else ''} {shown}{rest}"
+        if ranks - mine:
+            yield Message("compare/ranks-some", mine=sorted(mine), others=sorted(ranks - mine))
+        else:
+            yield Message("compare/ranks-all", mine=sorted(mine))
     op = blamed_operator(flow, event)
     dumped = {b.rank for side in (flow.pairing.target, flow.pairing.golden) for b in side.runs}
     if op is not None and is_meeting(op) and (len(ranks) < 2 or dumped - ranks):
-        yield "it needs the tensors of other ranks, which were not compared: the error may be theirs"
+        yield Message("compare/ranks-needed")
 
 
-def _extremes(metrics: object) -> str:
-    values = metrics if isinstance(metrics, dict) else {}
-    parts = [
-        f"{side.lower()} has {int(values.get(side + 'NaN', 0))} NaN, "
-        f"{int(values.get(side + 'PosInf', 0) + values.get(side + 'NegInf', 0))} Inf"
-        for side in ("Target", "Golden")
-    ]
-    return "; ".join(parts)
+def _extremes(metrics: Mapping[str, float]) -> dict[str, int]:
+    """How many elements of each side are NaN and infinite."""
+    found = {}
+    for side in ("Target", "Golden"):
+        infinite = metrics.get(f"{side}PosInf", 0) + metrics.get(f"{side}NegInf", 0)
+        found[f"{side.lower()}_nan"] = int(metrics.get(f"{side}NaN", 0))
+        found[f"{side.lower()}_inf"] = int(infinite)
+    return found
 
 
 def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
@@ -290,10 +298,10 @@ def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
         if reader is not None:
             name, op_type, source = reader.name, reader.op_type, reader.frame
     error = row.error if row.error is not None else math.inf
-    evidence = (f"{row.op_name} differs: relative difference {error:.3g}", row.reason)
+    evidence = (Message("compare/given", name=row.op_name, error=error), row.reason)
     yield Finding(
         kind, name, op_type, row.graph_id, row.iteration, row.io, row.slot, 0.5, error,
-        row.inherited_error, row.noise_floor, tuple(filter(None, evidence)), ADVICE[kind], source,
+        row.inherited_error, row.noise_floor, tuple(filter(None, evidence)), KINDS[kind].advice, source,
         row.order, row.rank,
     )  # fmt: skip
 

@@ -24,6 +24,8 @@ from workbench.compare.result import Row
 from workbench.compare.statistics import measure_statistics
 from workbench.core.dtypes import dtype_name
 from workbench.core.tensors import TensorSpec
+from workbench.core.text import shorten
+from workbench.core.words import Message
 from workbench.graph.nodes import SourceFrame
 
 if TYPE_CHECKING:
@@ -177,47 +179,53 @@ def _blanks(cells: Mapping[str, str]) -> dict[str, float]:
 
 def _judge(
     layout: Layout, cells: Mapping[str, str], metrics: Mapping[str, float], *, paired: bool
-) -> tuple[Status, str]:
+) -> tuple[Status, str | Message]:
     """Status and reason: the tool's verdict, or the layout's thresholds, unless nothing was measured."""
-    message = _message(cells.get(layout.columns.get("reason", ""), ""))
+    said = _message(cells.get(layout.columns.get("reason", ""), ""))
     if not paired:
-        return "uncomparable", message or "no partner"
+        return "uncomparable", said or Message("compare/tool-unmatched")
     status, why = _verdict(layout, cells, metrics)
     if status in ("pass", "warn") and (doubt := _doubt(layout, cells, metrics)):
         status, why = "uncomparable", doubt
-    if status == "uncomparable" and not (message or why):
-        why = f"{layout.tool} states no verdict"
-    return status, "; ".join(filter(None, (message, why)))
+    if status == "uncomparable" and not (said or why):
+        why = Message("compare/tool-silent", tool=layout.tool)
+    if said and why:
+        return status, Message("compare/tool-said", said=said, why=why)
+    return status, said or why or ""
 
 
 def _verdict(
     layout: Layout, cells: Mapping[str, str], metrics: Mapping[str, float]
-) -> tuple[Status, str]:
+) -> tuple[Status, Message | None]:
     for column, known in VERDICTS.items():
         word = cells[column].strip().lower() if column in cells else None
         if word is not None and word in known:
-            return known[word], ""
+            return known[word], None
     beyond = [
-        f"{limit} fails with {metrics[limit.metric]:.6g}"
+        Message("compare/tool-limit", limit=str(limit), got=metrics[limit.metric])
         for limit in layout.thresholds
         if not math.isnan(metrics.get(limit.metric, math.nan)) and not limit.holds(metrics)
     ]
     if beyond:
-        return "fail", ", ".join(beyond)
-    return ("pass" if layout.thresholds else "uncomparable"), ""
+        return "fail", Message("compare/tool-limits", limits=tuple(beyond))
+    return ("pass" if layout.thresholds else "uncomparable"), None
 
 
-def _doubt(layout: Layout, cells: Mapping[str, str], metrics: Mapping[str, float]) -> str:
-    """Why a pass means nothing; ``""`` if it does mean something."""
+def _doubt(
+    layout: Layout, cells: Mapping[str, str], metrics: Mapping[str, float]
+) -> Message | None:
+    """Why a pass means nothing; ``None`` if it does mean something."""
     if layout.kind == "digests":
         pair = [_known(cells.get(title, "").strip()) for title in ("NPU MD5", "BENCH MD5")]
-        return "" if all(pair) else "a digest is missing"
+        return None if all(pair) else Message("compare/tool-digest")
     measured = {title: metrics[title] for title in layout.measures if title in metrics}
     if not measured:
         shown = {cells.get(title, "").strip() for title in layout.measures} - {""}
-        return f"nothing was measured: {', '.join(sorted(shown))[:80] or 'no figure'}"
+        if not shown:
+            return Message("compare/tool-unmeasured")
+        return Message("compare/tool-cells", cells=tuple(shorten(one, 80) for one in sorted(shown)))
     odd = [title for title, value in measured.items() if math.isnan(value)]
-    return f"{', '.join(odd)} is NaN" if odd else ""
+    return Message("compare/tool-nan", figures=tuple(odd)) if odd else None
 
 
 def _message(text: str) -> str:

@@ -112,8 +112,7 @@ def _whole(array: NDArray[Any]) -> Reading:
     """Read an array in memory."""
     array = np.asarray(array)
     if array.dtype.kind not in "biufc" and array.dtype not in _STORAGES:
-        message = f"tensor must hold numbers, got dtype {array.dtype}"
-        raise FormatError(message)
+        raise FormatError("compare/not-numbers", got=array.dtype)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     flat = np.ascontiguousarray(array).reshape(-1)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from workbench.compare.cause import Difference
 from workbench.compare.replay.replay import SUSPECT
 from workbench.compare.telling import spoilt_weights
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.compare.flow import Flow
     from workbench.compare.states import Event
-
-_START = "the target gives what its own inputs make it give: it is the golden that is off here"
 
 
 def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
@@ -26,13 +25,12 @@ def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
         return ()
     spoilt = next(spoilt_weights(flow, event), "")
     if spoilt:
-        text = f"{spoilt} differs in few elements, as the operator reads it"
-        return (Difference("parameter", spoilt, text),)
+        return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
     golden = replayed.golden(event.block, event.op)
     if golden is not None:
-        text = f"{_START}: computed again from its own inputs it is {golden.error:.3g} off"
-        return (Difference("own-error", "golden", text),) if golden.suspect else ()
+        said = Message("compare/golden-error-by", error=golden.error)
+        return (Difference("own-error", "golden", said),) if golden.suspect else ()
     carried = replayed.carries(event.block, event.op, max(own.slot, 0), event.inherited)
     if worst.error <= SUSPECT * (carried + event.own_floor):
         return ()
-    return (Difference("own-error", "golden", _START),)
+    return (Difference("own-error", "golden", Message("compare/golden-error")),)

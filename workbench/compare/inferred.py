@@ -19,7 +19,7 @@ from workbench.compare.hypotheses.explain import UNEXPLAINED
 from workbench.compare.hypotheses.memory import orders
 from workbench.compare.hypotheses.places import REPEAT
 from workbench.compare.looks import Damage, Look, data, root
-from workbench.compare.replay.attempts import TROUBLE
+from workbench.compare.replay.attempts import TROUBLE, Attempt
 from workbench.compare.replay.trial import EXACT, NOTHING
 from workbench.compare.telling import trial_beside
 from workbench.core.tensors import ArraySource
@@ -81,7 +81,7 @@ def _trial(flow: Flow, graph: Graph, event: Event) -> Trial | None:
         return None
     if own is not None:
         attempt = replayed.attempts.attempt(event.block, event.op)
-        if isinstance(attempt, str) or not own.suspect:
+        if not isinstance(attempt, Attempt) or not own.suspect:
             return None
         return attempt.trial(own.slot, own.explained, own.arithmetic, ())
     trial = trial_beside(replayed, event)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.carried import state_name, updates
 from workbench.compare.phases import PHASES, phase_by_name, phases
 from workbench.compare.result import IterationRow
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 START = "parameters"
 """What an iteration begins with: the parameters that its forward and backward parts read."""
+
+DIVERGENCE = "compare/divergence-at"
+"""Code of where runs diverge first."""
 
 _ORDER = {part: place for place, part in enumerate((START, *PHASES))}
 _SEVERITY = ("equal", "pass", "warn", "fail")
@@ -118,7 +122,7 @@ def tell_when(
     ]
 
 
-def _when(finding: Finding, parts: Parts, steps: Sequence[IterationRow]) -> Iterator[str]:
+def _when(finding: Finding, parts: Parts, steps: Sequence[IterationRow]) -> Iterator[Message]:
     rank = _rank(finding, parts.flow)
     own = [step for step in steps if step.rank == rank]
     part = _part(finding, rank, parts)
@@ -127,11 +131,11 @@ def _when(finding: Finding, parts: Parts, steps: Sequence[IterationRow]) -> Iter
     iteration = finding.iteration
     before = sorted({step.iteration for step in own if step.iteration < iteration})
     failed = {step.iteration for step in own if step.failed}
-    head = ""
+    clauses: list[Message] = []
     if before and not failed & set(before):
-        head = f"{_named(before)} agree{'s' if len(before) == 1 else ''}; "
-    where = f"in the {part} part" if part != "optimizer" else "in the optimizer"
-    yield f"{head}the runs part in iteration {iteration}, {where}{_start(own, iteration)}"
+        clauses.append(Message("compare/agree-before", iterations=named_iterations(before)))
+    clauses.append(Message(DIVERGENCE, iteration=iteration, part=part))
+    yield Message("compare/divergence", parts=(*clauses, *_start(own, iteration)))
     yield from _afterwards(own, iteration)
 
 
@@ -149,19 +153,20 @@ def _part(finding: Finding, rank: int, parts: Parts) -> str | None:
     return None if number is None else parts.parts(rank, finding.graph_id)[number]
 
 
-def _start(own: Iterable[IterationRow], iteration: int) -> str:
+def _start(own: Iterable[IterationRow], iteration: int) -> Iterator[Message]:
     """Whether the parameters that an iteration begins with still agree."""
     start = next((s for s in own if (s.iteration, s.part) == (iteration, START)), None)
     if start is None:
-        return ""
+        return
     if start.failed:
-        return f"; {start.failed} of {start.tensors} readings of parameters differ when it begins"
-    if start.equal == start.tensors:
-        return "; the parameters are equal when it begins"
-    return f"; the parameters agree when it begins (largest difference {start.error:.2g})"
+        yield Message("compare/start-differs", failed=start.failed, tensors=start.tensors)
+    elif start.equal == start.tensors:
+        yield Message("compare/start-equal")
+    else:
+        yield Message("compare/start-agrees", error=start.error)
 
 
-def _afterwards(own: Iterable[IterationRow], iteration: int) -> Iterator[str]:
+def _afterwards(own: Iterable[IterationRow], iteration: int) -> Iterator[Message]:
     """What becomes of it in later iterations."""
     later: dict[int, list[IterationRow]] = {}
     for step in own:
@@ -171,22 +176,23 @@ def _afterwards(own: Iterable[IterationRow], iteration: int) -> Iterator[str]:
         return
     first = next((n for n, steps in later.items() if any(s.failed for s in steps)), None)
     if first is None:
-        yield f"{_named([*later])} agree{'s' if len(later) == 1 else ''} again"
+        yield Message("compare/agree-after", iterations=named_iterations(later))
         return
     start = next((s for s in later[first] if s.part == START), None)
     if start is not None and start.failed:
-        every = "all" if start.failed == start.tensors else f"{start.failed} of {start.tensors}"
-        yield f"from iteration {first} on, parameters carry it ({every} readings of them)"
+        failed, tensors = start.failed, start.tensors
+        yield Message("compare/parameters-later", iteration=first, failed=failed, tensors=tensors)
     else:
         failed, tensors = (sum(getattr(s, n) for s in later[first]) for n in ("failed", "tensors"))
-        yield f"from iteration {first} on it is inherited ({failed} of {tensors} tensors)"
+        yield Message("compare/tensors-later", iteration=first, failed=failed, tensors=tensors)
 
 
-def _named(iterations: Sequence[int]) -> str:
-    """Iterations in words: ``iterations 0-2``."""
-    if len(iterations) == 1:
-        return f"iteration {iterations[0]}"
-    first, last = iterations[0], iterations[-1]
-    if last - first == len(iterations) - 1:
-        return f"iterations {first}-{last}"
-    return f"iterations {', '.join(map(str, iterations))}"
+def named_iterations(found: Iterable[int]) -> Message:
+    """Iterations by their numbers: one, a range, or the first of several."""
+    numbers = sorted(set(found))
+    if len(numbers) == 1:
+        return Message("compare/iteration", number=numbers[0])
+    first, last = numbers[0], numbers[-1]
+    if last - first == len(numbers) - 1 and len(numbers) > 2:
+        return Message("compare/iterations-range", first=first, last=last)
+    return Message("compare/iterations", numbers=numbers)

@@ -18,6 +18,7 @@ from workbench.compare.own_batches import OWN_BATCH
 from workbench.compare.own_errors import replayed_error
 from workbench.compare.result import Row
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,11 +33,15 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import SourceFrame
 
 
+UPDATED = Message("compare/after-update")
+"""Reason of an input that was dumped when the operator had overwritten it."""
+
+
 class Judged(NamedTuple):
-    """Status of one pair, the reason in words, and the floor it was judged by."""
+    """Status of one pair, the reason if there is one, and the floor it was judged by."""
 
     status: Status
-    reason: str
+    reason: Message | None
     noise_floor: float | None
     inherited: float | None
 
@@ -52,6 +57,10 @@ def judge_rows(flow: Flow, measured: Iterable[Measured], profile: Profile) -> li
     return rows + lone
 
 
+_ALONE = {side: Message(f"compare/only-{side}") for side in ("target", "golden")}
+"""Reason of a tensor without a partner, by the side that it is on."""
+
+
 def _lone_row(flow: Flow, lone: Lone, side: str) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
@@ -61,7 +70,7 @@ def _lone_row(flow: Flow, lone: Lone, side: str) -> Row:
     ours = side == "target"
     return Row(
         lone.op_name if ours else "", key.op_type, key.graph_id, key.iteration, key.io, key.slot,
-        "" if ours else lone.op_name, "", 0.0, "uncomparable", f"only in the {side}", {},
+        "" if ours else lone.op_name, "", 0.0, "uncomparable", _ALONE[side], {},
         op.frame if op is not None else None, 1 << 61, key.turn, key.rank,
         target_spec=spec if ours else None, golden_spec=None if ours else spec,
         target_path=path if ours else "", golden_path="" if ours else path,
@@ -87,7 +96,7 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         match_rule=pair.rule,
         match_score=pair.score,
         status=judged.status,
-        reason=judged.reason,
+        reason=judged.reason or "",
         metrics=d.metrics,
         source=_source(flow, item),
         order=pair.order,
@@ -120,10 +129,10 @@ def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:
     metrics = item.divergence.metrics
     missing = next((title for limit in profile.limits if (title := limit.missing(metrics))), "")
     if missing:
-        reason = f"statistics give no {missing}, which {profile.name} needs"
-        return judged._replace(status="uncomparable", reason=reason)
-    broken = [str(limit) for limit in profile.limits if not limit.holds(metrics)]
-    reason = f"breaks {', '.join(broken)}" if broken else judged.reason
+        said = Message("compare/figure-missing", figure=missing, profile=profile.name)
+        return judged._replace(status="uncomparable", reason=said)
+    broken = tuple(str(limit) for limit in profile.limits if not limit.holds(metrics))
+    reason = Message("compare/limits", limits=broken) if broken else judged.reason
     return judged._replace(status="fail" if broken else "pass", reason=reason)
 
 
@@ -152,9 +161,7 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
     d = item.divergence
     if item.reason or d.reason:
         return Judged("uncomparable", item.reason or d.reason, None, None)
-    reason = (
-        "holds the value after the update" if item.rewritten and item.pair.io == "input" else ""
-    )
+    reason = UPDATED if item.rewritten and item.pair.io == "input" else None
     own = _own_floor(flow, item, event)
     inherited = event.inherited if event is not None else None
     if d.equal:
@@ -167,7 +174,7 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
     if flow.job is not None and _is_own(flow, item, event):
         return Judged("uncomparable", OWN_BATCH, own, inherited)
     if event is not None and _heals(flow, item, event):
-        return Judged("warn", "differs here, but all that reads it agrees again", own, inherited)
+        return Judged("warn", Message("compare/no-effect"), own, inherited)
     wrong = _is_wrong(flow, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)
 
@@ -222,16 +229,19 @@ def _is_wrong(flow: Flow, item: Measured, event: Event | None) -> bool:
     return state is not None and (state.tainted or bool(state.causes))
 
 
-def _mismatch(item: Measured) -> str:
+def _mismatch(item: Measured) -> Message:
     m = item.divergence.metrics
-    both = int(min(m.get("TargetNaN", 0), m.get("GoldenNaN", 0)))
-    parts = [
-        f"{int(m[f'{side}{kind}'])} {word} in the {side.lower()}"
+    counts = tuple(
+        Message("compare/non-finite-count", count=int(m[title]), kind=kind, side=side.lower())
         for side in ("Target", "Golden")
-        for kind, word in (("NaN", "NaN"), ("PosInf", "+Inf"), ("NegInf", "-Inf"))
-        if m.get(f"{side}{kind}", 0)
-    ]
-    text = ", ".join(parts) or "non-finite values differ"
-    if both and math.isclose(m["TargetNaN"], m["GoldenNaN"]):
-        return f"{text}; NaN is never agreement"
-    return text
+        for title, kind in (
+            (f"{side}NaN", "NaN"),
+            (f"{side}PosInf", "+Inf"),
+            (f"{side}NegInf", "-Inf"),
+        )
+        if m.get(title, 0)
+    )
+    if not counts:
+        return Message("compare/non-finite-apart")
+    alike = m.get("TargetNaN", 0) and math.isclose(m["TargetNaN"], m.get("GoldenNaN", 0))
+    return Message("compare/non-finite-both" if alike else "compare/non-finite", counts=counts)

@@ -6,29 +6,32 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.formats import FORMATS, read_format
+from workbench.core.words import Message
 from workbench.dump.values.reading import FileSource
 
 if TYPE_CHECKING:
     from workbench.core.tensors import Source
 
 
-def lie_apart(target: Source, golden: Source) -> str:
-    """Why elements of two tensors have other places; ``""`` if they have the same.
+def lie_apart(target: Source, golden: Source) -> Message | None:
+    """Why elements of two tensors have other places; ``None`` if they have the same.
 
     A tensor that lies as its device has it is told the other's shape on the host first, which serves
     where no graph did. Raises FormatError if a source cannot be read.
     """
     if _device_format(target) == _device_format(golden):
-        return ""
+        return None
     for one, other in ((target, golden), (golden, target)):
         if isinstance(one, FileSource) and _device_format(one) and not _device_format(other):
             one.settle(other.spec())
     ours, theirs = _device_format(target), _device_format(golden)
     if ours == theirs:
-        return ""
-    return (
-        f"formats differ: {_words(target)} against {_words(golden)}, and no shape of the host fits"
-    )
+        return None
+    a, b = target.spec(), golden.spec()
+    return Message(
+        "compare/layouts-differ", target_shape=a.shape, target_format=a.format, golden_shape=b.shape,
+        golden_format=b.format,
+    )  # fmt: skip
 
 
 def _device_format(source: Source) -> str:
@@ -40,8 +43,3 @@ def _device_format(source: Source) -> str:
         return name if FORMATS[read_format(name).name].device else ""
     except FormatError:
         return ""
-
-
-def _words(source: Source) -> str:
-    spec = source.spec()
-    return f"{spec.shape} in {spec.format}"

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.compare.carried import state_name, updates
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY, NAMED
+from workbench.compare.finding_kinds import KINDS, NAMED
 from workbench.compare.flags import FLAGS, flag_of
+from workbench.compare.iterations import named_iterations
 from workbench.compare.phases import is_backward, phases
 from workbench.compare.result import Finding
 from workbench.core.errors import FormatError
-from workbench.core.text import plural
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from workbench.compare.binding import Binding, Block
     from workbench.compare.flow import Flow
@@ -58,26 +59,23 @@ def _underflow(finding: Finding, flow: Flow) -> Finding:
     op, worst = graph.ops[place[1]], flow.events[place].worst
     if worst is None or not is_backward(op):
         return finding
-    text = _too_small(op, worst)
-    if not text:
-        return finding
-    return _renamed(finding, "underflow", (text,))
+    said = _too_small(op, worst)
+    return finding if said is None else _renamed(finding, "underflow", (said,))
 
 
-def _too_small(op: Op, item: Measured) -> str:
+def _too_small(op: Op, item: Measured) -> Message | None:
     """Say how many elements became zero if nothing else is wrong with the tensor; else nothing."""
     metrics, least = item.divergence.metrics, _least(item.pair.target)
     counted = "TargetZero" in metrics  # statistics count no zeros
     if not counted or not least or item.divergence.mismatch:
-        return ""
+        return None
     gained = int(metrics["TargetZero"] - metrics["GoldenZero"])
     if gained <= 0 or not metrics["MaxAbsoluteError"] <= 2 * least:
-        return ""
-    zeros, size, golden = int(metrics["TargetZero"]), item.divergence.size, metrics["GoldenZero"]
-    return (
-        f"gradients of {op.name} flushed to zero: {zeros} of {size} elements, in the golden "
-        f"{int(golden)}; float16 has no number below {least:.2g}"
-    )
+        return None
+    return Message(
+        "compare/flushed", op_name=op.name, zeros=int(metrics["TargetZero"]), size=item.divergence.size,
+        golden=int(metrics["GoldenZero"]), least=least,
+    )  # fmt: skip
 
 
 def _least(record: TensorRecord) -> float:
@@ -89,10 +87,10 @@ def _least(record: TensorRecord) -> float:
     return 2.0**-24 if spec.dtype == "float16" else 0.0
 
 
-def _renamed(finding: Finding, kind: str, texts: tuple[str, ...]) -> Finding:
+def _renamed(finding: Finding, kind: str, said: tuple[Message, ...]) -> Finding:
     return replace(
-        finding, kind=kind, score=CERTAINTY[kind], advice=ADVICE[kind],
-        evidence=(*texts, *finding.evidence),
+        finding, kind=kind, score=KINDS[kind].score, advice=KINDS[kind].advice,
+        evidence=(*said, *finding.evidence),
     )  # fmt: skip
 
 
@@ -117,16 +115,12 @@ def _both(flow: Flow) -> Iterator[Finding]:
         flag_of(flow.pairing.golden, flow.pairing.blocks[blocks[0]]),
     )
     ours, theirs = (f"{run.op_type} {run.op_name}" for run in sides if run is not None)
-    text = f"both runs overflow in {_steps(blocks)}: {ours} raises its flag"
-    text += f", {theirs} that of the golden" * (ours != theirs)
-    finding = _at_the_flag(flow, blocks[0], (text,), ours=True)
-    yield replace(finding, kind="info", score=CERTAINTY["info"])
-
-
-def _steps(blocks: Sequence[Block]) -> str:
-    numbers = sorted({block.iteration for block in blocks})
-    shown = ", ".join(map(str, numbers[:8]))
-    return f"iteration{'s' * (len(numbers) > 1)} {shown}{' …' * (len(numbers) > 8)}"
+    steps = named_iterations(block.iteration for block in blocks)
+    said = Message("compare/overflow-both", iterations=steps, target=ours)
+    if ours != theirs:
+        said = Message("compare/overflow-both-apart", iterations=steps, target=ours, golden=theirs)
+    finding = _at_the_flag(flow, blocks[0], (said,), ours=True)
+    yield replace(finding, kind="info", score=KINDS["info"].score)
 
 
 def _overflow(
@@ -134,20 +128,20 @@ def _overflow(
 ) -> list[Finding]:
     """Name the first finding of the first overflow by it, or tell of the flag alone."""
     first = blocks[0]
-    texts = tuple(_overflow_texts(flow, blocks, ours=ours))
+    said = tuple(_overflow_said(flow, blocks, ours=ours))
     # devices that saturate ask for their status where others look at results: no cause of its own
     findings = [f for f in findings if f.kind != "structure" or f.op_type not in FLAGS]
     for place, finding in enumerate(findings if ours else ()):
         at = _event_at(finding, flow)
         if finding.kind in ("non-finite", "own-error") and at is not None and at[0] == first:
-            named = _renamed(finding, "overflow", texts)
+            named = _renamed(finding, "overflow", said)
             return [*findings[:place], named, *findings[place + 1 :]]
     if not ours and any(finding.defect for finding in findings):
         return findings
-    return [*findings, _at_the_flag(flow, first, texts, ours=ours)]
+    return [*findings, _at_the_flag(flow, first, said, ours=ours)]
 
 
-def _at_the_flag(flow: Flow, block: Block, texts: tuple[str, ...], *, ours: bool) -> Finding:
+def _at_the_flag(flow: Flow, block: Block, said: tuple[Message, ...], *, ours: bool) -> Finding:
     pairing = flow.pairing
     run = flag_of(
         pairing.target if ours else pairing.golden, block if ours else pairing.blocks[block]
@@ -156,24 +150,25 @@ def _at_the_flag(flow: Flow, block: Block, texts: tuple[str, ...], *, ours: bool
     order = (pairing.block_order.index(block) << 24) + max(number, 0)
     name, kind = (run.op_name, run.op_type) if run is not None else ("", "")
     return Finding(
-        "overflow", name, kind, block.graph_id, block.iteration, "output", 0, CERTAINTY["overflow"],
-        None, None, None, texts, ADVICE["overflow"],
+        "overflow", name, kind, block.graph_id, block.iteration, "output", 0, KINDS["overflow"].score,
+        None, None, None, said, KINDS["overflow"].advice,
         pairing.frame((block.rank, block.graph_id), number), order, block.rank,
     )  # fmt: skip
 
 
-def _overflow_texts(flow: Flow, blocks: list[Block], *, ours: bool) -> Iterator[str]:
-    pairing = flow.pairing
-    side, other = ("target", "golden") if ours else ("golden", "target")
-    first = blocks[0]
+def _overflow_said(flow: Flow, blocks: list[Block], *, ours: bool) -> Iterator[Message]:
+    pairing, first = flow.pairing, blocks[0]
+    side = "target" if ours else "golden"
     run = flag_of(getattr(pairing, side), first if ours else pairing.blocks[first])
-    name = f"{run.op_type} {run.op_name}" if run is not None else "the flag"
-    yield f"a gradient overflows: {name} raises its flag in {_steps(blocks)} of the {side}, not of the {other}"
+    assert run is not None  # it was found raised
+    steps = named_iterations(block.iteration for block in blocks)
+    flag = f"{run.op_type} {run.op_name}"
+    yield Message("compare/overflow", flag=flag, iterations=steps, side=side)
     if ours:
         yield from _skipped(flow, first)
 
 
-def _skipped(flow: Flow, block: Block) -> Iterator[str]:
+def _skipped(flow: Flow, block: Block) -> Iterator[Message]:
     """Whether the step was skipped: updates that did not run, and parameters that stay as they were."""
     graph = flow.pairing.target.graph(block)
     if graph is None:
@@ -181,11 +176,12 @@ def _skipped(flow: Flow, block: Block) -> Iterator[str]:
     missing = list(_left_out(flow, block))
     if not missing:
         return
-    text = f"the step is skipped: {plural(len(missing), 'operator')} that should update parameters did not run"
     unchanged, known = _unchanged(flow, block, graph, set().union(*missing))
-    if known:
-        text += f", and {unchanged} of {known} parameters are the same in the next iteration"
-    yield text
+    if not known:
+        yield Message("compare/step-skipped", count=len(missing))
+        return
+    code = "compare/step-skipped-unchanged"
+    yield Message(code, count=len(missing), unchanged=unchanged, known=known)
 
 
 def _left_out(flow: Flow, block: Block) -> Iterator[set[str]]:

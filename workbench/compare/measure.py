@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.compare.gather import Job, Kernel, Pair
 from workbench.compare.kernel_numpy import NumpyKernel
-from workbench.compare.metrics import Divergence, Sums, finish, unmeasured
+from workbench.compare.metrics import CANCELLED, SIZES, Divergence, Sums, finish, unmeasured
 from workbench.core.tensors import ArraySource
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ def measure(
     kernel : {"numpy", "numba"}, optional
         By default the compiled kernel if it is already loaded, else NumPy's.
     cancelled : callable, optional
-        Asked before each block; once it is true the result is unmeasured with reason "cancelled".
+        Asked before each block; once it is true the result is unmeasured with the reason `CANCELLED`.
     threads : int
         Largest number of threads for one large pair of files; 0 for as many as there are cores, up
         to four. The result does not depend on it.
@@ -92,7 +93,7 @@ def measure(
         ours, theirs = pair.target, pair.golden
         size = ours.size
         if size != theirs.size:
-            return unmeasured(f"element counts differ: {size} against {theirs.size}", size)
+            return unmeasured(Message(SIZES, target=size, golden=theirs.size), size)
         parts = 2 if pair.complex else 1
         sums = job.gather(pair)
     scale = 1.0
@@ -101,7 +102,7 @@ def measure(
         scale = 2.0**job.exponent
         sums = _rescale(job, sums)
     if sums is None:
-        return unmeasured("cancelled", size)
+        return unmeasured(CANCELLED, size)
     return finish(sums, parts=parts, scale=scale)
 
 

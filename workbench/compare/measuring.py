@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from workbench.compare.laying import lie_apart
 from workbench.compare.measure import choose_kernel, measure, measure_arrays
-from workbench.compare.metrics import Divergence, unmeasured
+from workbench.compare.metrics import CANCELLED, SIZES, Divergence, unmeasured
 from workbench.compare.oddities import MISLABELLED, REWRITTEN
 from workbench.compare.statistics import measure_statistics, with_padding
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format
 from workbench.core.tensors import ArraySource
+from workbench.core.words import Message
 from workbench.dump.files.payload import payload_as
 from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.dump.values.host_formats import host_by_shape
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
 
-CANCELLED = "cancelled"
-
 
 @dataclass(slots=True)
 class Measured:
@@ -49,7 +49,7 @@ class Measured:
 
     pair: Pair
     divergence: Divergence
-    reason: str = ""
+    reason: Message | None = None
     salvaged: bool = False
     rewritten: bool = False
     forecast: float | None = None
@@ -62,9 +62,8 @@ class Measured:
     @property
     def sizes_differ(self) -> bool:
         """Whether the tensors are trusted but have different numbers of elements."""
-        return self.divergence.reason.startswith("element counts") and (
-            self.reason == self.divergence.reason
-        )
+        found = self.divergence.reason
+        return found is not None and found.code == SIZES and self.reason == found
 
     @property
     def error(self) -> float:
@@ -83,7 +82,7 @@ def measure_pairs(
     """Measure all pairs in data-flow order.
 
     Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
-    reason "cancelled".
+    reason `CANCELLED`.
     """
     pairs = sorted(pairing.pairs, key=lambda pair: pair.order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
@@ -145,17 +144,27 @@ def measure_pair(
     cancelled: Cancelled | None = None,
 ) -> Measured:
     """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none)."""
-    sides = [f"{side} {kind}" for side, kind in zip(("target", "golden"), kinds, strict=True)
-             if kind and kind != REWRITTEN]  # fmt: skip
-    rewritten = REWRITTEN in kinds
-    reason = ", ".join(sides)
+    reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
     try:
         if MISLABELLED in kinds:
             return Measured(pair, _salvage(pair, kinds), reason, salvaged=True, rewritten=rewritten)
         found = _measure(pair.target, pair.golden, kernel, cancelled)
     except FormatError as error:
-        return Measured(pair, unmeasured(str(error)), str(error))
+        why = Message("compare/unreadable", why=error)
+        return Measured(pair, unmeasured(why), why)
     return Measured(pair, found, reason or found.reason, rewritten=rewritten)
+
+
+@cache
+def _distrusted(target: str, golden: str) -> Message | None:
+    """Say of which side the tensor is not what its label says, and what it is."""
+    kinds = {"target": target, "golden": golden}
+    named = {side: kind for side, kind in kinds.items() if kind and kind != REWRITTEN}
+    if not named:
+        return None
+    alike = "alike" if target == golden else "both"
+    sides = alike if len(named) == 2 else next(iter(named))
+    return Message(f"compare/distrusted-{sides}", **named)
 
 
 def _measure(
@@ -176,7 +185,7 @@ def _measure(
         elif _is_padded(golden, target):
             ours = with_padding(ours, size, other)
         else:
-            return unmeasured(f"element counts differ: {size} against {other}", size)
+            return unmeasured(Message(SIZES, target=size, golden=other), size)
     return measure_statistics(ours, theirs, size or 0)
 
 
@@ -211,7 +220,7 @@ def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
     ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
     count = min(ours.size, theirs.size)
     if not count:
-        return unmeasured("nothing of the tensor can be recovered")
+        return unmeasured(Message("compare/not-recovered"))
     return measure_arrays(ours[:count], theirs[:count])
 
 

@@ -21,8 +21,16 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+SIZES = "compare/sizes-differ"
+"""Code of tensors with different numbers of elements."""
+
+CANCELLED = Message("compare/cancelled")
+"""Why a pair was not measured when the user interrupts."""
 
 NEAR_ZERO = 2.0**-52
 """Golden elements up to this magnitude have no relative error of their own (as in msaccucmp)."""
@@ -214,11 +222,11 @@ class Divergence:
     error: float
     mismatch: int
     metrics: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""
+    reason: Message | None = None
     worst: int = -1
 
 
-def unmeasured(reason: str, size: int = 0) -> Divergence:
+def unmeasured(reason: Message, size: int = 0) -> Divergence:
     """Return the divergence of a pair that could not be measured, and why."""
     return Divergence(size, False, math.inf, 0, {}, reason)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.compare.cause import Difference
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from workbench.compare.binding import Block, OpRun
+    from workbench.compare.binding import Block
     from workbench.compare.flow import Flow
     from workbench.graph.nodes import Graph, Value
 
@@ -29,13 +28,9 @@ def overwritten(
     first = min((n for n, intact in looks.items() if not intact), default=reader)
     last = max((n for n, intact in looks.items() if intact and n < first), default=value.op)
     between = range(last + 1, min(first + 1, reader))
-    text = f"input.{slot} is not what its producer wrote: overwritten between the two operators"
-    ran = _ran(flow.pairing.target.runs.get(block, {}), between)
-    return Difference("overwritten", f"input.{slot}", text + ran)
-
-
-def _ran(runs: Mapping[int, OpRun], numbers: Iterable[int]) -> str:
-    """Who may have written."""
-    names = [runs[number].op_name for number in numbers if number in runs]
-    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"; what ran between is {', '.join(names[:3])}{rest}" if names else ""
+    runs = flow.pairing.target.runs.get(block, {})
+    names = [runs[number].op_name for number in between if number in runs]
+    said = Message("compare/overwritten", slot=slot)
+    if names:
+        said = Message("compare/overwritten-by", slot=slot, names=names)
+    return Difference("overwritten", f"input.{slot}", said)

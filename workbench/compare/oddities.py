@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
+from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 from workbench.dump.files.payload import fingerprint
 from workbench.dump.tree import Note
@@ -29,8 +30,8 @@ UNUSED = "unused-output"
 UNWRITTEN = "unwritten-output"
 REWRITTEN = "rewritten-in-place"
 
-Found = tuple[str, int, str]
-"""io, slot, one sentence."""
+Found = tuple[str, int, Message]
+"""io, slot, and what is odd."""
 
 
 def find_oddities(binding: Binding) -> None:
@@ -50,28 +51,33 @@ def find_oddities(binding: Binding) -> None:
 
 def _mark(binding: Binding, run: OpRun, kind: str, found: Iterable[Found]) -> None:
     """Note what a rule found; the first rule that distrusts a tensor names it."""
-    for io, slot, detail in found:
+    for io, slot, said in found:
         record = run.tensors[io, slot]
         if id(record) not in binding.oddities:
             binding.oddities[id(record)] = kind
-            binding.notes.append(Note(kind, run.op_name, f"{io}.{slot}: {detail}"))
+            binding.notes.append(Note(kind, run.op_name, said))
 
 
 def _unwritten_by_type(run: OpRun, *, on_cpu: bool) -> Iterator[Found]:
     """Without a graph: outputs that the CPU kernel of this type never writes."""
     for io, slot in run.tensors:
         if on_cpu and io == "output" and slot in UNWRITTEN_ON_CPU.get(run.op_type, ()):
-            yield io, slot, f"the CPU kernel of {run.op_type} does not write output.{slot}"
+            yield io, slot, _unwritten_at(io, slot, run.op_type, slot)
 
 
 def _oversized(run: OpRun) -> Iterator[Found]:
     """Without a graph: files that are twice as long as their header says."""
     for (io, slot), record in run.tensors.items():
         if _is_oversized(record):
-            yield io, slot, _TWICE
+            yield io, slot, _twice(io, slot)
 
 
-_TWICE = "labelled float16, holds twice the bytes: a float32 buffer"
+def _unwritten_at(io: str, slot: int, op_type: str, output: int) -> Message:
+    return Message("compare/unwritten", where=f"{io}.{slot}", op_type=op_type, slot=output)
+
+
+def _twice(io: str, slot: int) -> Message:
+    return Message("compare/oversized", where=f"{io}.{slot}")
 
 
 def _is_oversized(record: TensorRecord) -> bool:
@@ -114,15 +120,12 @@ def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found
         source, index = written
         if not source.device_outputs:  # the graph does not say what the kernel wrote
             if _is_oversized(record):
-                yield io, slot, _TWICE
+                yield io, slot, _twice(io, slot)
             continue
         real = wider_device_type(source, index)
         if real and _label(record) == source.outputs[index].dtype:
-            yield (
-                io,
-                slot,
-                f"labelled {source.outputs[index].dtype}, holds a {real} buffer",
-            )
+            place, label = f"{io}.{slot}", source.outputs[index].dtype
+            yield io, slot, Message("compare/mislabelled", where=place, label=label, real=real)
 
 
 def _unused(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
@@ -132,7 +135,7 @@ def _unused(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     for io, slot in run.tensors:
         value = Value(run.op, slot)
         if io == "output" and value not in graph.consumers and value not in _results(graph):
-            yield io, slot, "nothing reads this output; kernels leave its memory as it was"
+            yield io, slot, Message("compare/unused", where=f"{io}.{slot}")
 
 
 def _unwritten(run: OpRun, op: Op, graph: Graph, on_cpu: bool) -> Iterator[Found]:
@@ -145,7 +148,7 @@ def _unwritten(run: OpRun, op: Op, graph: Graph, on_cpu: bool) -> Iterator[Found
             continue
         source, index = written
         if index in UNWRITTEN_ON_CPU.get(source.op_type, ()):
-            yield io, slot, f"the CPU kernel of {source.op_type} does not write output.{index}"
+            yield io, slot, _unwritten_at(io, slot, source.op_type, index)
 
 
 def _written_by(op: Op, io: str, slot: int, graph: Graph) -> tuple[Op, int] | None:
@@ -164,11 +167,12 @@ def _rewritten(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """Inputs are dumped after the kernel ran: state shows its updated value."""
     for io, slot in run.tensors:
         if io == "input" and slot in rewritten_slots(op):
-            name = ""
+            said = Message("compare/rewritten", where=f"{io}.{slot}")
             operand = _flat_input(op, slot)
             if isinstance(operand, Param):
-                name = f" {graph.parameters[operand.index].name}"
-            yield io, slot, f"state{name} is dumped after the operator has updated it"
+                name = graph.parameters[operand.index].name
+                said = Message("compare/rewritten-name", where=f"{io}.{slot}", name=name)
+            yield io, slot, said
 
 
 @once

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.compare.phases import is_backward
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Op
 
-OVERFLOWED = "both runs overflow here"
+OVERFLOWED = Message("compare/both-overflow")
 """Why tensors of such a step are not comparable."""
 
 

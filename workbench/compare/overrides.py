@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from workbench.core.errors import AlignError, FormatError
 from workbench.core.files import file_content, write_text
 from workbench.core.text import one_line
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -41,8 +42,8 @@ MAX_NAME = 4096
 
 _T = TypeVar("_T")
 
-TOLERATED = "tolerated up to"
-"""What the reason of a tensor begins with that a map file tolerates."""
+TOLERATED = "compare/tolerated"
+"""Code of the reason of a tensor that a map file tolerates."""
 
 _KEYS = ("pairs", "ignore", "tolerances")
 _SIDES = ("both", "target", "golden")
@@ -78,7 +79,9 @@ class Ignore:
         return here and _same_name(self.name, op_name)
 
     def __str__(self) -> str:
-        return one_line(self.name if self.side == "both" else f"{self.name} in the {self.side}")
+        if self.side == "both":
+            return one_line(self.name)
+        return one_line(str(Message("compare/map-side", name=self.name, side=self.side)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +102,14 @@ class Tolerance:
         return named and (not self.op_type or self.op_type == op_type)
 
     @property
-    def words(self) -> str:
+    def said(self) -> Message:
         """Reason of a tensor that it decides."""
-        return f"{TOLERATED} {self.relative_error:g} by the map file: {self.reason}"
+        return Message(TOLERATED, limit=self.relative_error, why=self.reason)
 
     def __str__(self) -> str:
         which = " ".join(filter(None, (self.op_type, self.name)))
-        return one_line(f"{which} may be off by {self.relative_error:g}")
+        said = Message("compare/map-tolerance", which=which, limit=self.relative_error)
+        return one_line(str(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +124,17 @@ class Overrides:
     def __bool__(self) -> bool:
         return bool(self.matches or self.ignore or self.tolerances)
 
-    def __str__(self) -> str:
+    @property
+    def said(self) -> Message:
+        """How many entries there are of each kind."""
         pairs, groups = len(self.pairs), len(self.groups)
-        rest = f"{len(self.ignore)} ignored, {len(self.tolerances)} tolerated"
-        return f"{pairs} pairs, {groups} groups, {rest}"
+        ignored, tolerated = len(self.ignore), len(self.tolerances)
+        return Message(
+            "compare/map", pairs=pairs, groups=groups, ignored=ignored, tolerated=tolerated
+        )
+
+    def __str__(self) -> str:
+        return str(self.said)
 
     @property
     def pairs(self) -> Mapping[str, str]:
@@ -174,9 +185,10 @@ def read_overrides(path: Path) -> Overrides:
     text = file_content(path, MAX_BYTES, "map file")
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except FormatError as error:
+        raise error.at(str(path)) from error
     except (ValueError, RecursionError) as error:
-        message = f"{path}: map file must be JSON, got {error}"
-        raise FormatError(message) from error
+        raise FormatError("compare/map-json", place=str(path), why=error) from error
     return parse_overrides(data, str(path))
 
 
@@ -184,12 +196,13 @@ def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(items)
     if len(found) < len(items):
         keys = [key for key, _ in items]
-        raise ValueError(f"key {next(k for k in keys if keys.count(k) > 1)!r} twice")
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise FormatError("compare/map-key-twice", key=twice)
     return found
 
 
 def _no_constant(word: str) -> float:
-    raise ValueError(f"{word}, which is no number of JSON")
+    raise FormatError("compare/map-constant", got=word)
 
 
 def parse_overrides(data: object, where: str = "") -> Overrides:
@@ -206,8 +219,8 @@ def parse_overrides(data: object, where: str = "") -> Overrides:
     names = [*(one.name for one in found.ignore), *(one.name for one in found.tolerances)]
     patterns = sum(is_pattern(name) or not name for name in names)
     if patterns > MAX_PATTERNS:
-        what = f"at most {MAX_PATTERNS} entries with wildcards or types"
-        raise FormatError(f"{_at(where)}map file must have {what}, got {patterns}")
+        code = "compare/map-patterns"
+        raise FormatError(code, place=where, got=patterns, limit=MAX_PATTERNS)
     return found
 
 
@@ -247,15 +260,13 @@ def overrides_text(overrides: Overrides) -> str:
     return json.dumps(to_data(overrides), ensure_ascii=False, indent=1) + "\n"
 
 
-def _at(where: str) -> str:
-    return f"{where}: " if where else ""
-
-
 def _entry(data: object, where: str, key: str, known: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(data, dict) or set(data) - set(known):
-        got = sorted(set(data) - set(known)) if isinstance(data, dict) else type(data).__name__
-        message = f"{_at(where)}{key} must be an object with {list(known)}, got {got!r}"
-        raise FormatError(message)
+    if not isinstance(data, dict):
+        got = type(data).__name__
+        raise FormatError("compare/map-object", place=where, key=key, got=got)
+    if set(data) - set(known):
+        unknown = sorted(set(data) - set(known))
+        raise FormatError("compare/map-keys", place=where, key=key, got=unknown, known=known)
     return data
 
 
@@ -264,16 +275,14 @@ def _list(
 ) -> list[_T]:
     items = top.get(key, [])
     if not isinstance(items, list):
-        message = f"{_at(where)}{key} must be a list, got {type(items).__name__}"
-        raise FormatError(message)
+        got = type(items).__name__
+        raise FormatError("compare/map-list", place=where, key=key, got=got)
     return [read(item, where, f"{key}[{number}]") for number, item in enumerate(items)]
 
 
 def _text(value: object, where: str, key: str) -> str:
     if not isinstance(value, str) or not 0 < len(value.strip()) <= len(value) <= MAX_NAME:
-        shown = repr(value)[:60]
-        message = f"{_at(where)}{key} must be text of 1 to {MAX_NAME} characters, got {shown}"
-        raise FormatError(message)
+        raise FormatError("compare/map-text", place=where, key=key, limit=MAX_NAME, got=value)
     return value
 
 
@@ -294,8 +303,8 @@ def _check_once(matches: list[Match], where: str) -> None:
         for number, match in enumerate(matches):
             for name in getattr(match, side):
                 if name in seen:
-                    got = f"pairs[{number}] must name a {side} once, got {name!r} again"
-                    raise AlignError(f"{_at(where)}{got}")
+                    code, key = "compare/map-name-twice", f"pairs[{number}]"
+                    raise AlignError(code, place=where, key=key, side=side, name=name)
                 seen.add(name)
 
 
@@ -305,9 +314,8 @@ def _ignore(item: object, where: str, key: str) -> Ignore:
     entry = _entry(item, where, key, ("name", "side", "reason"))
     side = entry.get("side", "both")
     if side not in _SIDES:
-        raise FormatError(
-            f"{_at(where)}{key}.side must be one of {list(_SIDES)}, got {str(side)[:60]!r}"
-        )
+        subject = f"{key}.side"
+        raise FormatError("core/choice", place=where, subject=subject, got=side, known=_SIDES)
     reason = _text(entry["reason"], where, f"{key}.reason") if "reason" in entry else ""
     name = _text(entry.get("name"), where, f"{key}.name")
     return Ignore(name, cast('Literal["both", "target", "golden"]', side), reason)
@@ -316,11 +324,9 @@ def _ignore(item: object, where: str, key: str) -> Ignore:
 def _tolerance(item: object, where: str, key: str) -> Tolerance:
     entry = _entry(item, where, key, ("name", "op_type", "relative_error", "reason"))
     if "reason" not in entry:
-        message = f"{_at(where)}{key}.reason must say why the error is tolerated, got none"
-        raise FormatError(message)
+        raise FormatError("compare/map-reason", place=where, key=key)
     if not entry.keys() & {"name", "op_type"}:
-        message = f"{_at(where)}{key} must have a name or an op_type, got neither; name '*' is all"
-        raise FormatError(message)
+        raise FormatError("compare/map-whom", place=where, key=key)
     error = _positive(entry.get("relative_error"), where, f"{key}.relative_error")
     texts = {k: _text(entry[k], where, f"{key}.{k}") for k in ("name", "op_type") if k in entry}
     return Tolerance(error, _text(entry["reason"], where, f"{key}.reason"), **texts)
@@ -330,5 +336,4 @@ def _positive(value: object, where: str, key: str) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(value, int | float) and number and 0 < value <= 1e308:
         return float(value)
-    message = f"{_at(where)}{key} must be a number above 0, got {str(value)[:60]}"
-    raise FormatError(message)
+    raise FormatError("compare/map-error", place=where, key=key, got=value)

@@ -17,6 +17,7 @@ from workbench.compare.inferred import infer_damage
 from workbench.compare.looks import Damage, damages, data, root
 from workbench.compare.states import Writer
 from workbench.compare.writers import find_writers
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
@@ -137,16 +138,16 @@ def _event(
 ) -> Event:
     """The event of a reader, told of a writer."""
     subject = str(some[0].value)
-    texts = _words(flow, suspect, some, suspects)
+    said = _told(flow, suspect, some, suspects)
     return replace(
         event, blamed=suspect.op, explained_by=None, replayed=None, writer=Writer(suspect.chance),
-        differences=tuple(Difference("overwritten", subject, text) for text in texts),
+        differences=tuple(Difference("overwritten", subject, one) for one in said),
     )  # fmt: skip
 
 
-def _words(
+def _told(
     flow: Flow, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """What was written over, when, and why it was this operator."""
     damage = some[0]
     graph = flow.pairing.target.graph(damage.block)
@@ -154,35 +155,39 @@ def _words(
     ops, since = graph.ops, damage.since
     owner = ops[damage.value.op]
     later = next((n for n in _readers(graph, damage.value) if n > suspect.op), damage.reader.op)
-    reads = f"{ops[later].name} reads{' later' if later > suspect.op else ''}"
-    yield f"writes over output {damage.value.slot} of {owner.op_type} {owner.name}, which {reads}"
-    yield f"{_where(damage)}; after {ops[since].name} they still were"
-    if suspect.why:
+    output = {"slot": damage.value.slot, "op_type": owner.op_type, "op_name": owner.name}
+    code = "compare/writes-later" if later > suspect.op else "compare/writes"
+    yield Message(code, reader=ops[later].name, **output)
+    yield _where(damage, ops[since].name)
+    if suspect.why is not None:
         yield suspect.why
     elif len(damage.suspects) > 1:
-        count = f"of {len(damage.suspects)} operators that ran from then to {ops[damage.reader.op].name}"
-        yield f"{count} it may be this one ({suspect.chance:.0%})"
-    others = [f"{ops[one.op].name} ({one.chance:.0%})" for one in suspects if one.op != suspect.op]
+        count, reader = len(damage.suspects), ops[damage.reader.op].name
+        yield Message("compare/one-of-writers", count=count, reader=reader, chance=suspect.chance)
+    others = [
+        Message("compare/writer", op_name=ops[one.op].name, chance=one.chance)
+        for one in suspects
+        if one.op != suspect.op
+    ]
     if others and suspect is suspects[0]:
-        yield f"it may have been {' or '.join(others)} instead"
-    more = [one for one in some[1:] if one.block == damage.block]
+        yield Message("compare/other-writers", others=others)
+    more = [ops[one.value.op].name for one in some[1:] if one.block == damage.block]
     if more:
-        names = ", ".join(ops[one.value.op].name for one in more[:NAMED])
-        yield f"it wrote over {len(more)} more: {names}"
+        yield Message("compare/writes-more", count=len(more), names=more)
 
 
-def _where(damage: Damage) -> str:
-    """Which elements are others, in words."""
+def _where(damage: Damage, since: str) -> Message:
+    """Which elements are others."""
     before, after = data(damage.written.record), data(damage.reader.record)
     if before is None or after is None:
-        return "its statistics are not those of what was written"
+        return Message("compare/damaged", since=since)
     bits = f"V{after.itemsize}"
     places = np.flatnonzero(before.reshape(-1).view(bits) != after.reshape(-1).view(bits))
     if not places.size:
-        return "its elements are not what was written"
-    shown = f"{places.size} of its {after.size} elements, from {places[0]} to {places[-1]},"
-    known = ", as what was made of them tells" if damage.inferred else ""
-    return f"{shown} are not what was written{known}"
+        return Message("compare/damaged", since=since)
+    first, last = int(places[0]), int(places[-1])
+    code = "compare/damaged-inferred" if damage.inferred else "compare/damaged-places"
+    return Message(code, count=places.size, size=after.size, first=first, last=last, since=since)
 
 
 def _readers(graph: Graph, value: Value) -> list[int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updates
+from workbench.core.words import Message
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _PARTS = ("ReduceScatter", "HcomReduceScatter")
 _OWN = ("BatchNorm", "BatchNormExt", "BNTrainingUpdate")
 """Their moments are those of a rank's own batches."""
 
-OWN_BATCH = "own-batch"
+OWN_BATCH = Message("compare/own-batch")
 """Why a tensor is not judged: it comes of the batch of its own rank."""
 
 _OF_A_RANK = re.compile(r"(?:worldsize\d+_global_)?rank_?\d+", re.ASCII)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.carried import updates
 from workbench.compare.pairs import Pair
+from workbench.core.words import Message
 from workbench.graph.nodes import Param
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _last_updates(graph: Graph) -> dict[int, tuple[int, int]]:
     }
 
 
-def updated_by_one(pairing: Pairing) -> dict[tuple[int, str], str]:
+def updated_by_one(pairing: Pairing) -> dict[tuple[int, str], Message]:
     """(rank, name in the target) of parameters that one of the runs never updates → what to say of it."""
     ours, theirs = (_updaters(binding.graphs) for binding in (pairing.target, pairing.golden))
     result = {}
@@ -65,9 +66,9 @@ def updated_by_one(pairing: Pairing) -> dict[tuple[int, str], str]:
             mine = ours.get((rank, name), "")
             other = theirs.get((rank, found.golden.graph.parameters[g].name), "")
             if mine and not other:
-                result[rank, name] = f"the target updates {name} ({mine}), the golden does not"
+                result[rank, name] = Message("compare/updated-by-target", name=name, op_name=mine)
             elif other and not mine:
-                result[rank, name] = f"the golden updates {name} ({other}), the target does not"
+                result[rank, name] = Message("compare/updated-by-golden", name=name, op_name=other)
     return result
 
 

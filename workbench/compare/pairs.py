@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.compare.overrides import NO_OVERRIDES, Overrides
+from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator, Mapping
 
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Binding, Block, OpRun
@@ -111,25 +112,35 @@ class Selection:
         chosen = self.iteration is None or key.iteration == self.iteration[index]
         return chosen or key.iteration < 0
 
-    def absent(self, target: Dump, golden: Dump) -> str:
+    def absent(self, target: Dump, golden: Dump) -> list[Message]:
         """Say which chosen ranks and iterations a dump does not have, and which it has."""
-        texts = []
+        said: list[Message] = []
         for name in ("rank", "iteration"):
             chosen = getattr(self, name) or ()
+            missing: dict[str, tuple[int, tuple[int, ...]]] = {}
             for side, dump, number in zip(
                 ("target", "golden"), (target, golden), chosen, strict=False
             ):
-                found = {getattr(record.key, name) for record in dump.records} - {
-                    CONSTANT_ITERATION
-                }
+                numbers = {getattr(record.key, name) for record in dump.records}
+                found = sorted(numbers - {CONSTANT_ITERATION})
                 if number not in found:
-                    texts.append(f"the {side} has no {name} {number}, but {_numbers(found)}")
-        return "; ".join(texts)
+                    missing[side] = (number, tuple(found))
+            said += _absent(name, missing)
+        return said
 
 
-def _numbers(found: Collection[int]) -> str:
-    shown = ", ".join(map(str, sorted(found)[:8])) or "none"
-    return shown + " …" * (len(found) > 8)
+def _absent(name: str, missing: Mapping[str, tuple[int, tuple[int, ...]]]) -> Iterator[Message]:
+    """One sentence where both sides lack the same, else one a side."""
+    if len(missing) == 2 and len(set(missing.values())) == 1:
+        number, known = missing["target"]
+        if known:
+            yield Message("compare/absent", what=name, number=number, known=known)
+            return
+    for side, (number, known) in missing.items():
+        if known:
+            yield Message("compare/absent-side", what=name, number=number, side=side, known=known)
+        else:
+            yield Message("compare/absent-empty", what=name, number=number, side=side)
 
 
 EVERYTHING = Selection()

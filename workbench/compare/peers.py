@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.binding import Binding
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.own_batches import OWN_BATCH, holds_alike, other_ranks, updated_alike
 from workbench.compare.result import Finding
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 from workbench.dump.tree import Note
 from workbench.graph.table.collectives import COLLECTIVES
 
@@ -35,18 +36,18 @@ class Outlier(NamedTuple):
     run: OpRun
     io: str
     slot: int
-    name: str
+    name: str | Message
     ranks: tuple[int, ...]
     others: tuple[int, ...]
 
-    def __str__(self) -> str:
-        place = f"{self.name} of iteration {self.run.block.iteration}"
-        shown = ", ".join(map(str, self.ranks))
+    @property
+    def said(self) -> Message:
+        """Who differs from whom."""
+        code = "rank-apart-from" if len(self.ranks) == 1 else "ranks-apart-from"
+        place = {"name": self.name, "iteration": self.run.block.iteration}
         if not self.others:
-            return f"ranks {shown} differ from each other in {place}, which all must hold alike"
-        rest = ", ".join(map(str, self.others))
-        word, peers = ("ranks", "differ") if len(self.ranks) > 1 else ("rank", "differs")
-        return f"{word} {shown} {peers} from {rest} in {place}, which all must hold alike"
+            return Message("compare/ranks-apart", ranks=self.ranks, **place)
+        return Message(f"compare/{code}", ranks=self.ranks, others=self.others, **place)
 
 
 def find_outlier(binding: Binding) -> Outlier | None:
@@ -68,18 +69,23 @@ def find_outlier(binding: Binding) -> Outlier | None:
     return None
 
 
-def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str]]:
+def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str | Message]]:
     """Tensors of a graph that all ranks hold alike: operator, slot, name."""
     for number, op in enumerate(graph.ops):
         if op.op_type in COLLECTIVES and holds_alike(graph, op):
             for slot in range(len(op.outputs)):
-                yield number, "output", slot, f"output.{slot} of {op.name}"
-        for slot, name in updated_alike(graph, op):
-            yield number, "input", slot, name
+                name = Message("compare/output-of", slot=slot, op_name=op.name)
+                yield number, "output", slot, name
+        for slot, updated in updated_alike(graph, op):
+            yield number, "input", slot, updated
 
 
 def _compared(
-    binding: Binding, blocks: Sequence[Block], op_name: str, key: tuple[str, int], name: str
+    binding: Binding,
+    blocks: Sequence[Block],
+    op_name: str,
+    key: tuple[str, int],
+    name: str | Message,
 ) -> Outlier | None:
     """Compare a tensor on all ranks that dumped it."""
     found: dict[int, tuple[OpRun, bytes]] = {}
@@ -122,7 +128,7 @@ def with_outlier(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
         return _with(findings, find_outlier(_both(pairing.target, pairing.golden)), flow.job)
     odd = find_outlier(pairing.golden)
     if odd is not None:
-        pairing.notes.append(("golden", Note("rank", odd.run.op_name, str(odd))))
+        pairing.notes.append(("golden", Note("rank", odd.run.op_name, odd.said)))
     return _with(findings, find_outlier(pairing.target), ())
 
 
@@ -139,14 +145,14 @@ def _with(
         return found
     for place, finding in enumerate(found):
         if finding.defect and (finding.rank in outlier.ranks or job):
-            told = replace(finding, evidence=(*finding.evidence, str(outlier)))
+            told = replace(finding, evidence=(*finding.evidence, outlier.said))
             if job:
                 told = _of_job(told, outlier, job)
             return [*found[:place], told, *found[place + 1 :]]
     run = outlier.run
     own = Finding(
         "rank", run.op_name, run.op_type, run.block.graph_id, run.block.iteration,
-        outlier.io, outlier.slot, CERTAINTY["rank"], None, None, None, (str(outlier),), ADVICE["rank"], None,
+        outlier.io, outlier.slot, KINDS["rank"].score, None, None, None, (outlier.said,), KINDS["rank"].advice, None,
         rank=outlier.ranks[0],
     )  # fmt: skip
     return [*(one for one in found if one.defect), own, *(one for one in found if not one.defect)]
@@ -161,9 +167,9 @@ def _of_job(finding: Finding, outlier: Outlier, job: tuple[int, ...]) -> Finding
     rank = wrong[0] if len(wrong) == 1 else finding.rank
     if finding.kind != "own-error" or finding.op_name != outlier.run.op_name:
         return replace(finding, rank=rank)
-    evidence = (str(outlier), *finding.evidence[:-1])
+    evidence = (outlier.said, *finding.evidence[:-1])
     return replace(
-        finding, rank=rank, kind="rank", score=CERTAINTY["rank"], advice=ADVICE["rank"],
+        finding, rank=rank, kind="rank", score=KINDS["rank"].score, advice=KINDS["rank"].advice,
         evidence=evidence,
     )  # fmt: skip
 
@@ -176,12 +182,9 @@ def tell_of_batches(findings: Iterable[Finding], flow: Flow, rows: Sequence[Row]
     ranks = other_ranks(pairing)
     if ranks is None:
         return list(findings)
-    text = (
-        f"rank {ranks[0]} of one job is held against rank {ranks[1]} of another, and ranks are fed batches "
-        f"of their own: compare each rank with its own kind (--rank {ranks[0]}:{ranks[0]})"
-    )
+    said = Message("compare/two-jobs", target=ranks[0], golden=ranks[1])
     return [
-        replace(one, evidence=(*one.evidence, text)) if one.kind == "input" else one
+        replace(one, evidence=(*one.evidence, said)) if one.kind == "input" else one
         for one in findings
     ]
 
@@ -191,15 +194,14 @@ def _by_design(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     if flow.job is None or not own:
         return
     first = min(own, key=lambda row: row.order)
-    fed = ", ".join([name for name in flow.own_feeds if name][:4])
+    fed = [name for name in flow.own_feeds if name]
     ours, theirs = sorted(flow.job)
-    evidence = (
-        f"ranks {ours} and {theirs} of one job train on batches of their own"
-        + (f": {fed} differ by design" if fed else ""),
-        f"{len(own)} tensors come of these batches and are not judged",
-    )
+    batches = Message("compare/own-batches", target=ours, golden=theirs)
+    if fed:
+        batches = Message("compare/own-batches-fed", target=ours, golden=theirs, names=fed)
+    evidence = (batches, Message("compare/own-batch-rows", count=len(own)))
     yield Finding(
         "info", first.op_name, first.op_type, first.graph_id, first.iteration, first.io, first.slot,
-        CERTAINTY["info"], None, None, None, evidence, ADVICE["info"], first.source, first.order,
+        KINDS["info"].score, None, None, None, evidence, KINDS["info"].advice, first.source, first.order,
         first.rank,
     )  # fmt: skip

@@ -247,5 +247,5 @@ def profile(name: str) -> Profile:
     try:
         return PROFILES[name]
     except KeyError:
-        message = f"profile must be one of {list(PROFILES)}, got {name!r}"
-        raise WorkbenchError(message) from None
+        known = list(PROFILES)
+        raise WorkbenchError("core/choice", subject="profile", got=name, known=known) from None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,7 @@ def regraded(
     """
     for name, value in (("factor", factor), ("limit", limit)):
         if value is not None and not (value >= 0 and math.isfinite(value)):
-            raise WorkbenchError(f"{name} must be a number from 0, got {value!r}")
+            raise WorkbenchError("compare/threshold", subject=name, got=value)
     return tuple(replace(row, status=_status(row, factor, limit)) for row in rows)
 
 
@@ -50,12 +51,12 @@ def _status(row: Row, factor: float | None, limit: float | None) -> Status:
     return "warn" if times is not None and times > 1 else "pass"
 
 
-def grade_words(factor: float | None, limit: float | None) -> str:
-    """Say by what rows are graded.
+def grade_words(factor: float | None, limit: float | None) -> Message | None:
+    """Say by what rows are graded; ``None`` if by nothing.
 
-    >>> grade_words(4.0, 1e-3)
-    'fails above 4 × the noise floor or above an error of 0.001'
+    >>> str(grade_words(4.0, 1e-3))
+    'fail if error > 4 × expected rounding error or > 0.001'
     """
-    parts = [] if factor is None else [f"above {factor:g} × the noise floor"]
-    parts += [] if limit is None else [f"above an error of {limit:g}"]
-    return f"fails {' or '.join(parts)}" if parts else ""
+    limits = [Message("compare/grade-factor", limit=factor)] if factor is not None else []
+    limits += [Message("compare/grade-error", limit=limit)] if limit is not None else []
+    return Message("compare/grade", limits=limits) if limits else None

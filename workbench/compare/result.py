@@ -1,11 +1,16 @@
-"""The result of a comparison, as plain values: everything that table, plot, JSON and report show."""
+"""The result of a comparison, as plain values: everything that table, plot, JSON and report show.
+
+What is said is a `Message` where we say it, and text where another tool or a file of ours did.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from workbench.compare.finding_kinds import KINDS
 from workbench.core.text import one_line
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,49 +22,6 @@ if TYPE_CHECKING:
 Status = Literal["equal", "pass", "warn", "fail", "uncomparable"]
 Verdict = Literal["pass", "warn", "fail", "inconclusive"]
 Side = Literal["target", "golden"]
-
-FINDING_KINDS: dict[str, tuple[bool, str]] = {
-    "attribute": (
-        True,
-        "an attribute or constant argument of the operator differs between the two graphs",
-    ),
-    "parameter": (True, "a weight or other parameter that the operator reads differs"),
-    "input": (True, "a feed (network input) that the operator reads differs"),
-    "constant": (True, "a constant tensor that the operator reads differs"),
-    "structure": (True, "operators are missing, extra or replaced between the two graphs"),
-    "overwritten": (
-        True,
-        "the operator writes over another one's output that is still needed, or reads one written over",
-    ),
-    "ended": (True, "the run ended at this operator, before its time"),
-    "shape": (True, "the operator's output has another shape"),
-    "overflow": (
-        True,
-        "scaled gradients are too large for their number format, and the step is skipped",
-    ),
-    "underflow": (True, "gradients are too small for their number format and became zero"),
-    "rank": (True, "ranks of one job do not hold alike what all of them must"),
-    "non-finite": (True, "NaN or Inf appears here first"),
-    "own-error": (
-        True,
-        "the operator adds error that neither its inputs nor its number formats explain",
-    ),
-    "precision": (
-        False,
-        "the runs use different number formats; rounding explains the differences",
-    ),
-    "changed-memory": (
-        False,
-        "a watched output is another after the operator; whether it was still needed is not known",
-    ),
-    "cut-short": (
-        False,
-        "nothing was dumped from this operator on; whether the run ended there is not known",
-    ),
-    "unmatched": (False, "tensors without a partner"),
-    "info": (False, "worth knowing, no cause of divergence"),
-}
-"""Kind → (whether it is a defect, meaning). Only defects make a comparison fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +78,7 @@ class Row:
     match_rule: str
     match_score: float
     status: Status
-    reason: str
+    reason: str | Message
     metrics: Mapping[str, float]
     source: SourceFrame | None
     order: int = 0
@@ -131,6 +93,11 @@ class Row:
     golden_path: str = ""
     own_error: float | None = None
 
+    @property
+    def reason_code(self) -> str:
+        """Code of the reason; empty if there is none, or another tool's."""
+        return self.reason.code if isinstance(self.reason, Message) else ""
+
     def __repr__(self) -> str:
         name = self.op_name or self.golden_op_name
         error = "" if self.error is None else f", error {self.error:.3g}"
@@ -139,7 +106,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """One ranked statement about a cause. ``kind`` is a key of FINDING_KINDS; ``score`` is 0..1.
+    """One ranked statement about a cause. ``kind`` is a key of KINDS; ``score`` is 0..1.
 
     ``fault`` is the kind of fault of the device that it looks like, with its ``probability``, or empty.
     """
@@ -155,8 +122,8 @@ class Finding:
     own_error: float | None
     inherited_error: float | None
     noise_floor: float | None
-    evidence: tuple[str, ...]
-    advice: str
+    evidence: tuple[str | Message, ...]
+    advice: str | Message
     source: SourceFrame | None
     order: int = 0
     rank: int = 0
@@ -171,7 +138,7 @@ class Finding:
     @property
     def defect(self) -> bool:
         """Whether this kind makes a comparison fail."""
-        return FINDING_KINDS[self.kind][0]
+        return KINDS[self.kind].defect
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +183,11 @@ class Result:
     """Everything a comparison found; schema ``workbench.comparison/1`` is a projection of it.
 
     ``iterations`` is empty where one iteration of no training was compared, ``overrides`` without a
-    map file.
+    map file. ``tool`` names the tool whose result it is; empty for a comparison of dumps.
     """
 
     verdict: Verdict
-    sentence: str
+    sentence: str | Message
     target: SideInfo
     golden: SideInfo
     coverage: Coverage
@@ -231,7 +198,16 @@ class Result:
     profile: str = "noise-floor"
     partial: bool = False
     overrides: tuple[OverrideUse, ...] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str | Message] = field(default_factory=dict)
+    tool: str = ""
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The sentence in parts, the verdict's reason first; joined by semicolons they are the sentence."""
+        if not isinstance(self.sentence, Message) or "clauses" not in self.sentence.values:
+            return (str(self.sentence),)
+        *first, last = map(str, self.sentence.values["clauses"])
+        return (*first, f"{last}.")
 
     @property
     def by_rank(self) -> bool:

@@ -1,4 +1,4 @@
-"""The sentence: what a comparison found, in words that a person can act on."""
+"""The sentence: what a comparison found, in clauses that a person can act on; the first is the headline."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from workbench.compare.facts import counted
 from workbench.compare.flags import FLAGS
-from workbench.compare.measuring import CANCELLED
+from workbench.compare.metrics import CANCELLED
 from workbench.compare.overrides import TOLERATED
 from workbench.compare.own_batches import OWN_BATCH
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from workbench.compare.result import Coverage, Finding, Row, Status, Verdict
+
+    Clause = str | Message
 
 
 def sentence(
@@ -24,77 +28,101 @@ def sentence(
     coverage: Coverage,
     *,
     partial: bool = False,
-    absent: str = "",
-) -> str:
-    """One sentence, without a full stop inside an operator's name and never empty.
+    absent: Sequence[Message] = (),
+) -> Message:
+    """One sentence of several clauses, never empty.
 
     ``absent`` says what was chosen and is in no dump.
     """
-    text = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
     if absent and not rows:
-        return f"Nothing could be compared: {absent}."
+        first, *more = absent
+        return _said([Message("compare/nothing", why=first), *more])
+    found = _defect(rows, findings) if verdict == "fail" else _agreement(verdict, rows, findings)
+    clauses = list(found)
     if verdict in ("warn", "inconclusive"):
-        text += _lone(coverage)
+        clauses += _lone(coverage)
     if partial:
-        left = sum(row.reason == CANCELLED for row in rows)
-        text += "; the comparison was stopped before its end"
-        text += f", {left} of {len(rows)} tensors were not reached" if left else ""
-    return text + "."
+        clauses.append(_stopped(rows))
+    return _said(clauses)
 
 
-def _lone(coverage: Coverage) -> str:
-    """How many tensors have no partner, by side; nothing if every one has."""
-    sides = (("target", coverage.unmatched_target), ("golden", coverage.unmatched_golden))
-    parts = [
-        f"{count} tensor{'s exist' if count > 1 else ' exists'} only in the {side}"
-        for side, count in sides
-        if count
-    ]
-    return f"; {' and '.join(parts)}" if parts else ""
+def _said(clauses: Sequence[Clause]) -> Message:
+    return Message("compare/sentence", clauses=tuple(clauses))
 
 
-def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> str:
+def _lone(coverage: Coverage) -> Iterator[Message]:
+    """How many tensors are unmatched, by side; nothing if none is."""
+    if coverage.unmatched_target or coverage.unmatched_golden:
+        yield counted(coverage.unmatched_target, coverage.unmatched_golden)
+
+
+def _stopped(rows: Sequence[Row]) -> Message:
+    left = sum(row.reason == CANCELLED for row in rows)
+    if not left:
+        return Message("compare/stopped")
+    return Message("compare/stopped-left", left=left, tensors=len(rows))
+
+
+def _defect(rows: Sequence[Row], findings: Sequence[Finding]) -> Iterator[Clause]:
     finding = next((f for f in findings if f.defect), None)
     if finding is None:
         failed = sum(1 for row in rows if row.status == "fail")
-        return f"{failed} of {len(rows)} compared tensors differ"
-    named = f"{finding.op_type} {finding.op_name}".lstrip()
-    if finding.source is not None:
-        file = finding.source.file.replace("\\", "/").rpartition("/")[2]
-        named += f" ({file}:{finding.source.line}  {finding.source.code.strip()})"
-    if len({row.iteration for row in rows if row.iteration >= 0}) > 1:
-        named += f" in iteration {finding.iteration}"
-    if len({row.rank for row in rows}) > 1:
-        named += f" on rank {finding.rank}"
+        yield Message("compare/tensors-differ", failed=failed, compared=len(rows))
+        return
+    operator = _operator(rows, finding)
     if finding.kind == "ended":
-        return f"The run ended at {named}; {finding.evidence[0].partition(': ')[2]}"
+        first = finding.evidence[0]
+        yield Message("compare/run-ended", operator=operator)
+        if isinstance(first, Message):
+            yield Message("compare/last-dumped", op_name=first.values["op_name"])
+        return
     if finding.kind == "rank":
-        return f"At {named} {finding.evidence[0]}"
+        yield Message("compare/ranks-diverge", operator=operator)
+        yield finding.evidence[0]
+        return
     if finding.kind == "overwritten" and finding.own_error is None:  # whoever wrote is known
-        parts = [f"{named} {'; '.join(finding.evidence[:2])}"]
+        yield Message("compare/memory-overwritten", operator=operator)
+        yield from finding.evidence[:2]
     else:
-        parts = [f"The first operator that adds error is {named}", _cause(finding), _size(finding)]
+        yield Message("compare/divergent", operator=operator)
+        yield from _cause(finding)
+        yield from _size(finding)
     later = _inheritors(rows, finding)
     if later:
-        parts.append(
-            f"{later} later operator{'s' if later > 1 else ''} only inherit{'' if later > 1 else 's'} it"
-        )
-    return "; ".join(part for part in parts if part)
+        yield Message("compare/downstream", count=later)
 
 
-def _cause(finding: Finding) -> str:
+def _operator(rows: Sequence[Row], finding: Finding) -> Message:
+    """The operator, and where it stands if there are several places."""
+    named = Message("compare/operator-named", op_name=finding.op_name)
+    if finding.op_type:
+        named = Message("compare/operator", op_type=finding.op_type, op_name=finding.op_name)
+    if finding.source is not None:
+        file = finding.source.file.replace("\\", "/").rpartition("/")[2]
+        line, code = finding.source.line, finding.source.code.strip()
+        named = Message("compare/operator-at", operator=named, file=file, line=line, code=code)
+    if len({row.iteration for row in rows if row.iteration >= 0}) > 1:
+        iteration = finding.iteration
+        named = Message("compare/operator-iteration", operator=named, iteration=iteration)
+    if len({row.rank for row in rows}) > 1:
+        named = Message("compare/operator-rank", operator=named, rank=finding.rank)
+    return named
+
+
+def _cause(finding: Finding) -> Iterator[Clause]:
     if finding.kind == "non-finite":
-        return "NaN or infinity appears here first"
-    if finding.kind == "own-error" and finding.own_error is not None:
-        return "neither its inputs nor its settings explain it"
-    return finding.evidence[0] if finding.evidence else ""
+        yield Message("compare/first-non-finite")
+    elif finding.kind == "own-error" and finding.own_error is not None:
+        yield Message("compare/not-explained")
+    else:
+        yield from finding.evidence[:1]
 
 
-def _size(finding: Finding) -> str:
+def _size(finding: Finding) -> Iterator[Message]:
     own, base = finding.own_error, finding.noise_floor
-    if own is None or not base or not math.isfinite(own) or finding.kind in ("parameter", "input"):
-        return ""
-    return f"its own error is {own / base:.3g} times what its number formats explain"
+    given = finding.kind in ("parameter", "input")
+    if own is not None and base and math.isfinite(own) and not given:
+        yield Message("compare/local-error", times=own / base)
 
 
 def _inheritors(rows: Sequence[Row], finding: Finding) -> int:
@@ -108,48 +136,56 @@ def _inheritors(rows: Sequence[Row], finding: Finding) -> int:
     return len(seen)
 
 
-def _agreement(verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding]) -> str:
-    counts = Counter(row.status for row in rows)
-    compared = len(rows) - counts["uncomparable"]
-    own = sum(row.reason == OWN_BATCH for row in rows)
-    left = sum(row.reason == CANCELLED for row in rows)
+def _agreement(
+    verdict: Verdict, rows: Sequence[Row], findings: Sequence[Finding]
+) -> Iterator[Clause]:
     if verdict == "inconclusive":
-        if not rows:
-            return "Nothing could be compared: the two dumps have no tensor in common"
-        if left:
-            return "Nothing could be compared so far"
-        if own == len(rows):
-            return f"Nothing could be compared: all {own} common tensors come of the ranks' own batches"
-        return f"Nothing could be compared: all {len(rows)} common tensors are unreadable or distrusted"
-    tolerated = sum(row.reason.startswith(TOLERATED) for row in rows)
-    what = "more error than the map file tolerates" if tolerated else "error of its own"
-    text = f"No operator adds {what}: {compared} tensors compared, {counts['equal']} equal"
-    counts["uncomparable"] -= own + left
-    counts["warn"] -= tolerated
-    rest = [f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s]]
-    if tolerated:
-        rest.append(f"{tolerated} tolerated by it")
-    if own:
-        rest.append(f"{own} tensors of the ranks' own batches not judged")
-    text += "".join(f", {part}" for part in rest)
+        yield _nothing(rows)
+        return
+    tolerated = any(row.reason_code == TOLERATED for row in rows)
+    code = "compare/agreement-tolerated" if tolerated else "compare/agreement"
+    yield Message(code, counts=tuple(_counts(rows)))
     ends = next((finding for finding in findings if finding.kind == "cut-short"), None)
     if ends is not None:
-        text += f"; nothing was dumped from {ends.op_name} on"
+        yield Message("compare/nothing-dumped", op_name=ends.op_name)
     changed = next((finding for finding in findings if finding.kind == "changed-memory"), None)
     if changed is not None:
-        text += f"; {changed.evidence[0]}"
+        yield changed.evidence[0]
     overflow = next((f for f in findings if f.kind == "info" and f.op_type in FLAGS), None)
     if overflow is not None:
-        text += f"; {overflow.evidence[0]}"
+        yield overflow.evidence[0]
     if any(finding.kind == "precision" for finding in findings):
-        text += (
-            "; the runs use different number formats, and their rounding explains the differences"
-        )
-    return text
+        yield Message("compare/formats-explain")
 
 
-_WORDS: dict[Status, str] = {
-    "pass": "within the noise floor of their number formats",
-    "warn": "above it but explained by their inputs",
-    "uncomparable": "not comparable",
-}
+def _nothing(rows: Sequence[Row]) -> Message:
+    """Why there is no verdict."""
+    if any(row.reason == CANCELLED for row in rows):
+        return Message("compare/nothing-yet")
+    if not rows:
+        why = Message("compare/nothing-common")
+    elif all(row.reason == OWN_BATCH for row in rows):
+        why = Message("compare/nothing-own", count=len(rows))
+    else:
+        why = Message("compare/nothing-usable", count=len(rows))
+    return Message("compare/nothing", why=why)
+
+
+def _counts(rows: Sequence[Row]) -> Iterator[Message]:
+    """How many tensors have which status, and why those that decide nothing do not."""
+    counts = Counter(row.status for row in rows)
+    own = sum(row.reason == OWN_BATCH for row in rows)
+    left = sum(row.reason == CANCELLED for row in rows)
+    tolerated = sum(row.reason_code == TOLERATED for row in rows)
+    yield Message("compare/compared", count=len(rows) - counts["uncomparable"])
+    yield Message("compare/count-equal", count=counts["equal"])
+    counts["uncomparable"] -= own + left
+    counts["warn"] -= tolerated
+    statuses: tuple[Status, ...] = ("pass", "warn", "uncomparable")
+    for status in statuses:
+        if counts[status]:
+            yield Message(f"compare/count-{status}", count=counts[status])
+    if tolerated:
+        yield Message("compare/count-tolerated", count=tolerated)
+    if own:
+        yield Message("compare/own-batch-rows", count=own)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compare.conditioning import golden_norm
 from workbench.compare.noise import INT8
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ class Steps(NamedTuple):
     size: float
     error: float
 
-    def __str__(self) -> str:
-        return (
-            f"rounding to steps of {self.size:.3g} leaves an error of {self.error:.2g} in its input"
-        )
+    @property
+    def said(self) -> Message:
+        """What they explain."""
+        return Message("compare/steps", size=self.size, error=self.error)
 
 
 def rounded(own_floor: float, steps: Steps | None) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.container.file import read_container
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Param, Value
@@ -60,7 +61,7 @@ class Suspects:
     suspects: tuple[str, ...]
     asked: tuple[Asked, ...]
     iterations: tuple[int, ...]
-    why: tuple[str, ...]
+    why: tuple[Message, ...]
 
 
 def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target") -> Suspects:
@@ -81,7 +82,11 @@ def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target"
             else:
                 found = list(_asked(flow.pairing.target, block, wanted, {number}))
             asked |= dict.fromkeys(found)
-    why = {f"{f.op_name}: {text}": None for f in defects if (text := lacking(flow, f))}
+    why = {
+        Message("compare/lacks", op_name=f.op_name, why=said): None
+        for f in defects
+        if (said := lacking(flow, f)) is not None
+    }
     iterations = {finding.iteration for finding in defects}
     if side == "golden":
         steps = {b.iteration: g.iteration for b, g in flow.pairing.blocks.items()}
@@ -239,20 +244,20 @@ def place_of(flow: Flow, finding: Finding) -> tuple[Block, int] | None:
     return next(_places(flow, finding), None)
 
 
-def lacking(flow: Flow, finding: Finding) -> str:
-    """Say what the target's dump lacks to be sure of a finding; empty if it has all."""
+def lacking(flow: Flow, finding: Finding) -> Message | None:
+    """Say what the target's dump lacks to be sure of a finding; ``None`` if it has all."""
     place = place_of(flow, finding)
     if finding.kind not in UNEXPLAINED or place is None:
-        return ""
+        return None
     block, number = place
     run = flow.pairing.target.runs[block].get(number)
     event = flow.events.get(place) or _blaming(flow, block, number)
     if event is not None and event.unseen:
-        return f"operators before it that were not dumped: {event.unseen}; it may be one of them"
+        return Message("compare/lacks-upstream", count=event.unseen)
     if run is None:
-        return "nothing of it was dumped"
+        return Message("compare/lacks-all")
     if all(record.source is None for record in run.tensors.values()):
-        return "only statistics of it were dumped"
+        return Message("compare/lacks-tensors")
     graph = flow.pairing.target.graph(block)
     op = graph.ops[number] if graph is not None and number >= 0 else None
     return _missing(run, op)
@@ -263,14 +268,11 @@ def with_next_step(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
     first = {id(one) for one in _first(finding for finding in findings if finding.defect)}
     lacks = {id(one): lacking(flow, one) for one in findings if id(one) in first}
     return [
-        replace(one, advice=f"{one.advice}; {lacks[id(one)]}: {NEXT}")
-        if lacks.get(id(one))
+        replace(one, advice=Message("compare/next-dump", advice=one.advice, lacking=lacks[id(one)]))
+        if lacks.get(id(one)) is not None
         else one
         for one in findings
     ]
-
-
-NEXT = "dump it in full, with what it reads and what reads it (compare --next-config FILE)"
 
 
 def _blaming(flow: Flow, block: Block, number: int) -> Event | None:
@@ -278,15 +280,15 @@ def _blaming(flow: Flow, block: Block, number: int) -> Event | None:
     return next((e for e in flow.guilty if e.block == block and e.blamed == number), None)
 
 
-def _missing(run: OpRun, op: Op | None) -> str:
+def _missing(run: OpRun, op: Op | None) -> Message | None:
     has = {io: [slot for where, slot in run.tensors if where == io] for io in ("input", "output")}
     if not has["output"]:
-        return "its outputs were not dumped"
+        return Message("compare/outputs-not-dumped")
     if op is None:
-        return "" if has["input"] else "its inputs were not dumped"
+        return None if has["input"] else Message("compare/lacks-inputs")
     operands = list(op.flat_inputs())
     if not has["input"] and any(isinstance(one, Value | Param) for one in operands):
-        return "its inputs were not dumped"
+        return Message("compare/lacks-inputs")
     reads = {slot for slot, operand in enumerate(operands) if isinstance(operand, Value)}
     left = sorted(reads - set(has["input"]))
-    return f"its input {', '.join(map(str, left))} was not dumped" if left else ""
+    return Message("compare/lacks-some", slots=left) if left else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compare.hypotheses.explain import UNEXPLAINED, Explained, explain
-from workbench.compare.replay.attempts import TROUBLE
+from workbench.compare.replay.attempts import TROUBLE, Attempt
 from workbench.compare.replay.replay import SUSPECT
 from workbench.compare.replay.trial import Trial, stored
 
@@ -52,7 +52,7 @@ def tell(flow: Flow) -> None:
 def _explained(replayed: Replay, event: Event) -> Explained | None:
     own = event.replayed
     attempt = replayed.attempts.attempt(event.block, event.op)
-    if own is None or isinstance(attempt, str):
+    if own is None or not isinstance(attempt, Attempt):
         return None
     try:
         earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
@@ -75,7 +75,7 @@ def trial_beside(replayed: Replay, event: Event) -> Trial | None:
     """An operator with what the golden read and gave; raises one of ``TROUBLE``."""
     worst = event.worst
     attempt = replayed.attempts.of_partner(event.block, event.op, loosely=True)
-    if worst is None or worst.pair.io != "output" or isinstance(attempt, str):
+    if worst is None or worst.pair.io != "output" or not isinstance(attempt, Attempt):
         return None
     ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
     if ours is None or theirs is None or slot >= len(attempt.kernel.results):

@@ -20,6 +20,7 @@ from workbench.compare.cause import Difference
 from workbench.compare.conditioning import golden_norm
 from workbench.compare.noise import PASS_FACTOR, floor, jump_limit, jumps, op_roundoff
 from workbench.compare.states import GAIN
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,8 +105,7 @@ def began_apart(flow: Flow, graph: Graph, event: Event) -> tuple[Difference, ...
     known = (event.block.rank, name) in flow.last_update
     if not name or known or max(given) > event.factor * event.explained:
         return ()
-    text = f"{name} differs after its first update, and nothing else here does: it began with other values"
-    return (Difference("parameter", name, text),)
+    return (Difference("parameter", name, Message("compare/initial-value", name=name)),)
 
 
 def _rate(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:

@@ -30,6 +30,7 @@ from workbench.compare.readings import read_inputs, read_values
 from workbench.compare.states import GAIN, Event, State, is_version_matter
 from workbench.compare.steps import STEPS_FACTOR, find_steps, rounded
 from workbench.compare.updating import began_apart, is_beyond
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -231,7 +232,7 @@ class Visit:
         wired = tuple(wiring_differences(self.found, number, slot)) if self.found else ()
         if wired:
             return State(error, True, causes=wired)
-        alone = self.flow.updated_by_one.get((self.block.rank, name), "")
+        alone = self.flow.updated_by_one.get((self.block.rank, name))
         if alone and not self.first:
             return State(error, True, causes=(Difference("structure", name, alone),))
         if not self.first and self._may_carry(number, name, error, feed=feed):
@@ -281,10 +282,8 @@ class Visit:
         event = Event(self.block, number, floor(None, self.context[number]), 0.0, True,
                       self.base + number, self.measured(number), blamed=number)  # fmt: skip
         event.worst = event.measured.get(("input", slot))
-        text = (
-            f"{name} differs when iteration {self.block.iteration} begins, the first in both dumps"
-        )
-        event.differences = (Difference("parameter", name, text),)
+        said = Message("compare/differs-at-start", name=name, iteration=self.block.iteration)
+        event.differences = (Difference("parameter", name, said),)
         if cause is not None:
             event.differences += (cause,)
         self.flow.before.append(event)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.result import Finding
 from workbench.compare.watching import RESULT, Change
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 OVERWRITTEN, CHANGED, INFO = "overwritten", "changed-memory", "info"
 
-_SHOWN = 3
 _FIRST = 32  # bytes; of those that are written some may be what was there before
 
 
@@ -54,39 +54,41 @@ def _finding(
         iteration=key.iteration,
         io="output",
         slot=0,
-        score=CERTAINTY[kind],
+        score=KINDS[kind].score,
         own_error=None,
         inherited_error=None,
         noise_floor=None,
         evidence=tuple(evidence(first, len(group) - 1)),
-        advice=ADVICE[kind],
+        advice=KINDS[kind].advice,
         source=pairing.frame((key.rank, key.graph_id), after.number),
         order=orders.get((key.rank, key.graph_id, key.iteration, first.owner.name), 0),
         rank=key.rank,
     )
 
 
-def evidence(change: Change, others: int = 0) -> Iterator[str]:
+def evidence(change: Change, others: int = 0) -> Iterator[Message]:
     """Say what was written over, what was not looked at, and who is left to read it."""
-    owner, span, readers = change.owner, change.span, change.readers
-    output = f"output {change.key.slot} of {owner.op_type} {owner.name}"
-    if readers is None:
-        yield f"after {change.after.name} {output} is not what was written, and no graph tells who needs it"
-    elif readers:
-        whose = "is a result" if readers[0] == RESULT else f"{readers[0]} reads"
-        yield f"writes over {output}, which {whose} later"
-    else:
-        last = (
-            f"{change.last_reader} was the last to read it"
-            if change.last_reader
-            else "nobody reads it"
-        )
-        yield f"after {change.after.name} {output} is not what was written, but {last}"
-    yield f"{span} are not what was written; after {change.since} they still were"
+    span, readers = change.span, change.readers
+    yield _changed(change)
+    yield Message("compare/span", span=span.said, since=change.since)
     if readers and span.first < _FIRST <= span.size - span.last:
-        yield "they lie at its beginning, as if something below had been written past its end"
+        yield Message("compare/at-beginning")
     if readers and change.between:
-        shown = ", ".join(change.between[:_SHOWN]) + (" …" if len(change.between) > _SHOWN else "")
-        yield f"nobody looked after {shown}, which ran between the two and may have done it instead"
+        yield Message("compare/not-checked", names=change.between)
     if others:
-        yield f"the same in {others} further outputs or iterations"
+        yield Message("compare/same-again", count=others)
+
+
+def _changed(change: Change) -> Message:
+    """Which output, and who needs it."""
+    owner, readers, after = change.owner, change.readers, change.after.name
+    output = {"slot": change.key.slot, "op_type": owner.op_type, "op_name": owner.name}
+    if readers is None:
+        return Message("compare/changed", after=after, **output)
+    if readers and readers[0] == RESULT:
+        return Message("compare/writes-result", **output)
+    if readers:
+        return Message("compare/writes-later", reader=readers[0], **output)
+    if change.last_reader:
+        return Message("compare/changed-last", after=after, reader=change.last_reader, **output)
+    return Message("compare/changed-unread", after=after, **output)

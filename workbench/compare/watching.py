@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.container.source import ContainerSource
 from workbench.dump.files.block_index import BlockSource, held_container
 from workbench.dump.names.mindspore import sanitize
@@ -41,11 +42,18 @@ class Span(NamedTuple):
     size: int
     address: int
 
-    def __str__(self) -> str:
-        where = f" at {self.address:#x}" if self.address else ""
-        what = f"bytes {self.first} to {self.last} of {self.size}{where}"
-        few = self.different <= self.last - self.first
-        return f"{what} ({self.different} of them)" if few else what
+    @property
+    def said(self) -> Message:
+        """Where they lie."""
+        place = {"first": self.first, "last": self.last, "size": self.size}
+        if self.different <= self.last - self.first:
+            if self.address:
+                code = "compare/bytes-some-at"
+                return Message(code, count=self.different, address=self.address, **place)
+            return Message("compare/bytes-some", count=self.different, **place)
+        if self.address:
+            return Message("compare/bytes-at", address=self.address, **place)
+        return Message("compare/bytes", **place)
 
 
 class Named(NamedTuple):
@@ -108,7 +116,9 @@ def find_changes(binding: Binding) -> list[Change]:
         try:
             change = _first_change(own.get(key, []), looks, binding)
         except FormatError as error:
-            binding.notes.append(Note("unreadable", key.op_name, str(error)))
+            binding.notes.append(
+                Note("unreadable", key.op_name, Message("compare/unreadable", why=error))
+            )
             continue
         if change is not None:
             changes.append(change)
@@ -210,12 +220,12 @@ class _Lying(NamedTuple):
 
 def _lying(record: TensorRecord) -> _Lying:
     if record.source is None:
-        raise FormatError(f"{record.path}: tensor must have data to be watched, got statistics")
+        raise FormatError("compare/watched-statistics", place=record.path)
     if not isinstance(record.source, BlockSource):
         data = np.ascontiguousarray(record.source.array()).reshape(-1).view(np.uint8)
         return _Lying([data], data.size)
     blocks = held_container(record.path).part("output")
     if record.key.slot >= len(blocks):
-        raise FormatError(f"{record.path}: byte 0: container must hold output {record.key.slot}")
+        raise FormatError("compare/watched-slot", place=record.path, slot=record.key.slot)
     block = blocks[record.key.slot]
     return _Lying(ContainerSource(record.path, block).raw_pieces(), block.size, block.address)

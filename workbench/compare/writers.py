@@ -20,6 +20,7 @@ from workbench.compare.hypotheses.memory import orders
 from workbench.compare.looks import Damage, data, root
 from workbench.compare.originals import is_inserted
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.dump.files.block_index import BlockSource, held_container
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
@@ -52,7 +53,7 @@ class Suspect(NamedTuple):
 
     op: int
     chance: float
-    why: str
+    why: Message | None
 
 
 class Piece(NamedTuple):
@@ -125,7 +126,7 @@ def find_writers(
     if graph is None:
         return []
     weights = {n: prior.get(n, 1.0) * _by_type(graph, n) for n in common or numbers}
-    why = dict.fromkeys(weights, "")
+    why: dict[int, Message | None] = dict.fromkeys(weights)
     for damage in damages:
         memory, pieces = Memory(binding, damage, graph), list(_pieces(damage))
         told = {n: _told(memory, n, pieces) for n in weights}
@@ -211,19 +212,19 @@ def _period(piece: Piece) -> int:
     return 0
 
 
-def _told(memory: Memory, number: int, pieces: Sequence[Piece]) -> str:
-    """Say that bytes are those of an operator's output; empty if they are not, or tell nothing."""
+def _told(memory: Memory, number: int, pieces: Sequence[Piece]) -> Message | None:
+    """Say that bytes are those of an operator's output; ``None`` if they are not, or tell nothing."""
     op = memory.graph.ops[number]
     if number == memory.damage.reader.op and op.op_type in MOVEMENT | IDENTITY:
-        return ""  # it has only copied what it found
+        return None  # it has only copied what it found
     run = memory.binding.runs.get(memory.damage.block, {}).get(number)
     arrays = [data(r) for (io, _), r in run.tensors.items() if io == "output"] if run else []
     for array in arrays:
         if array is not None and array.size:
             for _, flat in orders(array):
                 if any(_holds(flat.tobytes(), piece, flat.itemsize) for piece in pieces):
-                    return "the bytes are those of its output"
-    return ""
+                    return Message("compare/bytes-of-output")
+    return None
 
 
 def _holds(output: bytes, piece: Piece, step: int) -> bool:

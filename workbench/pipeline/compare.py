@@ -105,7 +105,7 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """What was found, in one sentence."""
-        return self.result.sentence
+        return str(self.result.sentence)
 
     @property
     def coverage(self) -> Coverage:
@@ -217,7 +217,7 @@ class Comparison:
 
         rows = regraded(self.rows, factor, limit)
         made = self._with(rows, "regrade", {"factor": factor, "limit": limit})
-        facts = {**self.result.facts, "re-graded": grade_words(factor, limit)}
+        facts = {**self.result.facts, "re-graded": grade_words(factor, limit) or ""}
         made.result = replace(made.result, facts=facts)
         made._measured = self.measured
         return made

@@ -106,7 +106,7 @@ class MatchContext:
     def why(self) -> str:
         """What the rule goes by, or why there is no partner."""
         if self.row.match_rule:
-            return rule_meaning(self.rule)
+            return str(rule_meaning(self.rule))
         if self.match is not None:
             meaning = rule_meaning(self.rule)
             said = Message("pipeline/tensor-unmatched", meaning=meaning, why=self.row.reason)

@@ -161,8 +161,8 @@ def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
         "op_name": finding.op_name,
         "op_type": finding.op_type,
         "kind": finding.kind,
-        "evidence": list(finding.evidence),
-        "assumed": list(attempt.assumed),
+        "evidence": [str(one) for one in finding.evidence],
+        "assumed": [str(one) for one in attempt.assumed],
         "source": str(finding.source) if finding.source is not None else "",
         "iteration": finding.iteration,
         "rank": finding.rank,
@@ -171,7 +171,7 @@ def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
     other = (
         flow.replayed.attempts.of_partner(attempt.block, attempt.number) if flow.replayed else ""
     )
-    if not isinstance(other, str) and len(other.kernel.ops) == len(attempt.kernel.ops):
+    if isinstance(other, Attempt) and len(other.kernel.ops) == len(attempt.kernel.ops):
         golden = kernel_data(other.kernel)
         same_inputs = other.kernel.needed == attempt.kernel.needed
         if golden != about["kernels"]["own"] and same_inputs and _runs(other, attempt):

@@ -107,7 +107,7 @@ def _change(found: Change) -> dict[str, Any]:
         "address": found.span.address,
         "needed": None if found.readers is None else bool(found.readers),
         "readers": list(found.readers or ()),
-        "evidence": list(evidence(found)),
+        "evidence": [str(one) for one in evidence(found)],
     }
 
 

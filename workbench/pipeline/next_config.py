@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.compare.flow import Flow
     from workbench.compare.result import Finding, Side
     from workbench.compare.suspects import Asked, Suspects
+    from workbench.core.words import Message
     from workbench.dump.tree import Dump
 
 MINDSPORE = ("mindspore-o0o1", "mindspore-cpu", "mindspore-gpu")
@@ -42,7 +43,7 @@ class NextConfig:
     config: Config
     suspects: tuple[str, ...]
     operators: tuple[str, ...]
-    why: tuple[str, ...] = ()
+    why: tuple[str | Message, ...] = ()
     losses: tuple[str, ...] = ()
 
     @property
@@ -58,7 +59,7 @@ class NextConfig:
         return self.config.to_text()
 
     def _repr_html_(self) -> str:
-        words = "".join(f"<li>{escape(text)}</li>" for text in (*self.why, *self.losses))
+        words = "".join(f"<li>{escape(str(text))}</li>" for text in (*self.why, *self.losses))
         return f"<ul>{words}</ul><pre>{escape_whole(str(self))}</pre>"
 
 

@@ -174,6 +174,7 @@ def _result(table: _Table, layout: Layout) -> Result:
         rows=(*paired, *lonely),
         profile=layout.tool,
         facts=_facts(table, layout),
+        tool=layout.tool,
     )
 
 

@@ -90,7 +90,7 @@ CONTEXT: tuple[Column, ...] = (
     Column("golden", "GroundTruth", "Golden operator", "text", lambda r: r.golden_op_name),
     Column("rule", "MatchRule", "Matched by", "text", lambda r: r.match_rule),
     Column("score", "MatchScore", "Score", "number", lambda r: r.match_score),
-    Column("reason", "Reason", "Reason", "text", lambda r: r.reason),
+    Column("reason", "Reason", "Reason", "text", lambda r: str(r.reason)),
     Column("source", "Source", "Source line", "text", _line),
     Column(
         "code", "SourceCode", "Code", "text", lambda r: r.source.code.strip() if r.source else ""

@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.result import (
-    FINDING_KINDS,
     Anomaly,
     Coverage,
     Finding,
@@ -48,7 +48,7 @@ def to_json(result: Result) -> dict[str, Any]:
     values = {
         "schema": SCHEMA,
         "verdict": result.verdict,
-        "sentence": result.sentence,
+        "sentence": str(result.sentence),
         "target": _side(result.target),
         "golden": _side(result.golden),
         "coverage": {
@@ -129,8 +129,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "own_error": _number(finding.own_error),
         "inherited_error": _number(finding.inherited_error),
         "noise_floor": _number(finding.noise_floor),
-        "evidence": list(finding.evidence),
-        "advice": finding.advice,
+        "evidence": [str(one) for one in finding.evidence],
+        "advice": str(finding.advice),
         "source": _source(finding.source),
     }
 
@@ -153,7 +153,7 @@ def _row(row: Row) -> dict[str, Any]:
         "golden_op_name": row.golden_op_name,
         "match": {"rule": row.match_rule, "score": _number(row.match_score)},
         "status": row.status,
-        "reason": row.reason,
+        "reason": str(row.reason),
         "metrics": _metrics(row.metrics),
         "source": _source(row.source),
     }
@@ -311,7 +311,7 @@ def _read_anomaly(node: _Node) -> Anomaly:
 
 def _read_finding(node: _Node) -> Finding:
     return Finding(
-        kind=node.word("kind", FINDING_KINDS),
+        kind=node.word("kind", KINDS),
         **_read_place(node),
         score=_known(node.number("score")),
         own_error=node.number("own_error"),

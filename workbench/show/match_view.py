@@ -35,7 +35,7 @@ class MatchLine:
     @property
     def why(self) -> str:
         """What the rule goes by."""
-        return rule_meaning(self.rule)
+        return str(rule_meaning(self.rule))
 
     @property
     def plain(self) -> bool:
@@ -125,7 +125,8 @@ def orphans(result: Result, side: Side) -> list[Orphan]:
     for row in sorted(lonely, key=lambda row: (row.rank, row.iteration, row.order)):
         found.setdefault(row.op_name or row.golden_op_name, []).append(row)
     return [
-        Orphan(name, rows[0].op_type, len(rows), rows[0].reason) for name, rows in found.items()
+        Orphan(name, rows[0].op_type, len(rows), str(rows[0].reason))
+        for name, rows in found.items()
     ]
 
 

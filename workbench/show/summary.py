@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workbench.compare.measuring import CANCELLED
+from workbench.compare.metrics import CANCELLED
 from workbench.core.text import plural, shorten, visible
 from workbench.show.view import ledger
 
 if TYPE_CHECKING:
     from workbench.compare.result import Result
+    from workbench.core.words import Message
 
 SAID = 4
 """Reasons that are said, the most frequent ones; the others are counted."""
@@ -43,11 +44,11 @@ def summary(result: Result) -> str:
     return text + _reasons(+rest)
 
 
-def _why(reason: str) -> str:
+def _why(reason: str | Message) -> str:
     """Say why a pair was not compared; what files say of themselves may be long."""
     if reason == CANCELLED:
         return "not reached"
-    return f"({shorten(visible(reason), 80)})" if reason else "not comparable"
+    return f"({shorten(visible(str(reason)), 80)})" if reason else "not comparable"
 
 
 def _reasons(rest: Counter[str]) -> str:

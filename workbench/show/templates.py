@@ -57,7 +57,6 @@ def _environment() -> Environment:
         leaf=words.leaf,
         meaning=view.finding_meaning,
         finding_link=view.finding_link,
-        lead=words.lead,
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
     made.globals.update(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
-from workbench.compare.result import FINDING_KINDS
 from workbench.core.text import plural
 from workbench.show import words
 from workbench.show.columns import alone, metric_titles, shown_status
@@ -119,7 +119,7 @@ def iteration_lines(result: Result) -> list[tuple[str, list[IterationRow | None]
 def uncomparable_groups(rows: Iterable[Row]) -> list[Group]:
     """Pairs that could not be compared, by reason."""
     pairs = (row for row in rows if row.status == "uncomparable" and not alone(row))
-    return _groups(pairs, lambda row: row.reason or "no reason given")
+    return _groups(pairs, lambda row: str(row.reason) or "no reason given")
 
 
 def status_counts(rows: Iterable[Row]) -> dict[str, int]:
@@ -132,7 +132,7 @@ def status_counts(rows: Iterable[Row]) -> dict[str, int]:
 
 def origin(result: Result) -> str:
     """Tool that a result was read from, ``""`` for a comparison of dumps."""
-    return result.facts.get("result of", "").partition(",")[0]
+    return result.tool
 
 
 def status_meanings(result: Result) -> dict[str, str]:
@@ -179,4 +179,4 @@ def finding_link(finding: Finding) -> str:
 
 def finding_meaning(finding: Finding) -> str:
     """Say what the kind of a finding means."""
-    return FINDING_KINDS[finding.kind][1] if finding.kind in FINDING_KINDS else ""
+    return KINDS[finding.kind].meaning if finding.kind in KINDS else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -112,13 +111,3 @@ def leaf(name: str) -> str:
     'conv1-Conv2d/Conv2D-op0'
     """
     return "/".join(name.rstrip("/").split("/")[-2:]) or name
-
-
-def lead(sentence: str) -> tuple[str, str]:
-    """Split a sentence after its first clause, so that a page can set the rest smaller.
-
-    >>> lead("It is Conv2D (net.py:7); pad_mode differs."), lead("All agree; nothing to do.")
-    (('It is Conv2D', ' (net.py:7); pad_mode differs.'), ('All agree;', ' nothing to do.'))
-    """
-    cut = re.search(r"(?<=;) | (?=\()", sentence)
-    return (sentence[: cut.start()], sentence[cut.start() :]) if cut else (sentence, "")

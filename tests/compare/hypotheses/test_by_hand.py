@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.words import check_said
 from workbench.compare.hypotheses.explain import explain
 from workbench.compare.replay.trial import EXACT, Arithmetic, Trial, plain_kernel, stored
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
 
 RNG = np.random.default_rng(7)
@@ -62,11 +64,16 @@ def slow_convolution(x, w, pads=(1, 1), dilation=1):
     return out
 
 
-def told(trial, kind, *words):
+def told(trial, kind, code, **values):
+    """The best explanation must be of this kind and say this; close numbers are the same."""
     best = explain(trial)[0]
     assert (best.kind, best.share > 0.9) == (kind, True), explain(trial)[:3]
-    for word in words:
-        assert word in best.text
+    close = {
+        name: pytest.approx(value, rel=1e-3) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
+    check_said(best.text, f"compare/fault-{code}", **close)
+    return best.text
 
 
 def changed(place, value):
@@ -82,11 +89,17 @@ def relu(change, **settings):
 
 
 def test_a_product_by_the_transposed_weight():
-    told(product(lambda x, w: x @ w.reshape(48, 64).T), "transposed-weight", "axes 0 and 1")
+    told(
+        product(lambda x, w: x @ w.reshape(48, 64).T),
+        "transposed-weight",
+        "transposed",
+        first=0,
+        second=1,
+    )
 
 
 def test_a_product_without_its_last_blocks():
-    told(product(lambda x, w: x[:, :32] @ w[:32]), "dropped-k-tail", "last 2 of 4")
+    told(product(lambda x, w: x[:, :32] @ w[:32]), "dropped-k-tail", "k-tail", count=2, blocks=4)
 
 
 def test_a_convolution_without_the_last_taps():
@@ -95,7 +108,7 @@ def test_a_convolution_without_the_last_taps():
         w[:, 16:, 2, 1:] = 0
         return slow_convolution(x, w)
 
-    told(convolution(cut), "dropped-k-tail", "last 2 of 18")
+    told(convolution(cut), "dropped-k-tail", "k-tail", count=2, blocks=18)
 
 
 def test_sums_in_float16():
@@ -106,7 +119,12 @@ def test_sums_in_float16():
             sums = (sums.astype(np.float32) + part).astype(np.float16)
         return sums
 
-    told(product(halves, arithmetic=Arithmetic("cube")), "half-accumulation")
+    told(
+        product(halves, arithmetic=Arithmetic("cube")),
+        "half-accumulation",
+        "accumulation",
+        op_type="MatMul",
+    )
 
 
 def test_inputs_and_output_in_float16():
@@ -114,7 +132,7 @@ def test_inputs_and_output_in_float16():
         x, w = (a.astype(np.float16).astype(np.float64) for a in (x, w))
         return (x @ w).astype(np.float16)
 
-    told(product(coarse, arithmetic=Arithmetic("cube")), "missing-cast", "float16")
+    told(product(coarse, arithmetic=Arithmetic("cube")), "missing-cast", "cast", dtype="float16")
 
 
 def test_a_wrong_element_of_a_weight():
@@ -123,7 +141,7 @@ def test_a_wrong_element_of_a_weight():
         w[11, 5] = 30
         return x @ w
 
-    told(product(wrong), "wrong-weight-element", "[11, 5]", "was 30")
+    told(product(wrong), "wrong-weight-element", "weight", index=[11, 5], value=30.0)
 
 
 def test_a_wrong_element_of_a_kernel():
@@ -132,19 +150,28 @@ def test_a_wrong_element_of_a_kernel():
         w[7, 3, 1, 2] = -20
         return slow_convolution(x, w)
 
-    told(convolution(wrong), "wrong-weight-element", "[7, 3, 1, 2]", "was -20")
+    told(convolution(wrong), "wrong-weight-element", "weight", index=[7, 3, 1, 2], value=-20.0)
 
 
 def test_a_wrong_element_of_a_bias():
     x, b = normal(40, 48), normal(48)
     wrong = b.copy()
     wrong[9] = 4
-    told(operator("BiasAdd", [x, b], 0, given=x + wrong), "wrong-weight-element", "[9]", "was 4")
+    told(
+        operator("BiasAdd", [x, b], 0, given=x + wrong),
+        "wrong-weight-element",
+        "weight",
+        index=[9],
+        value=4.0,
+    )
 
 
 def test_a_window_that_is_shifted():
     told(
-        convolution(lambda x, w: slow_convolution(x, w, (2, 1))), "wrong-attribute", "(2, 0, 1, 1)"
+        convolution(lambda x, w: slow_convolution(x, w, (2, 1))),
+        "wrong-attribute",
+        "convolution",
+        pads=(2, 0, 1, 1),
     )
 
 
@@ -152,7 +179,8 @@ def test_a_kernel_that_is_dilated():
     told(
         convolution(lambda x, w: slow_convolution(x, w, (2, 2), 2)),
         "wrong-attribute",
-        "dilation (2, 2)",
+        "convolution",
+        dilation=(2, 2),
     )
 
 
@@ -162,54 +190,65 @@ def test_another_epsilon(epsilon):
     mean, variance = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
     other = (x - mean) / np.sqrt(variance + epsilon) * scale + shift
     trial = operator("LayerNorm", [x, scale, shift], -1, -1, 1e-5, given=other)
-    told(trial, "wrong-attribute", f"epsilon = {epsilon:g}")
+    told(trial, "wrong-attribute", "setting", name="epsilon", used=f"{epsilon:g}")
 
 
 def test_another_axis():
     x = normal(16, 20, 20)
     other = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
-    told(operator("Softmax", [x], (-1,), given=other), "wrong-attribute", "axis = (1,)")
+    told(
+        operator("Softmax", [x], (-1,), given=other),
+        "wrong-attribute",
+        "setting",
+        name="axis",
+        used="(1,)",
+    )
 
 
 def test_a_fast_formula():
     x = normal(40, 48)
-    told(operator("GeLU", [x], given=x / (1 + np.exp(-1.702 * x))), "fast-approximation", "GeLU")
+    told(
+        operator("GeLU", [x], given=x / (1 + np.exp(-1.702 * x))),
+        "fast-approximation",
+        "formula",
+        op_type="GeLU",
+    )
 
 
 def test_inputs_exchanged():
     x, y = normal(40, 48), normal(40, 48) + 3
-    told(operator("RealDiv", [x, y], given=y / x), "swapped-inputs", "0 and 1")
+    told(operator("RealDiv", [x, y], given=y / x), "swapped-inputs", "swapped", first=0, second=1)
 
 
 def test_an_operator_that_did_nothing():
     x, b = normal(40, 48), normal(48)
-    told(operator("BiasAdd", [x, b], 0, given=x), "missing-step", "input 0")
+    told(operator("BiasAdd", [x, b], 0, given=x), "missing-step", "missing", slot=0)
 
 
 def test_axes_in_another_order():
     trial = relu(lambda o: np.ascontiguousarray(o.T).reshape(o.shape))
-    told(trial, "transposed-output", "[1, 0]")
+    told(trial, "transposed-output", "order", axes=[1, 0])
 
 
 @pytest.mark.parametrize("factor", [1.01, 0.5, 3.3])
 def test_a_factor(factor):
-    told(relu(lambda o: o * np.float32(factor)), "scaled-output", f"{factor:g} times")
+    told(relu(lambda o: o * np.float32(factor)), "scaled-output", "scale", factor=factor)
 
 
 def test_the_smallest_are_gone():
-    told(relu(lambda o: np.where(o < 0.25, 0, o)), "flush-to-zero", "0.25")
+    told(relu(lambda o: np.where(o < 0.25, 0, o)), "flush-to-zero", "flush", limit=0.25)
 
 
 def test_the_largest_are_cut():
-    told(relu(lambda o: np.minimum(o, 1.5)), "saturated", "1.5")
+    told(relu(lambda o: np.minimum(o, 1.5)), "saturated", "saturated", limit=1.5)
     trial = operator(
         "Mul", [normal(40, 48) * 300, normal(40, 48) * 300], given=lambda o: o.clip(-65504, 65504)
     )
-    told(trial, "saturated", "65504", "float16")
+    told(trial, "saturated", "saturated-at", limit=65504.0, dtype="float16")
 
 
 def test_lanes_exchanged():
-    told(relu(lambda o: o[:, np.arange(48) ^ 4]), "wrong-layout-lanes", "xor 4")
+    told(relu(lambda o: o[:, np.arange(48) ^ 4]), "wrong-layout-lanes", "lanes", distance=4)
 
 
 def test_a_bit():
@@ -217,22 +256,36 @@ def test_a_bit():
         output.view(np.uint32)[np.unravel_index(np.argmax(output), output.shape)] ^= 1 << 27
         return output
 
-    told(relu(flipped), "bit-flip", "bit 27")
+    told(relu(flipped), "bit-flip", "bit", bit=27)
+
+
+THREE = Message("compare/elements", count=3, first=[3, 4])
 
 
 def test_not_a_number():
-    told(relu(changed((3, slice(4, 7)), np.nan)), "nan-output", "3 elements from [3, 4]")
+    told(
+        relu(changed((3, slice(4, 7)), np.nan)),
+        "nan-output",
+        "nan",
+        where=Message("compare/elements", count=3, first=[3, 4]),
+    )
 
 
 def test_few_neighbors():
-    told(relu(changed((3, slice(4, 7)), [9.0, 8.5, -3])), "overwritten-element", "from [3, 4]")
+    told(
+        relu(changed((3, slice(4, 7)), [9.0, 8.5, -3])),
+        "overwritten-element",
+        "overwritten",
+        where=Message("compare/elements", count=3, first=[3, 4]),
+    )
 
 
 def test_the_last_tile_of_a_product():
     told(
         product(lambda x, w: changed((slice(32, 40), slice(32, 48)), 0)(x @ w)),
         "unwritten-tail-tile",
-        "rows",
+        "tile",
+        content=Message("compare/holds-number", value=0.0),
     )
 
 
@@ -243,7 +296,13 @@ def test_the_last_bytes_of_a_vector():
         output.reshape(-1)[-64:] = old[320:384]
         return output
 
-    told(relu(stale, earlier=(old,)), "unwritten-tail-tile", "256 bytes", "memory held before")
+    told(
+        relu(stale, earlier=(old,)),
+        "unwritten-tail-tile",
+        "tail",
+        size=256,
+        content=Message("compare/holds-earlier"),
+    )
 
 
 def test_nothing_written():
@@ -253,7 +312,7 @@ def test_nothing_written():
 def test_what_another_operator_wrote():
     old = normal(100, 100)
     trial = relu(lambda o: old.reshape(-1)[80 : 80 + o.size].reshape(o.shape), earlier=(old,))
-    told(trial, "stale-output", "other tensors")
+    told(trial, "stale-output", "stale")
 
 
 def test_what_another_operator_wrote_and_one_element_is_right_by_chance():
@@ -264,7 +323,7 @@ def test_what_another_operator_wrote_and_one_element_is_right_by_chance():
         return output
 
     trial = operator("ReLU", [normal(4, 60) + 5], given=stale, earlier=(old,))
-    told(trial, "stale-output", "other tensors")
+    told(trial, "stale-output", "stale")
 
 
 def test_what_another_operator_wrote_over_the_beginning():
@@ -274,7 +333,13 @@ def test_what_another_operator_wrote_over_the_beginning():
         output.reshape(-1)[:64] = other[:64]
         return output
 
-    told(relu(over, earlier=(other,)), "overrun", "first 256 bytes", "another tensor")
+    told(
+        relu(over, earlier=(other,)),
+        "overrun",
+        "overrun",
+        size=256,
+        content=Message("compare/holds-tensor"),
+    )
 
 
 def test_what_was_written_over_the_beginning_of_a_feature_map():
@@ -283,7 +348,7 @@ def test_what_was_written_over_the_beginning_of_a_feature_map():
         return output
 
     trial = operator("ReLU", [normal(1, 32, 8, 8) + 5], given=over)
-    told(trial, "overrun", "NC1HWC0")
+    told(trial, "overrun", "overrun-in", format="NC1HWC0")
 
 
 def test_integers_that_wrap():
@@ -295,4 +360,4 @@ def test_integers_that_wrap():
     expected = whole.clip(-128, 127).astype(np.int8)
     wrapped = ((whole + 128) % 256 - 128).astype(np.int8)
     trial = Trial(plain_kernel(op), {0: x, 1: y}, 0, wrapped, expected, 0.0)
-    told(trial, "integer-wrap", "wrapped around")
+    told(trial, "integer-wrap", "wrapped", dtype="int8")

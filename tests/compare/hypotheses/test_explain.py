@@ -24,7 +24,7 @@ def answers(kind):
         for one in planted(kind, seed):
             if one.trial.error > one.visible * one.trial.floor:
                 explained = explain(one.trial)
-                assert all(0 <= each.probability <= 1 and each.text for each in explained)
+                assert all(0 <= each.probability <= 1 and str(each.text) for each in explained)
                 assert sum(each.probability for each in explained) < 1 + 1e-9
                 found[explained[0].kind] += 1
     return found

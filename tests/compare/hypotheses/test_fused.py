@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.words import check_said
 from workbench.compare.hypotheses.explain import explain
 from workbench.compare.replay.trial import Arithmetic, Kernel, Trial, stored
 from workbench.core.tensors import TensorSpec
@@ -58,22 +59,32 @@ def cut():
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "word"),
+    ("given", "kind", "code", "values"),
     [
-        (lambda: layer(alpha=1.0), "wrong-attribute", "alpha = 1"),
-        (lambda: layer(alpha=0.32), "wrong-attribute", "alpha = 0.32"),
-        (lambda: layer(weight=W.reshape(64, 40).T), "transposed-weight", "axes 0 and 1"),
-        (lambda: layer(biased=False), "missing-step", "BiasAdd"),
-        (lambda: -layer(), "wrong-sign", "sign"),
-        (wrong_bias, "wrong-weight-element", "was 9"),
-        (half, "half-accumulation", "MatMul"),
-        (cut, "dropped-k-tail", "the last of 4"),
+        (lambda: layer(alpha=1.0), "wrong-attribute", "setting", {"name": "alpha", "used": "1"}),
+        (
+            lambda: layer(alpha=0.32),
+            "wrong-attribute",
+            "setting",
+            {"name": "alpha", "used": "0.32"},
+        ),
+        (
+            lambda: layer(weight=W.reshape(64, 40).T),
+            "transposed-weight",
+            "transposed",
+            {"first": 0, "second": 1},
+        ),
+        (lambda: layer(biased=False), "missing-step", "missing", {"op_type": "BiasAdd"}),
+        (lambda: -layer(), "wrong-sign", "sign", {}),
+        (wrong_bias, "wrong-weight-element", "weight", {"index": [6]}),
+        (half, "half-accumulation", "accumulation", {"op_type": "MatMul"}),
+        (cut, "dropped-k-tail", "k-tail", {"count": 1, "blocks": 4, "size": 16}),
     ],
 )
-def test_a_fault_in_any_part_is_told(given, kind, word):
+def test_a_fault_in_any_part_is_told(given, kind, code, values):
     found = explain(trial(given()))
     assert found[0].kind == kind, found[:3]
-    assert word in found[0].text
+    check_said(found[0].text, f"compare/fault-{code}", **values)
 
 
 def test_a_right_kernel_gives_nothing():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.words import check_said
 from workbench.compare.hypotheses.explain import explain
 from workbench.compare.replay.trial import Arithmetic, Kernel, Trial, stored
 from workbench.core.tensors import TensorSpec
@@ -45,26 +46,48 @@ def flipped(y, bit):
     return words.view(np.float32)
 
 
+def put(y, value):
+    y = y.copy()
+    y[3, 4:9] = value
+    return y
+
+
 def swapped_pairs(y):
     return y[:, np.arange(40) ^ 2]
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "word"),
+    ("given", "kind", "code", "values"),
     [
-        (lambda y: finished(-y), "wrong-sign", "MatMul"),
-        (lambda y: finished(y * 1.25), "scaled-output", "1.25 times"),
-        (lambda y: finished(np.where(np.abs(y) < 0.5, 0, y)), "flush-to-zero", "0.5"),
-        (lambda y: finished(np.clip(y, -4, 4)), "saturated", "4"),
-        (lambda y: finished(swapped_pairs(y)), "wrong-layout-lanes", "xor 2"),
-        (lambda y: finished(flipped(y, 23)), "bit-flip", "bit 23"),
+        (lambda y: finished(-y), "wrong-sign", "inside-sign", {"op_type": "MatMul"}),
+        (lambda y: finished(y * 1.25), "scaled-output", "inside-scale", {"factor": 1.25}),
+        (
+            lambda y: finished(np.where(np.abs(y) < 0.5, 0, y)),
+            "flush-to-zero",
+            "inside-flush",
+            {"limit": 0.5},
+        ),
+        (lambda y: finished(np.clip(y, -4, 4)), "saturated", "inside-saturated", {"limit": 4.0}),
+        (
+            lambda y: finished(swapped_pairs(y)),
+            "wrong-layout-lanes",
+            "inside-lanes",
+            {"distance": 2},
+        ),
+        (lambda y: finished(flipped(y, 23)), "bit-flip", "inside-bit", {"bit": 23}),
+        (
+            lambda y: finished(put(y, 60.0)),
+            "overwritten-element",
+            "inside-overwritten",
+            {"value": 60.0},
+        ),
     ],
 )
-def test_what_one_operator_handed_on_is_told(given, kind, word):
+def test_what_one_operator_handed_on_is_told(given, kind, code, values):
     found = told(given(product()))
     assert found[0].kind == kind, found[:3]
     assert found[0].share > 0.99
-    assert word in found[0].text
+    check_said(found[0].text, f"compare/{code}", **values)
 
 
 def test_nan_inside_is_told_where_the_device_writes_zero_for_it():

@@ -14,6 +14,7 @@ from workbench.compare.binding import Block
 from workbench.compare.replay.attempts import Attempt, Attempts, unequal
 from workbench.compare.replay.trial import EXACT, plain_kernel
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
 
 RNG = np.random.default_rng(17)
@@ -98,7 +99,13 @@ def test_if_nothing_is_known_there_is_no_result():
 
 def test_without_inventions_only_what_files_have_counts():
     zeros, y = np.zeros(4, np.float32), normal(4)
-    attempt = operator("Mul", [zeros, y], zeros, assumed=("zeros",), invented=(0,))
+    attempt = operator(
+        "Mul",
+        [zeros, y],
+        zeros,
+        assumed=(Message("compare/assumed-zeros", name="x"),),
+        invented=(0,),
+    )
     assert list(attempt.results()) == [0]
     bare = attempt.without_inventions()
     assert (bare.results(), bare.assumed, bare.invented) == ({}, (), ())
@@ -134,9 +141,9 @@ def test_reasons():
         Shot("Tanh", "Default_Tanh-op0", "output", 0, normal(4, 4)),
     ]
     found = attempts(shots, graph)
-    assert found.attempt(BLOCK, 0) == "Pair has no reference kernel"
-    assert found.attempt(BLOCK, 1) == "its outputs are not in the dump"
-    assert found.attempt(BLOCK, 2) == "input.0 is not in the dump"
+    assert found.attempt(BLOCK, 0) == Message("compare/no-kernel", op_type="Pair")
+    assert found.attempt(BLOCK, 1) == Message("compare/outputs-not-dumped")
+    assert found.attempt(BLOCK, 2) == Message("compare/input-not-dumped", slot=0)
 
 
 def test_a_feed_that_the_target_lacks_is_the_goldens_and_told():
@@ -145,7 +152,7 @@ def test_a_feed_that_the_target_lacks_is_the_goldens_and_told():
     shots = shoot(graph, values)
     outputs = [s for s in shots if s.io == "output"]
     found = attempts(outputs, graph, shots).attempt(BLOCK, 0)
-    assert found.assumed == ("input.0 is the golden's",)
+    assert found.assumed == (Message("compare/assumed-golden", slot=0),)
     np.testing.assert_allclose(found.results()[0], np.tanh(values["x"]), rtol=1e-6)
 
 
@@ -153,7 +160,9 @@ def test_what_an_operator_computed_is_never_taken_from_the_golden():
     graph = small.chain("Exp", "Tanh")
     shots = shoot(graph, small.given(graph))
     last = [s for s in shots if "Tanh" in s.name and s.io == "output"]
-    assert attempts(last, graph, shots).attempt(BLOCK, 1) == "input.0 is not in the dump"
+    assert attempts(last, graph, shots).attempt(BLOCK, 1) == Message(
+        "compare/input-not-dumped", slot=0
+    )
 
 
 def assigned():
@@ -192,8 +201,10 @@ def test_a_weight_of_a_later_step_is_not_the_goldens():
         golden += shots
         target += [s for s in shots if s.op_type == "MatMul" and (s.io, s.slot) != ("input", 1)]
     found = attempts(target, graph, golden)
-    assert found.attempt(BLOCK, 0).assumed == ("input.1 is the golden's",)
-    assert found.attempt(BLOCK._replace(iteration=1), 0) == "input.1 is not in the dump"
+    assert found.attempt(BLOCK, 0).assumed == (Message("compare/assumed-golden", slot=1),)
+    assert found.attempt(BLOCK._replace(iteration=1), 0) == Message(
+        "compare/input-not-dumped", slot=1
+    )
 
 
 def test_the_goldens_counterpart():
@@ -207,7 +218,7 @@ def test_the_goldens_counterpart():
     np.testing.assert_allclose(partner.given[0], expected + 1, rtol=1e-6)
     other = small.chain("Exp")
     alone = attempts(shots, graph, shoot(other, small.given(other)), other)
-    assert isinstance(alone.of_partner(BLOCK, 1), str)
+    assert isinstance(alone.of_partner(BLOCK, 1), Message)
 
 
 def test_a_constant_scalar_is_an_input_of_no_dimensions():

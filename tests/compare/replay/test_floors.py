@@ -19,6 +19,7 @@ from workbench.compare.replay.floors import (
 )
 from workbench.compare.replay.trial import EXACT, Arithmetic, plain_kernel
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
 
 RNG = np.random.default_rng(23)
@@ -45,9 +46,9 @@ def careful(one, arithmetic=EXACT, **more):
 
 def test_a_floor_names_the_largest_of_three():
     assert Floor(1e-7, 1e-6).largest == 1e-6
-    assert Floor(1e-3, 1e-6, 1e-4).reason == "one rounding of the result"
-    assert Floor(1e-7, 1e-6, 1e-4).reason == "the precision of the device's units"
-    assert Floor(1e-7, 1e-6).reason == "rounding inside the kernel"
+    assert Floor(1e-3, 1e-6, 1e-4).reason == Message("compare/floor-ulp")
+    assert Floor(1e-7, 1e-6, 1e-4).reason == Message("compare/floor-model")
+    assert Floor(1e-7, 1e-6).reason == Message("compare/floor-bound")
 
 
 def test_units_of_dtypes():
@@ -100,7 +101,7 @@ def test_a_sum_that_cancels_magnifies_by_what_is_left():
     assert expected > 1e3
     assert condition(one, 0) == pytest.approx(expected, rel=0.2)
     assert careful(one).largest > 100 * U32
-    assert careful(one).reason == "rounding inside the kernel"
+    assert careful(one).reason == Message("compare/floor-bound")
 
 
 def test_an_exponential_magnifies_by_its_argument():
@@ -162,5 +163,5 @@ def test_the_model_says_what_formats_cost():
     expected = np.linalg.norm(lowered - exact) / np.linalg.norm(exact)
     floor = careful(product(x, w), Arithmetic("cube", inputs="float16"))
     assert floor.model == pytest.approx(expected, rel=0.01)
-    assert floor.reason == "the precision of the device's units"
+    assert floor.reason == Message("compare/floor-model")
     assert careful(product(x, w)).model == 0.0

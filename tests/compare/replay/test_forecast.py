@@ -11,9 +11,11 @@ import pytest
 from kit.build import small_dumps as small
 from kit.build.replays import on_device, on_reference, paired
 from kit.build.small_dumps import chain, in_memory, shoot
+from kit.words import check_said
 from workbench.compare.engine import compare_dumps
 from workbench.compare.measuring import distance_from
 from workbench.compare.replay.forecast import forecast
+from workbench.core.words import Message
 from workbench.dump.tables.statistic import statistics_of
 from workbench.graph.networks import load_graph
 from workbench.run.faults import Fault
@@ -53,7 +55,8 @@ def test_the_believed_model_gives_the_very_statistics_of_the_device(mode):
     found = told(summed(on_device(LENET, "910a", mode)), REFERENCE)
     assert len(found.errors) > 20
     assert max(found.errors.values()) == 0.0
-    assert found.model.startswith("Ascend 910A")
+    (model,) = found.facts["statistics forecast"].values["models"]
+    check_said(model, "compare/model", device="Ascend 910A")
 
 
 def test_the_golden_is_farther_off_than_the_forecast():
@@ -69,7 +72,7 @@ def test_the_golden_is_farther_off_than_the_forecast():
 def test_tensors_need_no_forecast():
     target = on_device(LENET, "910a", "must_keep_origin_dtype")
     found = told(target, REFERENCE)
-    assert (found.errors, found.model) == ({}, "")
+    assert (found.errors, found.facts) == ({}, {})
 
 
 def test_statistics_on_both_sides_have_none():
@@ -119,7 +122,7 @@ def test_lanes_that_were_exchanged_are_told_by_who_reads_them(reader):
     first = next(one for one in result.findings if one.op_name == producer)
     assert first.fault == "wrong-layout-lanes"
     assert 0 < first.probability < 1
-    assert "c xor 1" in first.evidence[1]
+    check_said(first.evidence[1], "compare/producer-exchanged", distance=1)
     assert reader in operators(result)
 
 
@@ -155,5 +158,5 @@ def test_without_a_forecast_the_producers_follow_the_suspect():
     golden = summed(in_memory(shoot(graph, values), graph))
     result = compare_dumps(target, golden).result
     assert operators(result) == ["Default/MatMul-op1", "Default/Tanh-op0"]
-    assert "would not show" in result.findings[1].evidence[1]
+    assert result.findings[1].evidence[1] == Message("compare/producer-hidden")
     assert result.findings[1].score < result.findings[0].score

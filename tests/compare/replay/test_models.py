@@ -46,7 +46,7 @@ def test_the_formats_of_a_device_are_told_from_its_results(golden, profile, mode
 
 def test_no_model_is_believed_of_a_cpu(golden):
     found = replayed(golden)
-    assert (found.models, found.model) == ({}, "")
+    assert (found.models, found.titles) == ({}, ())
 
 
 def test_every_candidate_says_something_of_every_operator_and_none_twice():

@@ -14,6 +14,7 @@ from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.compare.engine import compare_dumps
 from workbench.compare.replay.floors import Floor
 from workbench.compare.replay.replay import OUTLIER, SUSPECT, Own, replay
+from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compiling import Compiling
@@ -41,7 +42,7 @@ def test_a_clean_dump_has_own_errors_of_rounding_alone():
     own = by_name(found)
     assert [name for name, _ in own] == NAMES
     assert max(one.error for one in own.values()) < 3e-7
-    assert (found.suspects, found.reasons, found.coverage, found.model) == ([], {}, 1.0, "")
+    assert (found.suspects, found.reasons, found.coverage, found.titles) == ([], {}, 1.0, ())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,16 +91,14 @@ def test_an_error_that_the_golden_has_too_is_the_references():
     both = in_memory(shoot(GRAPH, VALUES, alter={TANH: lambda a: a * 1.1}), GRAPH)
     found = replayed(both, both)
     assert found.suspects == []
-    assert reasons(found) == {
-        (TANH, 0): "the golden's kernel differs from the reference as it does"
-    }
+    assert reasons(found) == {(TANH, 0): Message("compare/golden-deviates")}
 
 
 def test_outputs_alone_are_enough_and_what_lies_between_is_looked_up():
     outputs = in_memory([s for s in SHOTS if s.io == "output"], GRAPH)
     found = replayed(outputs, GOLDEN)
     assert found.coverage == 1.0
-    assert by_name(found)[NAMES[0], 0].assumed == ("input.0 is the golden's",)
+    assert by_name(found)[NAMES[0], 0].assumed == (Message("compare/assumed-golden", slot=0),)
 
 
 def test_what_has_no_output_in_the_dump_counts_nowhere():
@@ -120,8 +119,8 @@ def test_reasons_come_most_frequent_first():
     ]
     found = replayed(in_memory(shots, graph))
     assert found.why_not() == [
-        ("Pair has no reference kernel", 2),
-        ("Quux has no reference kernel", 1),
+        (Message("compare/no-kernel", op_type="Pair"), 2),
+        (Message("compare/no-kernel", op_type="Quux"), 1),
     ]
     assert found.coverage == 0.0
 
@@ -328,7 +327,9 @@ def test_real_dumps_are_computed_again_but_for_one_that_dumps_few_kernels(real):
     low = {name: found.coverage for name, found in real.items() if found.coverage < 0.95}
     assert len(real) == 8
     assert low.keys() == {"kernels_partial"}
-    assert set(real["kernels_partial"].reasons.values()) == {"input.0 is not in the dump"}
+    assert set(real["kernels_partial"].reasons.values()) == {
+        Message("compare/input-not-dumped", slot=0)
+    }
 
 
 def test_real_kernels_do_what_their_own_settings_ask_for(real):

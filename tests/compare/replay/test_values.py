@@ -13,6 +13,7 @@ from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
 from workbench.compare.binding import Block
 from workbench.compare.replay.values import Values
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.nodes import Const
 
@@ -59,7 +60,7 @@ def test_an_input_of_its_own_is_read_first():
     ]
     known = values_of(shots, graph).read(block(), 1, 0)
     np.testing.assert_array_equal(known.array, np.tanh(given["x"]) + 1)
-    assert known[1:] == ("", False, False)
+    assert known[1:] == (None, False, False)
 
 
 def test_an_input_without_a_file_is_its_producers_output():
@@ -232,7 +233,7 @@ def test_before_an_update_the_last_iteration_tells(parameters):
     for slot in (0, 1):
         found = values.read(block(1), 1, slot)
         np.testing.assert_array_equal(found.array, held[1][slot])
-        assert (found.assumed, found.partial) == ("", False)
+        assert (found.assumed, found.partial) == (None, False)
 
 
 def test_the_value_before_is_never_the_dumped_value_after():
@@ -250,7 +251,10 @@ def test_an_accumulator_is_assumed_to_begin_with_zeros_and_says_so():
     shots, _ = steps(graph, normal(4, 4), np.zeros((4, 4), np.float32), [normal(4, 4)], reads=False)
     found = values_of(shots, graph).read(block(), 1, 1)
     assert not found.array.any()
-    assert (found.assumed, found.invented) == ("state.w began with zeros", True)
+    assert (found.assumed, found.invented) == (
+        Message("compare/assumed-zeros", name="state.w"),
+        True,
+    )
 
 
 def test_nothing_is_assumed_of_later_iterations():
@@ -275,8 +279,8 @@ def test_the_stat_of_sgd_begins_with_ones():
     shots = [Shot(*row, slot, after) for slot in (0, 3, 5)]
     values = values_of(shots, graph)
     assert (values.read(block(), 1, 5).array == 1).all()
-    assert values.read(block(), 1, 5).assumed == "stat began with ones"
-    assert values.read(block(), 1, 3).assumed == "accum began with zeros"
+    assert values.read(block(), 1, 5).assumed == Message("compare/assumed-ones", name="stat")
+    assert values.read(block(), 1, 3).assumed == Message("compare/assumed-zeros", name="accum")
     assert np.isnan(values.read(block(), 1, 0).array).all()
 
 

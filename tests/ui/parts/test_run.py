@@ -5,7 +5,9 @@ import threading
 import pytest
 
 import workbench as wb
+from kit.evidence import clauses, the
 from kit.face.panel_controls import alerts_in
+from workbench.compare.metrics import CANCELLED
 from workbench.show.summary import summary
 from workbench.ui import job as job_module
 
@@ -152,9 +154,9 @@ def test_what_was_compared_by_then_is_kept_and_called_partial(panel, monkeypatch
     assert panel.bench.runner.state == "cancelled"
     assert found.result.partial
     assert [row.metrics for row in found.rows[:12]] == [row.metrics for row in whole.rows[:12]]
-    left = [row for row in found.rows if row.reason == "cancelled"]
+    left = [row for row in found.rows if row.reason == CANCELLED]
     assert len(left) == len([row for row in whole.rows if row.match_rule]) - 12 > 5
-    assert f"{len(left)} of {len(left) + 12} tensors were not reached" in found.sentence
+    the(clauses(found.result), "stopped-left", left=len(left), tensors=len(left) + 12)
     assert "the result is partial; 12 tensors" in panel.status.value
     assert f"{len(left)} not reached" in panel.status.value
     assert found.operator(0).name == whole.operator(0).name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from workbench.compare.hypotheses.case import FAILURES, Guess
 from workbench.compare.hypotheses.outputs import near
 from workbench.compare.hypotheses.window_settings import WINDOWS, window_settings
 from workbench.compare.replay.trial import Change
+from workbench.core.words import Message
 from workbench.graph.ops import bind
 
 if TYPE_CHECKING:
@@ -62,24 +64,23 @@ def wrong_attribute(case: Case) -> Iterator[Guess]:
     for part, op in case.parts():
         settings = _settings(op)
         if op.op_type in WINDOWS:
-            for words, changed in _likely(
-                case, part, list(window_settings(op, settings, case, part))
-            ):
-                yield from _changed(case, part, changed, f"{op.op_type} used {words}", 0.5)
+            windows = list(window_settings(op, settings, case, part))
+            for said, changed in _likely(case, part, windows):
+                yield from _changed(case, part, changed, said, 0.5)
         for name, value in settings.items():
             if name in FIXED or (op.op_type in WINDOWS and name in WINDOWS[op.op_type]):
                 continue
             for other in _others(name, value, case):
-                words = f"{op.op_type} used {name} = {other!r} and not {value!r}"
-                yield from _changed(case, part, {name: other}, words, 0.25)
+                said = _setting(op, name, repr(other), repr(value))
+                yield from _changed(case, part, {name: other}, said, 0.25)
             if _is_number(value):
                 yield from _solved_setting(case, part, op, name, float(value))
         yield from _solved_scalars(case, part, op)
 
 
 def _likely(
-    case: Case, part: int, windows: list[tuple[str, dict[str, Any]]]
-) -> list[tuple[str, dict[str, Any]]]:
+    case: Case, part: int, windows: list[tuple[Message, dict[str, Any]]]
+) -> list[tuple[Message, dict[str, Any]]]:
     """The windows that come nearest in one image and few channels; all, where that tells nothing."""
     thin = case.thin() if len(windows) > _WINDOWS else None
     if thin is None:
@@ -105,11 +106,16 @@ def _is_number(value: Any) -> bool:
 
 
 def _changed(
-    case: Case, part: int, settings: Mapping[str, Any], words: str, parameters: float
+    case: Case, part: int, settings: Mapping[str, Any], said: Message, parameters: float
 ) -> Iterator[Guess]:
     guess = case.again(Change(part, settings=settings))
     if guess is not None:
-        yield Guess("wrong-attribute", guess, words, parameters)
+        yield Guess("wrong-attribute", guess, said, parameters)
+
+
+def _setting(op: Op, name: str, used: str, value: str) -> Message:
+    """Say which value of a setting was used instead of which, both as Python writes them."""
+    return Message("compare/fault-setting", op_type=op.op_type, name=name, used=used, value=value)
 
 
 def _others(name: str, value: Any, case: Case) -> Iterator[Any]:
@@ -155,8 +161,10 @@ def _solved_setting(case: Case, part: int, op: Op, name: str, value: float) -> I
     def compute(number: float) -> Array | None:
         return case.again(Change(part, settings={name: number}))
 
-    words = f"{op.op_type} used {name} = {{}} and not {value:g}"
-    yield from _solved(case, compute, value, words, _COMMON.get(name, (0.0, 1.0)))
+    def say(used: str) -> Message:
+        return _setting(op, name, used, f"{value:g}")
+
+    yield from _solved(case, compute, value, say, _COMMON.get(name, (0.0, 1.0)))
 
 
 def _solved_scalars(case: Case, part: int, op: Op) -> Iterator[Guess]:
@@ -174,15 +182,19 @@ def _solved_scalars(case: Case, part: int, op: Op) -> Iterator[Guess]:
 
         value = float(tensor.reshape(-1)[0])
         if math.isfinite(value):
-            words = f"{op.op_type} used {{}} and not {value:g} as input {place}"
-            yield from _solved(case, compute, value, words, ())
+            yield from _solved(case, compute, value, partial(_scalar, op, place, f"{value:g}"), ())
+
+
+def _scalar(op: Op, place: int, value: str, used: str) -> Message:
+    op_type = op.op_type
+    return Message("compare/fault-scalar", op_type=op_type, used=used, value=value, slot=place)
 
 
 def _solved(
     case: Case,
     compute: Callable[[float], Array | None],
     value: float,
-    words: str,
+    say: Callable[[str], Message],
     common: tuple[float, ...],
 ) -> Iterator[Guess]:
     """Yield guesses for one number: those that are common, then what Gauss and Newton make of the best."""
@@ -191,7 +203,7 @@ def _solved(
         output = compute(number) if number != value else None
         if output is None:
             continue
-        yield Guess("wrong-attribute", output, words.format(f"{number:g}"), 0.5)
+        yield Guess("wrong-attribute", output, say(f"{number:g}"), 0.5)
         best = min(best, (case.remains(output), number))
     solved = descended(case, compute, best[1], best[0])
     if solved is None or solved == value or not math.isfinite(solved):
@@ -199,7 +211,7 @@ def _solved(
     for number in dict.fromkeys((*near(solved), solved)):
         output = compute(number)
         if output is not None:
-            yield Guess("wrong-attribute", output, words.format(f"{number:.4g}"), 1.0)
+            yield Guess("wrong-attribute", output, say(f"{number:.4g}"), 1.0)
 
 
 def descended(

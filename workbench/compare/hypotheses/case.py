@@ -13,6 +13,7 @@ from workbench.compare.hypotheses.memory import Held
 from workbench.compare.replay.trial import Change
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
 from workbench.run.cube import CUBE
 
@@ -74,7 +75,7 @@ class Guess:
 
     kind: str
     output: Array
-    text: str
+    said: Message
     parameters: float = 0.0
     loose: bool = False
 

@@ -13,6 +13,7 @@ from workbench.compare.hypotheses.calibration import probability
 from workbench.compare.hypotheses.case import BUDGET, FAILURES, OverBudgetError, Tried
 from workbench.compare.hypotheses.pattern import describe
 from workbench.compare.hypotheses.table import COMPUTED, HYPOTHESES
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,17 +49,18 @@ class Explained:
     kind: str
     share: float
     exact: float
-    text: str
+    text: Message
     probability: float
 
     @property
-    def words(self) -> str:
-        """What it looks like, how surely, and why; or how the error looks if no kind explains it."""
+    def said(self) -> Message | None:
+        """What it looks like and how surely, or how the error looks if no kind explains it; unlikely: nothing."""
         if self.kind == UNEXPLAINED:
-            return f"its cause is not identified: {self.text}"
-        chance = f"{self.probability:.0%}" if self.probability >= 0.01 else "less than 1%"
-        start = "it looks like" if self.probability >= _LIKELY else "it may be"
-        return f"{start} {self.kind} ({chance}): {self.text}"
+            return Message("compare/not-identified", text=self.text)
+        if self.probability < _LIKELY:
+            return None
+        chance = self.probability
+        return Message("compare/likely", kind=self.kind, text=self.text, probability=chance)
 
 
 def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:
@@ -80,7 +82,7 @@ def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:
 def _ranked(case: Case, tried: list[Tried], missed: list[str]) -> list[Explained]:
     chances = probability(case, tried)
     found = [
-        Explained(one.guess.kind, _share(one, case), one.exact, one.guess.text, chance)
+        Explained(one.guess.kind, _share(one, case), one.exact, one.guess.said, chance)
         for one, chance in zip(tried, chances, strict=True)
     ]
     found.sort(key=lambda one: -one.probability)
@@ -88,8 +90,8 @@ def _ranked(case: Case, tried: list[Tried], missed: list[str]) -> list[Explained
     if not found or found[0].share < _HALF:
         found.insert(0, Explained(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
     if missed:
-        words = f"{found[0].text}; not tried, as it takes too long: {', '.join(missed)}"
-        found[0] = replace(found[0], text=words)
+        said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
+        found[0] = replace(found[0], text=said)
     return found
 
 

@@ -15,6 +15,7 @@ from workbench.compare.hypotheses.outputs import exchanged, is_nothing, limit_be
 from workbench.compare.hypotheses.places import FEW, runs, where
 from workbench.compare.replay.trial import Change, Kernel, Trial
 from workbench.core.formats import c0_of
+from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value
 from workbench.graph.traits import CONTRACTIONS
 
@@ -132,24 +133,24 @@ def _moved(operand: Any, part: int, places: dict[Value, int]) -> Any:
 
 def _of_all(step: Step) -> Iterator[Guess]:
     """Every element that is handed on is changed alike."""
-    own = step.op.op_type
-    for kind, words, function, free in _changes(step):
+    for kind, said, function, free in _changes(step):
         output = step.handing(function)
         if output is not None:
-            yield Guess(kind, output, f"what {own} handed on {words}", free + _CHOICE)
+            yield Guess(kind, output, said, free + _CHOICE)
     yield from _scaled(step)
 
 
-def _changes(step: Step) -> Iterator[tuple[str, str, Function, float]]:
-    """Kind, words, what is made of the array, and free numbers."""
-    yield "wrong-sign", "has the wrong sign", np.negative, 0.0
+def _changes(step: Step) -> Iterator[tuple[str, Message, Function, float]]:
+    """Kind, what to say, what is made of the array, and free numbers."""
+    own = step.op.op_type
+    yield "wrong-sign", Message("compare/inside-sign", op_type=own), np.negative, 0.0
     limits = _limits(step)
     if limits is not None:
         low, high = limits
         floor = limit_between(low[0], low[1]) if low[0] < low[1] else 0.0
         if floor:
-            words = f"became zero where it was smaller than {floor:.4g}"
-            yield "flush-to-zero", words, partial(_flushed, limit=floor), 1.0
+            said = Message("compare/inside-flush", op_type=own, limit=floor)
+            yield "flush-to-zero", said, partial(_flushed, limit=floor), 1.0
         if high[0] < high[1]:
             yield from _cut(step, *high)
     yield from _lanes(step)
@@ -179,7 +180,7 @@ def _clipped(array: Array, limit: float) -> Array:
     return np.clip(array, -limit, limit)
 
 
-def _cut(step: Step, low: float, high: float) -> Iterator[tuple[str, str, Function, float]]:
+def _cut(step: Step, low: float, high: float) -> Iterator[tuple[str, Message, Function, float]]:
     """Magnitudes beyond a limit are cut: a round one near what fits best."""
 
     def compute(limit: float) -> Array | None:
@@ -191,20 +192,20 @@ def _cut(step: Step, low: float, high: float) -> Iterator[tuple[str, str, Functi
     ):
         return
     for limit in dict.fromkeys((*near(solved), solved)):
-        words = f"was cut at {limit:.6g}"
+        said = Message("compare/inside-saturated", op_type=step.op.op_type, limit=limit)
         free = 1.0 if limit == solved else 0.5
-        yield "saturated", words, partial(_clipped, limit=limit), free
+        yield "saturated", said, partial(_clipped, limit=limit), free
 
 
-def _lanes(step: Step) -> Iterator[tuple[str, str, Function, float]]:
+def _lanes(step: Step) -> Iterator[tuple[str, Message, Function, float]]:
     """Channels inside a block of C0 are exchanged."""
     shape = step.given.shape
     if not shape or step.given.size > _LANES:
         return
     axis = 1 if len(shape) > 3 else len(shape) - 1
     for distance in range(1, min(c0_of("float32"), 2 * shape[axis])):
-        words = f"has channel c where c xor {distance} belongs"
-        yield "wrong-layout-lanes", words, partial(exchanged, axis=axis, distance=distance), 0.5
+        said = Message("compare/inside-lanes", op_type=step.op.op_type, distance=distance)
+        yield "wrong-layout-lanes", said, partial(exchanged, axis=axis, distance=distance), 0.5
 
 
 def _scaled(step: Step) -> Iterator[Guess]:
@@ -221,9 +222,9 @@ def _scaled(step: Step) -> Iterator[Guess]:
     for factor in dict.fromkeys((*near(solved), solved)):
         output = compute(factor)
         if output is not None:
-            words = f"what {step.op.op_type} handed on is {factor:.6g} times what it should be"
+            said = Message("compare/inside-scale", op_type=step.op.op_type, factor=factor)
             free = 1.0 if factor == solved else 0.5
-            yield Guess("scaled-output", output, words, free + _CHOICE)
+            yield Guess("scaled-output", output, said, free + _CHOICE)
 
 
 def _places(step: Step) -> NDArray[np.bool_] | None:
@@ -246,8 +247,9 @@ def _nan(step: Step) -> Iterator[Guess]:
     output = step.handing(lambda array: np.where(places, array.dtype.type(np.nan), array))
     if output is not None:
         flat = step.behind.places
-        words = f"{step.op.op_type} handed on NaN for {where(flat, step.behind.shape)}"
-        yield Guess("nan-output", output, words, 0.5 * (1 + runs(flat)))
+        place = where(flat, step.behind.shape)
+        said = Message("compare/inside-nan", op_type=step.op.op_type, where=place)
+        yield Guess("nan-output", output, said, 0.5 * (1 + runs(flat)))
 
 
 def _overwritten(step: Step) -> Iterator[Guess]:
@@ -263,11 +265,11 @@ def _overwritten(step: Step) -> Iterator[Guess]:
     for number in dict.fromkeys((*near(value), value)):
         output = step.handing(partial(_with_number, places=places, number=number))
         if output is not None:
-            words = (
-                f"{where(places, behind.shape)} that {step.op.op_type} handed on are {number:.6g}"
-            )
+            place, op_type = where(places, behind.shape), step.op.op_type
+            code = "compare/inside-overwritten"
+            said = Message(code, where=place, op_type=op_type, value=number)
             free = 2.0 if number == value else 1.5
-            yield Guess("overwritten-element", output, words, free + _CHOICE)
+            yield Guess("overwritten-element", output, said, free + _CHOICE)
 
 
 def _with_number(array: Array, places: NDArray[np.intp], number: float) -> Array:
@@ -291,8 +293,9 @@ def _flipped(step: Step) -> Iterator[Guess]:
         made = output.reshape(-1)[places]
         same = np.array_equal(made, step.behind.trial.given.reshape(-1)[places])
         if same or (not zero and _close(step, made)):
-            text = f"bit {bit} of {where(places, step.behind.shape)} that {step.op.op_type} handed on flipped"
-            yield Guess("bit-flip", output, text, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE + zero)
+            place, op_type = where(places, step.behind.shape), step.op.op_type
+            said = Message("compare/inside-bit", bit=bit, where=place, op_type=op_type)
+            yield Guess("bit-flip", output, said, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE + zero)
 
 
 def _close(step: Step, made: Array) -> bool:

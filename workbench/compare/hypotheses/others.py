@@ -9,6 +9,7 @@ import numpy as np
 from workbench.compare.hypotheses.case import FAILURES, RARE, Guess
 from workbench.compare.hypotheses.units import instead
 from workbench.compare.replay.trial import EXACT
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,8 @@ def missing_step(case: Case) -> Iterator[Guess]:
         for place in range(min(len(tensors), 2)):
             guess = case.again(instead(part, lambda *read, place=place: read[place]))
             if guess is not None:
-                words = f"{op.op_type} handed on its input {place} unchanged, as if it were missing"
-                yield Guess("missing-step", guess, words, RARE)
+                said = Message("compare/fault-missing", op_type=op.op_type, slot=place)
+                yield Guess("missing-step", guess, said, RARE)
 
 
 def shifted_output(case: Case) -> Iterator[Guess]:
@@ -41,8 +42,8 @@ def shifted_output(case: Case) -> Iterator[Guess]:
             output = np.roll(expected, step, axis)
             edge = (slice(None),) * axis + (0 if step > 0 else -1,)
             output[edge] = given[edge]
-            words = f"the output is moved by {step:+d} along axis {axis}"
-            yield Guess("shifted-output", output, words, expected.size / size / 2)
+            said = Message("compare/fault-shift", step=step, axis=axis)
+            yield Guess("shifted-output", output, said, expected.size / size / 2)
 
 
 def integer_wrap(case: Case) -> Iterator[Guess]:
@@ -67,6 +68,5 @@ def integer_wrap(case: Case) -> Iterator[Guess]:
     span = float(limits.max) - float(limits.min) + 1
     wrapped = (wide - limits.min) % span + limits.min
     cut = np.clip(wide, limits.min, limits.max)
-    for output, words in ((wrapped, "wrapped around"), (cut, "cut to the largest")):
-        said = f"integers beyond {kind} were {words}"
-        yield Guess("integer-wrap", output.astype(kind), said)
+    for output, code in ((wrapped, "compare/fault-wrapped"), (cut, "compare/fault-clipped")):
+        yield Guess("integer-wrap", output.astype(kind), Message(code, dtype=kind.name))

@@ -10,6 +10,7 @@ import numpy as np
 from workbench.compare.hypotheses.case import Guess
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def wrong_sign(case: Case) -> Iterator[Guess]:
     expected = case.trial.expected
     if expected.size:
         negated = ~expected if expected.dtype.kind == "b" else np.negative(expected)
-        yield Guess("wrong-sign", negated, "every element has the wrong sign")
+        yield Guess("wrong-sign", negated, Message("compare/fault-sign"))
 
 
 def scaled_output(case: Case) -> Iterator[Guess]:
@@ -50,9 +51,9 @@ def scaled_output(case: Case) -> Iterator[Guess]:
     for number in dict.fromkeys((*near(factor), factor)):
         with np.errstate(all="ignore"):
             output = (expected.astype(np.float64) * number).astype(expected.dtype)
-        words = f"every element is {number:.6g} times what it should be"
+        said = Message("compare/fault-scale", factor=number)
         solved = number == factor
-        yield Guess("scaled-output", output, words, 1.0 if solved else 0.5)
+        yield Guess("scaled-output", output, said, 1.0 if solved else 0.5)
 
 
 def is_nothing(factor: float, case: Case) -> bool:
@@ -84,8 +85,8 @@ def flush_to_zero(case: Case) -> Iterator[Guess]:
     expected = case.trial.expected
     small = (size < limit).reshape(expected.shape)
     output = np.where(small, expected.dtype.type(0), expected)
-    words = f"{_count(gone)} smaller than {limit:.4g} became zero"
-    yield Guess("flush-to-zero", output, words, 1.0)
+    said = Message("compare/fault-flush", count=int(np.count_nonzero(gone)), limit=limit)
+    yield Guess("flush-to-zero", output, said, 1.0)
 
 
 def limit_between(low: float, high: float) -> float:
@@ -115,9 +116,11 @@ def saturated(case: Case) -> Iterator[Guess]:
     known = [row.name for row in DTYPES.values() if row.largest == limit and row.name != "bool"]
     if case.given.size < _PEERS and not known:
         return
-    largest = f", the largest {known[0]}" if known else ""
-    words = f"{_count(cut)} beyond {limit:.6g}{largest} became that number"
-    yield Guess("saturated", output, words, 0.5 if known or limit in near(limit) else 1.0)
+    count = int(np.count_nonzero(cut))
+    said = Message("compare/fault-saturated", count=count, limit=limit)
+    if known:
+        said = Message("compare/fault-saturated-at", count=count, limit=limit, dtype=known[0])
+    yield Guess("saturated", output, said, 0.5 if known or limit in near(limit) else 1.0)
 
 
 def wrong_layout_lanes(case: Case) -> Iterator[Guess]:
@@ -134,8 +137,8 @@ def wrong_layout_lanes(case: Case) -> Iterator[Guess]:
         wanted = exchanged(expected[part], axis, distance)
         found.append((_mismatch(given[part], wanted, case), distance))
     for _, distance in sorted(found)[:2]:
-        words = f"channel c holds what belongs into c xor {distance}, in blocks of {lanes} channels"
-        yield Guess("wrong-layout-lanes", exchanged(expected, axis, distance), words, 0.5)
+        said = Message("compare/fault-lanes", distance=distance, lanes=lanes)
+        yield Guess("wrong-layout-lanes", exchanged(expected, axis, distance), said, 0.5)
 
 
 def exchanged(array: Array, axis: int, distance: int) -> Array:
@@ -152,8 +155,3 @@ def _mismatch(given: Array, wanted: Array, case: Case) -> float:
     with np.errstate(all="ignore"):
         gap = np.abs(given.astype(np.float64) - wanted.astype(np.float64))
         return float(np.mean(~(gap <= 8 * case.floor * (np.abs(wanted) + case.rms))))
-
-
-def _count(mask: NDArray[np.bool_]) -> str:
-    number = int(np.count_nonzero(mask))
-    return f"{number} element{'s' if number != 1 else ''}"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,31 +18,31 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _TILE = 16
-_SPECIAL = {65504.0: "65504, the largest float16", 448.0: "448, the largest float8_e4m3fn"}
+_SPECIAL = {65504.0: "float16", 448.0: "float8_e4m3fn"}
 
 
-def describe(case: Case) -> str:
-    """Return an operator's own error in plain words: place, sign, ratio, produced values."""
+def describe(case: Case) -> Message:
+    """Describe an operator's own error: place, sign, ratio, produced values."""
     if not case.given.size:
-        return "the output is empty"
-    said = [_extent(case), *_axes(case), *_sign(case), *_values(case)]
-    return "; ".join(said)
+        return Message("compare/pattern-empty")
+    parts = (_extent(case), *_axes(case), *_sign(case), *_values(case))
+    return Message("compare/pattern", parts=parts)
 
 
-def _extent(case: Case) -> str:
+def _extent(case: Case) -> Message:
     """How much of the output is off."""
     count, size = case.places.size, case.given.size
     if not count:
-        return "no element is off by more than noise: the error is spread over all of them"
-    share = count / size
+        return Message("compare/pattern-spread")
     if count == size:
-        return "every element is off"
+        return Message("compare/pattern-all")
     first, last = int(case.places[0]), int(case.places[-1])
-    run = ", one run of neighbors" if last - first + 1 == count and count > 1 else ""
-    return f"{count} of {size} elements ({share:.1%}) are off{run}, elements {first} to {last}"
+    one = last - first + 1 == count and count > 1
+    code = "compare/pattern-run" if one else "compare/pattern-some"
+    return Message(code, count=count, size=size, percent=100 * count / size, first=first, last=last)
 
 
-def _axes(case: Case) -> Iterator[str]:
+def _axes(case: Case) -> Iterator[Message]:
     """Axes along which the error keeps to few places, or comes and goes with a period."""
     if not case.places.size or case.places.size == case.given.size:
         return
@@ -52,15 +54,17 @@ def _axes(case: Case) -> Iterator[str]:
         share = off.mean(axis=others)
         hit, period = np.flatnonzero(share > 0), _period(share)
         if period:
-            yield f"it repeats every {period} places along axis {axis}"
+            yield Message("compare/pattern-period", period=period, axis=axis)
         elif hit.size <= max(size // 4, 1):
-            yield f"it keeps to places {_listed(hit)} of {size} along axis {axis}"
+            yield _at(hit, size, axis)
 
 
-def _listed(places: NDArray[np.intp]) -> str:
-    if places.size > 3 and places[-1] - places[0] + 1 == places.size:
-        return f"{places[0]} to {places[-1]}"
-    return ", ".join(str(place) for place in places[:4]) + (", …" if places.size > 4 else "")
+def _at(places: NDArray[np.intp], size: int, axis: int) -> Message:
+    """The places of an axis that an error keeps to."""
+    first, last = int(places[0]), int(places[-1])
+    if places.size > 3 and last - first + 1 == places.size:
+        return Message("compare/pattern-range", first=first, last=last, size=size, axis=axis)
+    return Message("compare/pattern-places", places=places.tolist(), size=size, axis=axis)
 
 
 def _period(share: Array) -> int:
@@ -75,7 +79,7 @@ def _period(share: Array) -> int:
     return 0
 
 
-def _sign(case: Case) -> Iterator[str]:
+def _sign(case: Case) -> Iterator[Message]:
     """Whether what is off is so to one side, or by one factor."""
     places = case.places if case.places.size else np.arange(case.given.size)
     given = case.given[places].astype(np.float64)
@@ -87,19 +91,19 @@ def _sign(case: Case) -> Iterator[str]:
     rise = given - wanted
     up = float(np.mean(rise > 0))
     if not 0.05 < up < 0.95:
-        yield "all too large" if up > 0.5 else "all too small"
+        yield Message("compare/pattern-high" if up > 0.5 else "compare/pattern-low")
     shrunk = float(np.mean(np.abs(given) < np.abs(wanted)))
     if not 0.05 < shrunk < 0.95:
-        yield f"magnitudes are too {'small' if shrunk > 0.5 else 'large'}"
+        yield Message("compare/pattern-small" if shrunk > 0.5 else "compare/pattern-large")
     whole = wanted != 0
     if np.count_nonzero(whole) >= 4:
         ratio = given[whole] / wanted[whole]
         middle, spread = float(np.median(ratio)), float(np.std(ratio))
         if spread < 0.02 * abs(middle):
-            yield f"about {middle:.4g} times what it should be"
+            yield Message("compare/pattern-ratio", factor=middle)
 
 
-def _values(case: Case) -> Iterator[str]:
+def _values(case: Case) -> Iterator[Message]:
     """Values that only show where something went wrong."""
     given, wanted = case.given, case.expected
     with np.errstate(all="ignore"):
@@ -107,13 +111,16 @@ def _values(case: Case) -> Iterator[str]:
             "NaN": np.isnan(given) & ~np.isnan(wanted),
             "Inf": np.isinf(given) & ~np.isinf(wanted),
             "zero": (given == 0) & (wanted != 0) & case.off,
-            **{name: (np.abs(given) == v) & case.off for v, name in _SPECIAL.items()},
+            **{dtype: (np.abs(given) == v) & case.off for v, dtype in _SPECIAL.items()},
             "subnormal": _subnormal(case) & case.off,
         }
     for name, mask in rows.items():
         count = int(np.count_nonzero(mask))
-        if count:
-            yield f"{count} {'are' if count > 1 else 'is'} {name}"
+        largest = next((value for value, dtype in _SPECIAL.items() if dtype == name), None)
+        if count and largest is not None:
+            yield Message("compare/pattern-largest", count=count, value=largest, dtype=name)
+        elif count:
+            yield Message("compare/pattern-value", count=count, value=name)
 
 
 def _subnormal(case: Case) -> NDArray[np.bool_]:

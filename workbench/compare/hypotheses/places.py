@@ -8,6 +8,7 @@ import numpy as np
 
 from workbench.compare.hypotheses.case import Guess
 from workbench.compare.hypotheses.memory import orders
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +48,8 @@ def nan_output(case: Case) -> Iterator[Guess]:
     lost = np.isnan(case.given) & ~np.isnan(case.expected)
     if lost.any():
         output = with_given(case, lost)
-        words = f"NaN in {where(np.flatnonzero(lost), case.shape)}"
-        yield Guess("nan-output", output, words, float(runs(np.flatnonzero(lost))))
+        said = Message("compare/fault-nan", where=where(np.flatnonzero(lost), case.shape))
+        yield Guess("nan-output", output, said, float(runs(np.flatnonzero(lost))))
 
 
 def overwritten_element(case: Case) -> Iterator[Guess]:
@@ -60,9 +61,10 @@ def overwritten_element(case: Case) -> Iterator[Guess]:
     alone = bool(np.all(values == values[0])) and runs(places) == 1
     if places.size > max((case.given.size - 1 if alone else case.given.size // 2), 1):
         return
-    words = f"{where(places, case.shape)} overwritten with {_few(values)}, everything else is right"
+    place, value = where(places, case.shape), _few(values)
+    said = Message("compare/fault-overwritten", where=place, value=value)
     count = runs(places) + _cost(values)
-    yield Guess("overwritten-element", with_given(case, case.off), words, float(count))
+    yield Guess("overwritten-element", with_given(case, case.off), said, float(count))
 
 
 def bit_flip(case: Case) -> Iterator[Guess]:
@@ -74,15 +76,14 @@ def bit_flip(case: Case) -> Iterator[Guess]:
     for bit in range(8 * given.dtype.itemsize if given.dtype.kind != "b" else 1):
         flipped = (words ^ words.dtype.type(1 << bit)).view(given.dtype)
         if case.near(flipped, places):
-            text = f"bit {bit} of {where(places, case.shape)} flipped, everything else is right"
-            yield Guess(
-                "bit-flip", with_given(case, case.off), text, 0.5 * (1 + runs(places)) - 0.25
-            )
+            said = Message("compare/fault-bit", bit=bit, where=where(places, case.shape))
+            free = 0.5 * (1 + runs(places)) - 0.25
+            yield Guess("bit-flip", with_given(case, case.off), said, free)
 
 
 def unwritten_tail_tile(case: Case) -> Iterator[Guess]:
     """The last tile shows something else: of 16 rows and columns, or of 256 bytes."""
-    for tail, name in _tails(case):
+    for tail, code in _tails(case):
         off = case.off & tail
         if not off.any() or np.count_nonzero(case.off) > np.count_nonzero(off):
             continue
@@ -93,9 +94,11 @@ def unwritten_tail_tile(case: Case) -> Iterator[Guess]:
         known = not blank and case.held.holds(_first_row(case, tail), case.trial.given.itemsize)
         free = 0.5 if blank else 1.0 if known else _ANY * shown.size + 0.5
         free += _WHOLE * tail.all()  # then it is as well an output that was never written
-        content = f"{shown[0]:.6g}" if blank else "what memory held before" if known else ""
-        words = f"the last {name} was not written and shows {content or 'something else'}"
-        yield Guess("unwritten-tail-tile", with_given(case, tail), words, free)
+        content = Message("compare/holds-earlier" if known else "compare/holds-other")
+        if blank:
+            content = Message("compare/holds-number", value=float(shown[0]))
+        said = Message(code, side=SIDE, size=REPEAT, content=content)
+        yield Guess("unwritten-tail-tile", with_given(case, tail), said, free)
 
 
 def _first_row(case: Case, tail: NDArray[np.bool_]) -> bytes:
@@ -115,7 +118,7 @@ def _unwritten(shown: Array, wanted: Array, off: NDArray[np.bool_]) -> bool:
 
 
 def _tails(case: Case) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """The last tiles that a unit may not have written, as masks of the flat output."""
+    """The last tiles that a unit may not have written, as masks of the flat output, and codes of what to say."""
     shape = case.shape
     if len(shape) >= 2 and case.given.size:
         mask = np.zeros(shape, np.bool_)
@@ -123,12 +126,12 @@ def _tails(case: Case) -> Iterator[tuple[NDArray[np.bool_], str]]:
         rows, columns = (-(-size // SIDE) - 1 for size in matrices.shape[-2:])
         last = matrices.reshape(-1, *matrices.shape[-2:])[-1:]
         last[:, rows * SIDE :, columns * SIDE :] = True
-        yield mask.reshape(-1), f"tile of {SIDE} rows and columns"
+        yield mask.reshape(-1), "compare/fault-tile"
     if case.given.size:
         flat = np.zeros(case.given.size, np.bool_)
         step = REPEAT // case.trial.given.dtype.itemsize
         flat[max(-(-flat.size // step) - 1, 0) * step :] = True
-        yield flat, f"piece of {REPEAT} bytes"
+        yield flat, "compare/fault-tail"
 
 
 def stale_output(case: Case) -> Iterator[Guess]:
@@ -137,26 +140,23 @@ def stale_output(case: Case) -> Iterator[Guess]:
     if not given.size or np.mean(case.off) < 0.2:
         return
     if not case.given.any():
-        words = "the whole output is zero, as memory that was never written"
-        yield Guess("stale-output", np.zeros_like(given), words, 0.25)
+        said = Message("compare/fault-zero")
+        yield Guess("stale-output", np.zeros_like(given), said, 0.25)
         return
     if case.trial.slot < 0 and _is_as_before(case):
-        yield Guess(
-            "stale-output", given, "nothing was written: it holds what it held before", 0.25
-        )
+        yield Guess("stale-output", given, Message("compare/fault-unwritten"), 0.25)
         return
     found = [(*case.held.share(flat), name) for name, flat in orders(given)]
     share, breaks, name = max(found, key=lambda one: one[0])
     if share > 0.5:
-        lying = f" in {name}" if name else ""
-        words = (
-            f"{share:.0%} of its bytes{lying} are those of other tensors that memory held before"
-        )
+        said = Message("compare/fault-stale", share=share)
+        if name:
+            said = Message("compare/fault-stale-in", share=share, format=name)
         free = 1.0 + 2.0 * breaks + (1.0 - share) * given.size
-        yield Guess("stale-output", given, words, min(free, _ANY * given.size))
+        yield Guess("stale-output", given, said, min(free, _ANY * given.size))
     elif given.size >= _TELLING and abs(likeness(case)) < 0.3:
-        words = "the output has nothing in common with what belongs there"
-        yield Guess("stale-output", given, words, _ANY * given.size)
+        said = Message("compare/fault-unrelated")
+        yield Guess("stale-output", given, said, _ANY * given.size)
 
 
 def _is_as_before(case: Case) -> bool:
@@ -197,15 +197,13 @@ def overrun(case: Case) -> Iterator[Guess]:
         free = 1.0 if found or alike else float(over.size)
         if places.size > case.given.size / 2:  # it is as well an output that was never written
             free += _WHOLE
-        said = (
-            "another tensor's bytes" if found else f"{over[0]:.6g}" if alike else "something else"
-        )
-        words = f"its first {end} bytes{_in(name)} were overwritten with {said}, the rest is right"
-        yield Guess("overrun", with_given(case, case.off), words, free)
-
-
-def _in(name: str) -> str:
-    return f" in {name}" if name else ""
+        content = Message("compare/holds-tensor" if found else "compare/holds-other")
+        if alike and not found:
+            content = Message("compare/holds-number", value=float(over[0]))
+        said = Message("compare/fault-overrun", size=end, content=content)
+        if name:
+            said = Message("compare/fault-overrun-in", size=end, content=content, format=name)
+        yield Guess("overrun", with_given(case, case.off), said, free)
 
 
 def _cost(values: Array) -> float:
@@ -220,17 +218,19 @@ def with_given(case: Case, mask: NDArray[np.bool_]) -> Array:
     return output
 
 
-def where(places: NDArray[np.intp], shape: tuple[int, ...]) -> str:
-    """Places in words: the first one's indices, and how many there are."""
-    first = tuple(int(i) for i in np.unravel_index(int(places[0]), shape)) if shape else ()
+def where(places: NDArray[np.intp], shape: tuple[int, ...]) -> Message:
+    """Say where places are: the first one's indices, and how many there are."""
+    first = [int(i) for i in np.unravel_index(int(places[0]), shape)] if shape else []
     if places.size == 1:
-        return f"element {list(first)}"
-    return f"{places.size} elements from {list(first)} on"
+        return Message("compare/element", index=first)
+    return Message("compare/elements", count=places.size, first=first)
 
 
-def _few(values: Array) -> str:
-    shown = ", ".join(f"{value:.6g}" for value in values[:3])
-    return shown if len(set(values[:64].tolist())) > 1 else f"{values[0]:.6g}"
+def _few(values: Array) -> Message:
+    found = [float(value) for value in values]
+    if len(set(found)) > 1:
+        return Message("compare/holds-numbers", values=[f"{value:.6g}" for value in found])
+    return Message("compare/holds-number", value=found[0])
 
 
 def runs(places: NDArray[np.intp]) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench.compare.hypotheses.case import RARE, Guess
 from workbench.compare.replay.trial import Change
+from workbench.core.words import Message
 from workbench.graph.ops import bind
 from workbench.run.cube import BLOCK, INTEGERS
 
@@ -34,13 +35,13 @@ def transposed_weight(case: Case) -> Iterator[Guess]:
         for pair in reversed(list(combinations(axes, 2))):
             guess = case.again(Change(part, load=_second(partial(transposed, axes=pair))))
             if guess is not None:
-                words = f"the weight was read with axes {pair[0]} and {pair[1]} exchanged"
-                yield Guess("transposed-weight", guess, words, 0.25)
+                said = Message("compare/fault-transposed", first=pair[0], second=pair[1])
+                yield Guess("transposed-weight", guess, said, 0.25)
         if op.op_type == "Conv2D" and len(shape) == 4 and max(shape[2:]) > 1:
             guess = case.again(Change(part, load=_second(lambda w: w[..., ::-1, ::-1])))
             if guess is not None:
-                words = "the weight was read with rows and columns of its kernels backwards"
-                yield Guess("transposed-weight", guess, words, 0.25)
+                said = Message("compare/fault-flipped")
+                yield Guess("transposed-weight", guess, said, 0.25)
 
 
 def transposed(weight: Array, axes: tuple[int, int]) -> Array:
@@ -83,14 +84,8 @@ def dropped_k_tail(case: Case) -> Iterator[Guess]:
             if guess is None:
                 break
             tried[count] = case.remains(guess)
-            words = f"{_last(count, blocks)} left out of the sums"
-            yield Guess("dropped-k-tail", guess, words, 0.1 * min(count, 5))
-
-
-def _last(count: int, blocks: int) -> str:
-    some = f"of {blocks} blocks" if blocks > 1 else "and only block"
-    which = "the last" if count == 1 else f"the last {count}"
-    return f"{which} {some} of {BLOCK} {'was' if count == 1 else 'were'}"
+            said = Message("compare/fault-k-tail", count=count, blocks=blocks, size=BLOCK)
+            yield Guess("dropped-k-tail", guess, said, 0.1 * min(count, 5))
 
 
 def _counts(blocks: int, tried: dict[int, float]) -> Iterator[int]:
@@ -175,8 +170,8 @@ def swapped_inputs(case: Case) -> Iterator[Guess]:
                 order[first], order[second] = second, first
                 guess = case.again(Change(part, load=partial(_reordered, order)))
                 if guess is not None:
-                    words = f"inputs {first} and {second} were exchanged"
-                    yield Guess("swapped-inputs", guess, words, RARE)
+                    said = Message("compare/fault-swapped", first=first, second=second)
+                    yield Guess("swapped-inputs", guess, said, RARE)
 
 
 def _reordered(order: list[int], tensors: list[Array]) -> list[Array]:
@@ -194,6 +189,4 @@ def transposed_output(case: Case) -> Iterator[Guess]:
         for place, axis in zip(wide, order, strict=True):
             axes[place] = axis
         moved = np.ascontiguousarray(expected.transpose(axes)).reshape(expected.shape)
-        yield Guess(
-            "transposed-output", moved, f"the output lies in the order of axes {axes}", RARE
-        )
+        yield Guess("transposed-output", moved, Message("compare/fault-order", axes=axes), RARE)

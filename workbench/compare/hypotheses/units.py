@@ -11,6 +11,7 @@ from workbench.compare.hypotheses.believed import FORMATS
 from workbench.compare.hypotheses.case import Guess, again
 from workbench.compare.replay.trial import Change
 from workbench.core.dtypes import roundoff
+from workbench.core.words import Message
 from workbench.run.approximations import (
     APPROXIMATIONS,
     exp,
@@ -57,8 +58,11 @@ def half_accumulation(case: Case) -> Iterator[Guess]:
             believed = replace(own, inputs=inputs, output=output)
             guess = case.computed(part, replace(believed, accumulator="float16"), 2.0)
             if guess is not None:
-                words = f"the sums of {op.op_type} were kept in float16 and not in float32"
-                yield Guess("half-accumulation", guess, words + _reading(inputs), 0.0)
+                said = Message("compare/fault-accumulation", op_type=op.op_type)
+                if inputs:
+                    code = "compare/fault-accumulation-read"
+                    said = Message(code, op_type=op.op_type, dtype=inputs)
+                yield Guess("half-accumulation", guess, said, 0.0)
 
 
 def _believed(case: Case) -> Iterator[tuple[str, str]]:
@@ -68,10 +72,6 @@ def _believed(case: Case) -> Iterator[tuple[str, str]]:
         yield own.inputs, own.output
     else:
         yield from FORMATS
-
-
-def _reading(inputs: str) -> str:
-    return f", inputs in {inputs}" if inputs else ""
 
 
 def missing_cast(case: Case) -> Iterator[Guess]:
@@ -87,10 +87,10 @@ def missing_cast(case: Case) -> Iterator[Guess]:
             if name in kept or case.error * 1e3 < _roundoff(name):
                 continue
             coarse = replace(own, precision="cube", inputs=name, output=name)
-            words = f"{op.op_type} was computed in {name}, as if a Cast were missing"
+            said = Message("compare/fault-cast", op_type=op.op_type, dtype=name)
             for guess in (case.computed(part, coarse), _and_stored(case, part, coarse)):
                 if guess is not None:
-                    yield Guess("missing-cast", guess, words, 0.25)
+                    yield Guess("missing-cast", guess, said, 0.25)
 
 
 def _and_stored(case: Case, part: int, coarse: Arithmetic) -> Array | None:
@@ -114,8 +114,8 @@ def fast_approximation(case: Case) -> Iterator[Guess]:
         for name, function in _formulas(op):
             guess = case.again(instead(part, function))
             if guess is not None:
-                words = f"{op.op_type} was computed by a fast approximation ({name})"
-                yield Guess("fast-approximation", guess, words, 0.25)
+                said = Message("compare/fault-formula", op_type=op.op_type, formula=name)
+                yield Guess("fast-approximation", guess, said, 0.25)
 
 
 def _formulas(op: Op) -> Iterator[tuple[str, Function]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.compare.hypotheses.case import FAILURES, Guess
 from workbench.compare.replay.trial import Change
+from workbench.core.words import Message
 from workbench.graph.ops import bind
 from workbench.graph.windows import window
 
@@ -57,9 +58,12 @@ def _replaced(
     guess = case.again(Change(part, load=load))
     if guess is not None:
         was = case.tensors(part)[place][index[0]]
-        words = f"element {list(index[0])} of input {place} was {value[0]:.5g} and not {was:.5g}"
+        said = Message(
+            "compare/fault-weight", index=[int(n) for n in index[0]], slot=place, value=value[0],
+            expected=float(was),
+        )  # fmt: skip
         count = 2 * len(set(value))
-        yield Guess("wrong-weight-element", guess, words, float(count), loose=True)
+        yield Guess("wrong-weight-element", guess, said, float(count), loose=True)
 
 
 def _suspects(case: Case, part: int, op: Op) -> Iterator[tuple[int, list[Place], list[float]]]:
@@ -201,8 +205,7 @@ def _pursued(atoms: Array, rest: Array, most: int) -> list[tuple[int, float]]:
     """
     norms = np.linalg.norm(atoms, axis=0)
     if not (np.isfinite(norms).all() and np.isfinite(rest).all()):
-        message = "columns must be finite, got others"  # LAPACK writes about these to the terminal
-        raise ValueError(message)
+        raise ArithmeticError  # LAPACK writes about these to the terminal
     usable = np.where(norms > 0, norms, np.inf)
     chosen: list[int] = []
     steps, left, whole = np.zeros(0), rest, float(np.linalg.norm(rest))

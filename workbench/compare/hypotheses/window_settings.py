@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.compare.hypotheses.case import FAILURES
+from workbench.core.words import Message
 from workbench.graph.windows import pair, window
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ _KERNELS = 5
 
 def window_settings(
     op: Op, settings: Mapping[str, Any], case: Case, part: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Other windows of equal output shape, in words and as settings; the likely ones first."""
+) -> Iterator[tuple[Message, dict[str, Any]]]:
+    """Other windows of equal output shape, as a message and as settings; the likely ones first."""
     tensors = case.tensors(part)
     place = _image(op.op_type)
     if len(tensors) <= place:
@@ -49,13 +50,14 @@ def window_settings(
     except FAILURES:
         return
     for one in dict.fromkeys(found):
-        words = f"a window of {one.kernel} with stride {one.stride}, dilation {one.dilation}, padding {one.pads}"
+        steps = {"stride": one.stride, "dilation": one.dilation, "pads": one.pads}
+        said = Message("compare/fault-window", op_type=op.op_type, kernel=one.kernel, **steps)
         if convolves:
-            words = f"stride {one.stride}, dilation {one.dilation}, padding {one.pads}"
+            said = Message("compare/fault-convolution", op_type=op.op_type, **steps)
             other = {"stride": one.stride, "dilation": one.dilation}
         else:
             other = {"kernel_size": one.kernel, "strides": one.stride}
-        yield words, {**other, "pad_mode": "pad", "pad_list": one.pads}
+        yield said, {**other, "pad_mode": "pad", "pad_list": one.pads}
 
 
 def _image(op_type: str) -> int:

@@ -15,6 +15,7 @@ from workbench.compare.replay.values import Values
 from workbench.compare.replay.works import Work, golden_work, work_of
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
+from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS, left_in, written
 from workbench.run.rounding import ROUND
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
+
+NOT_DUMPED = "compare/outputs-not-dumped"
+"""Code of an operator without outputs in the dump."""
 
 TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
 """What kernels raise on inputs that do not fit; files may hold anything."""
@@ -57,7 +61,7 @@ class Attempt:
     rule: str
     inputs: Mapping[int, Array]
     given: Mapping[int, Array]
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Message, ...] = ()
     partial: bool = False
     invented: tuple[int, ...] = ()
 
@@ -153,7 +157,7 @@ class Attempts:
         self.ours = Values(self.pairing.target)
         self.theirs = Values(self.pairing.golden)
 
-    def of_partner(self, block: Block, number: int, *, loosely: bool = False) -> Attempt | str:
+    def of_partner(self, block: Block, number: int, *, loosely: bool = False) -> Attempt | Message:
         """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
 
         ``loosely``: those that a kernel stands for will do, computed one after the other, and if that cannot be,
@@ -170,12 +174,12 @@ class Attempts:
             partner = found.counterpart(number) if loosely else found.partner.get(number)
         graph = self.pairing.golden.graph(other) if other is not None else None
         if partner is None or other is None or graph is None:
-            return "it has no partner"
+            return Message("compare/no-match")
         op = graph.ops[partner]
         given = _given(self.theirs, other, partner, op)
         work = work_of(partner, op, None)
         if work.kernel is None or not given:
-            return work.reason or "its outputs are not in the dump"
+            return work.reason or Message(NOT_DUMPED)
         return self._ready(self.theirs, other, partner, op, work, given)
 
     def _of_members(
@@ -196,7 +200,7 @@ class Attempts:
             return None
         return Attempt(block, number, op, kernel, "fusion", inputs, {})
 
-    def attempt(self, block: Block, number: int) -> Attempt | str:
+    def attempt(self, block: Block, number: int) -> Attempt | Message:
         """Return an operator ready to be computed, or why it cannot be."""
         held = self._held.get((block, number))
         if held is not None:
@@ -214,25 +218,25 @@ class Attempts:
         while self._bytes > _HELD:
             self._bytes -= self._held.popitem(last=False)[1].nbytes
 
-    def _gathered(self, block: Block, number: int) -> Attempt | str:
+    def _gathered(self, block: Block, number: int) -> Attempt | Message:
         graph = self.pairing.target.graph(block)
         assert graph is not None
         op = graph.ops[number]
         given = _given(self.ours, block, number, op)
         if not given:
-            return "its outputs are not in the dump"
+            return Message(NOT_DUMPED)
         work = self.work(block, number, op)
         if work.kernel is None:
-            return work.reason
+            return work.reason or Message("compare/inputs-unknown")
         return self._ready(self.ours, block, number, op, work, given)
 
     def _ready(
         self, values: Values, block: Block, number: int, op: Op, work: Work, given: dict[int, Array]
-    ) -> Attempt | str:
+    ) -> Attempt | Message:
         """Gather the inputs of an operator of one side."""
         assert work.kernel is not None
         inputs: dict[int, Array] = {}
-        assumed: list[str] = []
+        assumed: list[Message] = []
         partial, invented = False, []
         for slot in sorted(work.kernel.needed):
             known = values.read(block, number, slot)
@@ -243,7 +247,7 @@ class Attempts:
             inputs[slot] = as_stated(known.array, op, slot)
             partial |= known.partial
             invented += [slot] if known.invented else []
-            if known.assumed:
+            if known.assumed is not None:
                 assumed.append(known.assumed)
         told = tuple(dict.fromkeys(assumed))
         rule, kernel = work.rule, work.kernel
@@ -277,7 +281,9 @@ class Attempts:
         if block.iteration > 0 and graph is not None and self.ours.is_updated(graph, operand):
             return None  # the golden has updated it by gradients of its own
         known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
-        return known._replace(assumed=f"input.{slot} is the golden's") if known else None
+        return (
+            known._replace(assumed=Message("compare/assumed-golden", slot=slot)) if known else None
+        )
 
 
 def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array]:
@@ -320,10 +326,10 @@ def _through(array: Array, row: DType) -> Array:
         return array.astype(row.storage).astype(array.dtype)
 
 
-def _missing(op: Op, slot: int) -> str:
+def _missing(op: Op, slot: int) -> Message:
     if slot in rewritten_slots(op):
-        return f"input.{slot} is known only after the operator has updated it"
-    return f"input.{slot} is not in the dump"
+        return Message("compare/input-updated", slot=slot)
+    return Message("compare/input-not-dumped", slot=slot)
 
 
 def unequal(given: Array, expected: Array) -> float:

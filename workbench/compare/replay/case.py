@@ -119,7 +119,7 @@ def _operand(operand: Operand) -> dict[str, Any]:
     if isinstance(operand, Const) and _is_plain(operand.value):
         shape = None if operand.shape is None else list(operand.shape)
         return {"constant": _plain(operand.value), "dtype": operand.dtype, "shape": shape}
-    raise GraphError(f"operand must be a tensor or a constant, got {type(operand).__name__}")
+    raise GraphError("compare/operand", got=type(operand).__name__)
 
 
 def npy_array(array: Array) -> tuple[Array, str]:
@@ -137,14 +137,18 @@ def read_case(folder: str | Path) -> Case:
     """
     root = Path(folder)
     path = root / "operator.json"
+    text = file_content(path, MAX_BYTES, "operator")
     try:
-        data = json.loads(file_content(path, MAX_BYTES, "operator"))
+        data = json.loads(text)
         _check_schema(data["schema"])
         kernels = {name: _read_kernel(data["kernels"][name]) for name in data["kernels"]}
         dtypes = {str(name): str(word) for name, word in data["dtypes"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else error
-        raise FormatError(f"{path}: file must describe an operator, got {what}") from error
+        if isinstance(error, KeyError):
+            raise FormatError("compare/operator-key", place=str(path), key=error) from error
+        raise FormatError("compare/operator-json", place=str(path), why=error) from error
+    except FormatError as error:
+        raise error.at(str(path)) from error
     arrays = {name: _load(root, name, word) for name, word in dtypes.items()}
     inputs = {
         int(name.removeprefix("input.")): array
@@ -161,18 +165,18 @@ def read_case(folder: str | Path) -> Case:
 
 def _check_schema(found: object) -> None:
     if found != SCHEMA:
-        raise ValueError(f"schema {found!r}, which is not {SCHEMA!r}")
+        raise FormatError("core/choice", subject="schema", got=found, known=[SCHEMA])
 
 
 def _load(root: Path, name: str, word: str) -> Array:
     if not all(part.isalnum() for part in name.split(".")):
-        raise FormatError(f"{root}/operator.json: dtypes must name tensors, got {name[:60]!r}")
+        raise FormatError("compare/operator-dtypes", place=f"{root}/operator.json", got=name)
     path = root / f"{name}.npy"
     try:
         array: Array = np.load(path, allow_pickle=False)
         return array.astype(dtype_row(word).storage, copy=False)
     except (OSError, ValueError, EOFError) as error:
-        raise FormatError(f"{path}: file must be an npy file, got {error}") from error
+        raise FormatError("compare/operator-npy", place=str(path), why=error) from error
 
 
 def _read_kernel(data: Any) -> Kernel:
@@ -187,7 +191,7 @@ def _read_kernel(data: Any) -> Kernel:
     )
     results = tuple(Value(int(op), int(slot)) for op, slot in data["results"])
     if not all(0 <= value.op < len(ops) for value in results):
-        raise ValueError(f"results {data['results']!r} of {len(ops)} operators")
+        raise FormatError("compare/operator-results", got=data["results"], ops=len(ops))
     return Kernel(ops, results)
 
 

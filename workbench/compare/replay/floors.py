@@ -22,6 +22,7 @@ import numpy as np
 from workbench.compare.noise import APPROXIMATION, sum_length
 from workbench.compare.replay.trial import EXACT, distance
 from workbench.core.dtypes import DTYPES, name_of
+from workbench.core.words import Message
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
@@ -59,11 +60,10 @@ class Floor:
         return max(self.ulp, self.bound, self.model)
 
     @property
-    def reason(self) -> str:
-        """Which of the three is the largest, in words."""
-        names = {"ulp": "one rounding of the result", "bound": "rounding inside the kernel",
-                 "model": "the precision of the device's units"}  # fmt: skip
-        return names[max(names, key=lambda name: float(getattr(self, name)))]
+    def reason(self) -> Message:
+        """Which of the three is the largest."""
+        known = ("ulp", "bound", "model")
+        return Message(f"compare/floor-{max(known, key=lambda name: float(getattr(self, name)))}")
 
 
 def unit_of(array: Array) -> float:

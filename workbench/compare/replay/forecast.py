@@ -28,6 +28,7 @@ from workbench.compare.replay.trial import EXACT, stored
 from workbench.compare.replay.works import work_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, Value
 from workbench.graph.ops import OPS, left_in, written
 from workbench.run.constants import constant
@@ -74,15 +75,13 @@ class Forecast:
     believed: dict[tuple[int, int], Candidate] = field(default_factory=dict)
 
     @property
-    def model(self) -> str:
-        """Titles of the believed models."""
-        return ", ".join(dict.fromkeys(one.title for one in self.believed.values()))
-
-    @property
-    def facts(self) -> dict[str, str]:
+    def facts(self) -> dict[str, Message]:
         """What a result tells of it."""
-        words = f"{len(self.errors)} tensors, as {self.model} computes"
-        return {"statistics forecast": words} if self.errors else {}
+        if not self.errors:
+            return {}
+        models = tuple(dict.fromkeys(one.title for one in self.believed.values()))
+        said = Message("compare/forecast", count=len(self.errors), models=models)
+        return {"statistics forecast": said}
 
     def compute(
         self,
@@ -131,7 +130,7 @@ def forecast(
 
 
 def _models(graph: Graph, *, npu: bool) -> list[Candidate]:
-    exact = Candidate("float32", (EXACT,) * len(graph.ops))
+    exact = Candidate(Message("compare/model-float32"), (EXACT,) * len(graph.ops))
     return [*candidates(graph), exact] if npu else [exact]
 
 

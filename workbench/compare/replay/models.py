@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.replay.trial import Arithmetic
 from workbench.core.errors import GraphError
+from workbench.core.words import Message
 from workbench.run.modes import modes_of
 from workbench.run.numeric import NumericModel, numeric_model
 from workbench.run.precision import Precision
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class Candidate:
     """A model and what it says of every operator of one graph, by number."""
 
-    title: str
+    title: Message
     arithmetics: tuple[Arithmetic, ...]
 
 
@@ -40,9 +41,9 @@ _HF32 = (None, (True, True), (True, False), (False, False))
 
 
 @cache
-def _models() -> tuple[tuple[str, NumericModel], ...]:
+def _models() -> tuple[tuple[Message, NumericModel], ...]:
     """Every model that differs from the others, the plain ones first."""
-    found: dict[object, tuple[str, NumericModel]] = {}
+    found: dict[object, tuple[Message, NumericModel]] = {}
     for name, device in PROFILES.items():
         for mode, hf32 in product(modes_of(device), _HF32):
             try:
@@ -53,11 +54,16 @@ def _models() -> tuple[tuple[str, NumericModel], ...]:
             if hf32 is not None and not full:
                 continue  # products of other formats do not read HF32
             key = (model.rule, model.saturates, hf32 if full else None, full, device.flushes)
-            words = (
-                "" if hf32 is None else f", HF32 in products: {hf32[0]}, convolutions: {hf32[1]}"
-            )
-            found.setdefault(key, (f"{device.title}, {mode}{words}", model))
+            found.setdefault(key, (_title(device.title, mode, hf32), model))
     return tuple(found.values())
+
+
+def _title(device: str, mode: str, hf32: tuple[bool, bool] | None) -> Message:
+    if hf32 is None:
+        return Message("compare/model", device=device, mode=mode)
+    products, convolutions = ("on" if one else "off" for one in hf32)
+    code = "compare/model-hf32"
+    return Message(code, device=device, mode=mode, products=products, convolutions=convolutions)
 
 
 def candidates(graph: Graph) -> tuple[Candidate, ...]:

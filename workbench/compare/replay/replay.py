@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.compare.fusions import LEAVES, ends_of
-from workbench.compare.replay.attempts import TROUBLE, Attempts, unequal
+from workbench.compare.replay.attempts import NOT_DUMPED, TROUBLE, Attempt, Attempts, unequal
 from workbench.compare.replay.floors import Floor, careful_floor, condition, quick_floor, unit_of
 from workbench.compare.replay.models import candidates
 from workbench.compare.replay.trial import EXACT, Arithmetic, distance, stored
 from workbench.core.errors import GraphError
+from workbench.core.words import Message
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from workbench.compare.binding import Block
     from workbench.compare.pairs import Pairing
-    from workbench.compare.replay.attempts import Attempt
     from workbench.compare.replay.models import Candidate
     from workbench.graph.nodes import Graph, Op
 
@@ -75,7 +75,7 @@ class Own:
     unequal: float
     arithmetic: Arithmetic = EXACT
     rule: str = "table"
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Message, ...] = ()
     suspect: float = 0.0
     errors: tuple[tuple[int, float], ...] = ()
 
@@ -99,7 +99,7 @@ class Own:
 _COARSE = 0.3
 """Share of a rounding that an operator must be off to be suspect for it; one rounding at random is 0.58."""
 
-_UNKNOWN = "what it reads is not known"
+_UNKNOWN = "compare/inputs-unknown"
 
 _CLEAN = Own(0, 0.0, Floor(0.0, 0.0), 0.0)
 
@@ -108,19 +108,19 @@ _CLEAN = Own(0, 0.0, Floor(0.0, 0.0), 0.0)
 class Replay:
     """Own errors by execution, and why others have none.
 
-    ``model`` names the believed arithmetic; ``reasons`` are for operators that compute and cannot be
+    ``titles`` name the believed arithmetic; ``reasons`` are for operators that compute and cannot be
     computed again.
     """
 
     attempts: Attempts
     own: dict[tuple[Block, int], Own] = field(default_factory=dict)
-    reasons: dict[tuple[Block, int], str] = field(default_factory=dict)
+    reasons: dict[tuple[Block, int], Message] = field(default_factory=dict)
     models: dict[tuple[int, int], Candidate] = field(default_factory=dict)
 
     @property
-    def model(self) -> str:
+    def titles(self) -> tuple[Message, ...]:
         """Titles of the believed models, the dtypes alone not told."""
-        return ", ".join(dict.fromkeys(one.title for one in self.models.values()))
+        return tuple(dict.fromkeys(one.title for one in self.models.values()))
 
     @property
     def coverage(self) -> float:
@@ -128,9 +128,11 @@ class Replay:
         whole = len(self.own) + len(self.reasons)
         return len(self.own) / whole if whole else 0.0
 
-    def why_not(self) -> list[tuple[str, int]]:
-        """Reasons with the number of operators, most frequent first."""
-        return Counter(self.reasons.values()).most_common()
+    def why_not(self) -> list[tuple[Message, int]]:
+        """Reasons with the number of operators, most frequent first; what reads alike is one."""
+        said = {str(reason): reason for reason in self.reasons.values()}
+        counts = Counter(map(str, self.reasons.values()))
+        return [(said[text], count) for text, count in counts.most_common()]
 
     def clears(self, block: Block, number: int) -> bool:
         """Whether an operator gave just what it had to from its own inputs, nothing of them assumed.
@@ -142,7 +144,7 @@ class Replay:
             return False
         attempt = self.attempts.attempt(block, number)
         try:
-            return not isinstance(attempt, str) and not is_out_of_range(attempt, own.slot)
+            return isinstance(attempt, Attempt) and not is_out_of_range(attempt, own.slot)
         except TROUBLE:
             return False
 
@@ -150,14 +152,14 @@ class Replay:
         """Return the error that an operator makes of an error of its inputs, on its own data."""
         attempt = self.attempts.attempt(block, number)
         try:
-            return 0.0 if isinstance(attempt, str) else condition(attempt, slot) * inherited
+            return 0.0 if not isinstance(attempt, Attempt) else condition(attempt, slot) * inherited
         except TROUBLE:
             return 0.0
 
     def golden(self, block: Block, number: int) -> Own | None:
         """Return the own error of the golden's counterpart of an operator; ``None`` if it is not known."""
         attempt = self.attempts.of_partner(block, number)
-        if isinstance(attempt, str) or attempt.invented:
+        if not isinstance(attempt, Attempt) or attempt.invented:
             return None
         try:
             return judged(attempt, EXACT)
@@ -222,24 +224,22 @@ class _Graph:
         for place in [place for place in self.open if self.found.own.get(place, _CLEAN).suspect]:
             if self._golden_too(place):
                 del self.found.own[place]
-                self.found.reasons[place] = (
-                    "the golden's kernel differs from the reference as it does"
-                )
+                self.found.reasons[place] = Message("compare/golden-deviates")
 
     def _first(self, block: Block, number: int, op: Op) -> None:
         """Compute an operator exactly; what is not explained stays open."""
         attempt = self.found.attempts.attempt(block, number)
-        if isinstance(attempt, str):
+        if not isinstance(attempt, Attempt):
             self._not(block, number, op, attempt)
             return
         try:
             expected = attempt.results()
         except TROUBLE as error:
-            self._not(block, number, op, f"its inputs do not fit: {error}")
+            self._not(block, number, op, Message("compare/inputs-unfit", why=error))
             return
         errors = {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}
         if not errors:
-            self._not(block, number, op, _UNKNOWN)
+            self._not(block, number, op, Message(_UNKNOWN))
             return
         floors = {slot: quick_floor(attempt, slot) for slot in errors}
         slot = _worst(errors, floors)
@@ -259,8 +259,8 @@ class _Graph:
         if any(errors[s] > floors[s] for s in errors):
             self.open[block, number] = errors
 
-    def _not(self, block: Block, number: int, op: Op, reason: str) -> None:
-        if not reason.startswith("its outputs are not") and op.op_type not in IDENTITY:
+    def _not(self, block: Block, number: int, op: Op, reason: Message) -> None:
+        if reason.code != NOT_DUMPED and op.op_type not in IDENTITY:
             self.found.reasons[block, number] = reason
 
     def _believed(self) -> Candidate | None:
@@ -300,7 +300,7 @@ class _Graph:
 
     def _distances(self, place: tuple[Block, int], arithmetic: Arithmetic) -> list[float]:
         attempt = self.found.attempts.attempt(*place)
-        if isinstance(attempt, str):
+        if not isinstance(attempt, Attempt):
             return []
         try:
             expected = attempt.results(arithmetic)
@@ -311,7 +311,7 @@ class _Graph:
     def _second(self, block: Block, number: int, model: Candidate | None) -> None:
         """Measure an open operator with the believed model, and against its condition."""
         attempt = self.found.attempts.attempt(block, number)
-        if isinstance(attempt, str):
+        if not isinstance(attempt, Attempt):
             return
         arithmetic = Arithmetic("cube") if self.npu else EXACT
         if model is not None:
@@ -323,12 +323,12 @@ class _Graph:
             self.found.own[block, number] = own
         except TROUBLE as error:
             self.found.own.pop((block, number), None)
-            self.found.reasons[block, number] = f"its inputs do not fit: {error}"
+            self.found.reasons[block, number] = Message("compare/inputs-unfit", why=error)
 
     def _golden_fits(self, block: Block, number: int) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""
         attempt = self.found.attempts.of_partner(block, number)
-        if isinstance(attempt, str):
+        if not isinstance(attempt, Attempt):
             return False
         try:
             return not judged(attempt, EXACT).suspect
@@ -339,7 +339,7 @@ class _Graph:
         """Whether the golden's counterpart is off as much: then the reference is another operator."""
         own = self.found.own[place]
         attempt = self.found.attempts.of_partner(*place)
-        if isinstance(attempt, str):
+        if not isinstance(attempt, Attempt):
             return bool(own.assumed)
         try:
             expected = attempt.results().get(own.slot)
@@ -369,8 +369,8 @@ class _Graph:
     def _fused(self) -> Iterable[tuple[tuple[Block, int], frozenset[tuple[str, str]]]]:
         """Kernels of several operators, a product among them: the types of the others, and the written dtype."""
         for place, own in self.found.own.items():
-            attempt = self.found.attempts.attempt(*place) if place[0] in self.mine else ""
-            if isinstance(attempt, str) or attempt.given[own.slot].size < 2:
+            attempt = self.found.attempts.attempt(*place) if place[0] in self.mine else None
+            if not isinstance(attempt, Attempt) or attempt.given[own.slot].size < 2:
                 continue
             types = {op.op_type for op in attempt.kernel.ops}
             if types & CONTRACTIONS and types - CONTRACTIONS:
@@ -409,7 +409,7 @@ class _Graph:
         model = self.found.models.get((place[0].rank, place[0].graph_id))
         arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
         try:
-            if isinstance(attempt, str):
+            if not isinstance(attempt, Attempt):
                 return None
             return judged(attempt, arithmetic, wide=wide or self.wide)
         except TROUBLE:

@@ -155,10 +155,7 @@ def _computed(
     change: Change,
 ) -> list[Array]:
     if op.op_type not in KERNELS:
-        message = (
-            f"operator {op.name} must be one of {len(KERNELS)} known types, got {op.op_type!r}"
-        )
-        raise GraphError(message)
+        raise GraphError("compare/no-kernel", op_type=op.op_type)
     bound = bind(op)
     tensors = [_loaded(operand, inputs, done, arithmetic) for operand in bound.tensors]
     if change.load is not None:
@@ -210,8 +207,7 @@ def _read(operand: Operand, inputs: Mapping[int, Array], done: Sequence[Sequence
         return done[operand.op][operand.slot]
     if isinstance(operand, Param):
         if operand.index not in inputs:
-            message = f"input.{operand.index} must be known to compute the operator, got nothing"
-            raise GraphError(message)
+            raise GraphError("compare/input-missing", slot=operand.index)
         return inputs[operand.index]
     return literal(operand)
 
@@ -227,7 +223,7 @@ def _loaded(
     if array.dtype.kind in "biu":
         return array
     if array.dtype.kind == "c":
-        raise GraphError(f"operand of a kernel must hold real numbers, got {array.dtype.name}")
+        raise GraphError("compare/not-real", dtype=array.dtype.name)
     wide = np.float64 if arithmetic.precision == "float64" else np.float32
     array = array.astype(wide, copy=False)
     return array if isinstance(operand, Value) else _rounded(array, arithmetic.inputs, arithmetic)

@@ -20,6 +20,7 @@ from workbench.compare.replay.trial import plain_kernel
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.words import Message
 from workbench.dump.files.payload import payload_as
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Const, Param, Value
@@ -52,13 +53,13 @@ _BEGINS_WITH_ONES = {"SGD": (5,)}
 
 
 class Known(NamedTuple):
-    """A tensor, what was assumed about it (``""``: nothing), and whether NaN stands for unknown elements.
+    """A tensor, what was assumed about it if anything, and whether NaN stands for unknown elements.
 
     ``invented`` says that no file has it at all.
     """
 
     array: Array
-    assumed: str = ""
+    assumed: Message | None = None
     partial: bool = False
     invented: bool = False
 
@@ -164,8 +165,12 @@ class Values:
         if (statistics or slots[0] == 0) and array.dtype.kind == "f":
             return Known(np.full_like(array, np.nan), partial=True)
         if slots[0] in _BEGINS_WITH_ONES.get(graph.ops[number].op_type, ()):
-            return Known(np.ones_like(array), f"{name} began with ones", invented=True)
-        return Known(np.zeros_like(array), f"{name} began with zeros", invented=True)
+            return Known(
+                np.ones_like(array), Message("compare/assumed-ones", name=name), invented=True
+            )
+        return Known(
+            np.zeros_like(array), Message("compare/assumed-zeros", name=name), invented=True
+        )
 
     def after(self, block: Block, number: int, slot: int) -> Array | None:
         """Return what an operator left in an input that it overwrites."""
@@ -215,7 +220,7 @@ class Values:
         finally:
             self._depth -= 1
         kind = next(iter(known.values())).array.dtype
-        assumed = next((one.assumed for one in known.values() if one.assumed), "")
+        assumed = next((one.assumed for one in known.values() if one.assumed), None)
         return Known(moved.astype(kind), assumed, any(one.partial for one in known.values()))
 
     def _of_readers(

@@ -17,6 +17,7 @@ from workbench.compare.replay.spellings import expanded, respelled
 from workbench.compare.replay.trial import Kernel, plain_kernel
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
+from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Const, Op, Param, Value, once
 from workbench.graph.ops import OPS, bind
 from workbench.graph.traits import IDENTITY
@@ -52,26 +53,26 @@ class Work:
 
     kernel: Kernel | None
     rule: str = ""
-    reason: str = ""
+    reason: Message | None = None
 
 
 def work_of(number: int, op: Op, found: Alignment | None) -> Work:
     """Return what operator ``number`` of the target computes; never raises."""
     if op.op_type in RANDOM:
-        return Work(None, reason=f"{op.op_type} draws random numbers")
+        return Work(None, reason=Message("compare/random", op_type=op.op_type))
     if op.op_type in REGISTERS:
-        return Work(None, reason=f"{op.op_type} reads the overflow status of the device")
+        return Work(None, reason=Message("compare/overflow-status", op_type=op.op_type))
     if op.op_type in COLLECTIVES:
-        return Work(None, reason=f"{op.op_type} needs the tensors of other ranks")
+        return Work(None, reason=Message("compare/other-ranks", op_type=op.op_type))
     if _is_between(op):
-        return Work(None, reason="it rounds to int8 or from it")
+        return Work(None, reason=Message("compare/int8-step"))
     names = original_names(op)
     if names and len(names) > 1:
         return _fused(number, op, found)
     try:
         return _plain(op)
     except GraphError as error:
-        return Work(None, reason=str(error))
+        return Work(None, reason=Message("compare/unreadable", why=error))
 
 
 def _is_between(op: Op) -> bool:
@@ -94,22 +95,22 @@ def _plain(op: Op) -> Work:
     several = expanded(op)
     if several is not None:
         return Work(several, "expansion")
-    return Work(None, reason=f"{op.op_type} has no reference kernel")
+    return Work(None, reason=Message("compare/no-kernel", op_type=op.op_type))
 
 
 def _fused(number: int, op: Op, found: Alignment | None) -> Work:
     """Return what a kernel computes that stands for several operators."""
     fusion = found.fused.get(number) if found is not None else None
-    reason = "the golden has no graph of the network"
+    reason: Message | GraphError = Message("compare/no-network")
     if found is not None and fusion is not None and fusion.target == (number,):
         try:
             return Work(_from_golden(number, op, fusion.golden, found), "fusion")
         except GraphError as error:
-            reason = str(error)
+            reason = error
     try:
         return Work(_chain(op), "types")
     except GraphError as error:
-        return Work(None, reason=f"{error}; {reason}")
+        return Work(None, reason=Message("compare/neither", first=error, second=reason))
 
 
 class _Build:
@@ -141,19 +142,16 @@ class _Build:
     def outside(self, origin: Origin) -> Operand:
         """Return what comes from no operator of the kernel."""
         if origin not in self.inputs:
-            message = f"inputs of the kernel must be found in the golden, got {origin}"
-            raise GraphError(message)
+            raise GraphError("compare/kernel-input")
         return Param(self.inputs[origin])
 
     def add(self, number: int, op: Op) -> None:
         if not op.input_specs and any(True for _ in op.flat_inputs()):
-            message = "the golden's graph tells only names"  # it is made of the target's
-            raise GraphError(message)
+            raise GraphError("compare/names-only")  # it is made of the target's
         if op.op_type not in KERNELS:
             other = respelled(op)
             if other is None:
-                message = f"{op.op_type} has no reference kernel"
-                raise GraphError(message)
+                raise GraphError("compare/no-kernel", op_type=op.op_type)
             op = other
         self.places[number] = len(self.ops)
         self.ops.append(replace(op, inputs=tuple(map(self.operand, op.inputs))))
@@ -181,7 +179,7 @@ def golden_work(
     kernel = _from_golden(number, op, members, found, build)
     readers = {slot: found.golden.readers(origin) for origin, slot in build.inputs.items()}
     if not all(readers.values()):
-        raise GraphError(f"inputs of {op.name} must be read by the golden's operators")
+        raise GraphError("compare/inputs-unknown")
     return kernel, {slot: places[0] for slot, places in readers.items()}
 
 
@@ -216,8 +214,7 @@ def _chain(op: Op) -> Kernel:
     for kind in kinds:
         row = OPS.get(kind)
         if row is None or (ops and any(name not in row.defaults for name in row.settings)):
-            message = f"a kernel of {' + '.join(kinds)} is not known to compute"
-            raise GraphError(message)
+            raise GraphError("compare/fusion-unknown", kernel="+".join(kinds))
         count = abs(row.tensors) - bool(ops)
         before: tuple[Operand, ...] = (Value(len(ops) - 1),) if ops else ()
         attrs = {} if ops else dict(op.attrs)
@@ -225,8 +222,7 @@ def _chain(op: Op) -> Kernel:
         del given[:count]
         ops.append(Op(op.name, kind, inputs, attrs, op.outputs, ()))
     if given:
-        message = f"a kernel of {' + '.join(kinds)} must read fewer inputs, got {len(given)} more"
-        raise GraphError(message)
+        raise GraphError("compare/fusion-inputs", kernel="+".join(kinds), more=len(given))
     return Kernel(tuple(ops), _results(op, ops))
 
 

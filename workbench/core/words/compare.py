@@ -1,5 +1,163 @@
-"""What `workbench.compare` says: name → sentence."""
+"""What `workbench.compare` says: name → sentence. Evidence of findings, and faults, have tables of their own."""
 
 from __future__ import annotations
 
-SENTENCES: dict[str, str] = {}
+from workbench.core.words.compare_evidence import EVIDENCE
+from workbench.core.words.compare_faults import FAULTS
+
+_ERRORS: dict[str, str] = {
+    # tensors and elements
+    "sizes-differ": "element counts differ: {target:count} (target), {golden:count} (golden)",
+    "layouts-differ": (
+        "device formats differ: {target_shape} in {target_format} (target), {golden_shape} in {golden_format} "
+        "(golden); no host shape fits both"
+    ),
+    "not-numbers": "cannot compare dtype {got}: it holds no numbers",
+    "count": "count must be 1 to {limit:count}, got {got!r}",
+    "axes": "axes must be two of {known}, got {got!r} (-1: none)",
+    "index": "index {got} lies outside of shape {shape}",
+    "threshold": "{subject} must be a number from 0 on, got {got!r}",
+    # map file
+    "map-json": "invalid JSON: {why}",
+    "map-key-twice": "invalid JSON: key {key!r} occurs twice",
+    "map-constant": "invalid JSON: {got} is not a number of JSON",
+    "map-object": "{key} must be an object, got {got}",
+    "map-keys": "{key} has unknown keys: {got:list} (choose from {known:list})",
+    "map-list": "{key} must be a list, got {got}",
+    "map-text": "{key} must be text of 1 to {limit:count} characters, got {got!r}",
+    "map-name-twice": "{key}: {side} operator {name!r} is paired already",
+    "map-reason": "{key}.reason is missing: say why the error is tolerated",
+    "map-whom": "{key} needs a name or an op_type (name '*': every operator)",
+    "map-error": "{key} must be a number above 0, got {got!r}",
+    "map-patterns": "{got:count entry/entries} with wildcards or types exceed the limit of {limit:count}",
+    # operators written to a folder
+    "operator-json": "not an operator file: {why}",
+    "operator-key": "not an operator file: key {key} is missing",
+    "operator-results": "{got} are not results of {ops:count operator}",
+    "operator-dtypes": "dtypes must name tensors, got {got!r}",
+    "operator-npy": "not an npy file: {why}",
+    "operand": "an operand must be a tensor or a constant, got {got}",
+    # watched memory
+    "watched-statistics": "cannot check memory: only statistics were dumped",
+    "watched-slot": "the container has no output {slot}",
+}
+
+_REASONS: dict[str, str] = {
+    # why figures of a tensor decide nothing, or what its status rests on
+    "cancelled": "not reached: comparison canceled",
+    "unreadable": "{why}",
+    "distrusted-target": "{target} (target)",
+    "distrusted-golden": "{golden} (golden)",
+    "distrusted-both": "{target} (target), {golden} (golden)",
+    "distrusted-alike": "{target} (both)",
+    "not-recovered": "no part of the tensor can be recovered",
+    "digests-differ": "digests differ; no other statistic",
+    "no-statistic": "the two sides have no statistic in common",
+    "only-target": "only in the target",
+    "only-golden": "only in the golden",
+    "own-batch": "computed from the rank's own batch",
+    "both-overflow": "both runs overflow here",
+    "after-update": "value after the update",
+    "no-effect": "differs here, but all its consumers agree",
+    "tolerated": "tolerated up to {limit:g} by the map file: {why}",
+    "figure-missing": "profile {profile} needs {figure}, which the statistics do not have",
+    "limits": "not met: {limits:list}",
+    "non-finite": "{counts:list}",
+    "non-finite-both": "{counts:list}; NaN never counts as equal",
+    "non-finite-apart": "non-finite values differ",
+    "non-finite-count": "{count:count} {kind} ({side})",
+    # of other tools' tables
+    "tool-unmatched": "unmatched",
+    "tool-silent": "{tool} states no verdict",
+    "tool-limits": "not met: {limits:list}",
+    "tool-limit": "{limit} (is {got:number})",
+    "tool-said": "{said}; {why}",
+    "tool-digest": "a digest is missing",
+    "tool-unmeasured": "nothing was measured: no figure",
+    "tool-cells": "nothing was measured: {cells:list 4}",
+    "tool-nan": "{figures:list} is NaN",
+}
+
+_ANOMALIES: dict[str, str] = {
+    "other-run": (
+        "the IR names {known} of {files:count dumped operator}: it belongs to another run and is not used"
+    ),
+    "renumbered": "files are named {file!r}; matched by the order of the IR listing",
+    "not-in-graph": "not in the graph: left from another run or another graph",
+    "twice": "{where} of this execution exists already",
+    "several-runs": "{where}: the folder holds {count:count execution} more than a second apart",
+    "several-runs-place": "graph {graph}, iteration {iteration}",
+    "no-such-operator": "the map file names an operator that this dump does not have",
+    "no-operator-fits": "no operator fits this entry of the map file",
+    "ignored": "ignored by the map file",
+    "ignored-why": "ignored by the map file: {why}",
+    "mislabelled": "{where}: labelled {label}, holds {real} data",
+    "oversized": "{where}: labelled float16, holds twice the bytes: float32 data",
+    "unused": "{where}: nothing reads this output; kernels leave its memory as it was",
+    "unwritten": "{where}: the CPU kernel of {op_type} does not write output.{slot}",
+    "rewritten": "{where}: dumped after the operator has updated it",
+    "rewritten-name": "{where}: {name} is dumped after the operator has updated it",
+}
+
+_MAP: dict[str, str] = {
+    "map-side": "{name} in the {side}",
+    "map-tolerance": "{which} may be off by {limit:g}",
+    "map": "{pairs} pairs, {groups} groups, {ignored} ignored, {tolerated} tolerated",
+    "rule-of-tool": "matched by {rule}",
+    "rule-none": "no rule matches it",
+    "grade": "fail if error {limits:or}",
+    "grade-factor": "> {limit:g} × expected rounding error",
+    "grade-error": "> {limit:g}",
+}
+
+_REPLAY: dict[str, str] = {
+    # why an operator cannot be replayed
+    "random": "{op_type} draws random numbers",
+    "overflow-status": "{op_type} reads the overflow status of the device",
+    "other-ranks": "{op_type} needs tensors of other ranks",
+    "int8-step": "it converts to or from int8",
+    "no-kernel": "{op_type} has no reference kernel",
+    "no-network": "the golden has no graph of the network",
+    "names-only": "the golden's graph has only names",
+    "kernel-input": "an input of the kernel is not matched in the golden",
+    "fusion-unknown": "unknown fused kernel {kernel}",
+    "fusion-inputs": "fused kernel {kernel} has {more:count input} too many",
+    "neither": "{first}; {second}",
+    "no-match": "it has no matched golden operator",
+    "outputs-not-dumped": "its outputs were not dumped",
+    "input-not-dumped": "input.{slot} was not dumped",
+    "input-updated": "input.{slot} was dumped only after the update",
+    "inputs-unknown": "its inputs are not known",
+    "inputs-partial": "only a part of its inputs was dumped",
+    "inputs-unfit": "its inputs do not fit: {why}",
+    "input-missing": "input.{slot} is not known",
+    "golden-deviates": "the golden's kernel deviates from the reference as well",
+    "not-real": "kernels compute with real numbers, not with {dtype}",
+    # what was assumed
+    "assumed-golden": "input.{slot} was not dumped; golden value used",
+    "assumed-zeros": "{name} was not dumped; zeros assumed as its initial value",
+    "assumed-ones": "{name} was not dumped; ones assumed as its initial value",
+    # what explains an error
+    "floor-ulp": "one rounding of the result",
+    "floor-bound": "rounding inside the kernel",
+    "floor-model": "the precision of the device",
+    # facts of a result
+    "model": "{device}, {mode}",
+    "model-hf32": "{device}, {mode}, HF32 in products: {products}, in convolutions: {convolutions}",
+    "model-float32": "float32",
+    "models": "{models:list}",
+    "replayed": "{done} of {whole:count dumped operator} ({share:percent})",
+    "replayed-not": "{done} of {whole:count dumped operator} ({share:percent}); not: {left:clauses}",
+    "replayed-left": "{count:count} × {why}",
+    "forecast": "{count:count tensor}, computed as on {models:list}",
+}
+
+SENTENCES: dict[str, str] = {
+    **_ERRORS,
+    **_REASONS,
+    **_ANOMALIES,
+    **_MAP,
+    **_REPLAY,
+    **EVIDENCE,
+    **FAULTS,
+}

@@ -7,10 +7,12 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ``{n:count}``                   ``20,000``
 ``{n:count tensor}``            ``1 tensor``, ``20,000 tensors``; ``{n:count entry/entries}``
 ``{names:list}``                ``a, b, c``; above twenty names the last is ``… (12 more)``
+``{names:list 3}``              the same above three
 ``{names:or}``                  ``a, b or c``
 ``{reasons:semicolons}``        joined by ``; ``
 ``{names:and}``                 ``a, b and c``; of more than eight seven and how many more
 ``{problems:lines}``            one below the other
+``{parts:clauses}``             ``a; b; c``
 ``{size:bytes}``                ``1.2 MiB``
 ``{error:number}``              two significant digits: ``0.39``, ``1.5e-4``, ``7.8e5``, ``NaN``
 ``{share:percent}``             ``96 %`` of 0.96
@@ -149,10 +151,10 @@ def _count(value: float, word: str) -> str:
     return f"{value:,} {many or one + 's'}" if value != 1 else f"1 {one}"
 
 
-def _listed(names: Iterable[Any], _: str) -> str:
-    shown = [str(name) for name in names]
-    if len(shown) > _LISTED + 1:
-        shown[_LISTED:] = [f"… ({len(shown) - _LISTED} more)"]
+def _listed(names: Iterable[Any], most: str) -> str:
+    shown, limit = [str(name) for name in names], int(most or _LISTED)
+    if len(shown) > limit + 1:
+        shown[limit:] = [f"… ({len(shown) - limit} more)"]
     return ", ".join(shown)
 
 
@@ -176,6 +178,7 @@ _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "semicolons": lambda items, _: "; ".join(map(str, items)),
     "and": _and,
     "lines": lambda items, _: "\n".join(map(str, items)),
+    "clauses": lambda items, _: "; ".join(map(str, items)),
     "bytes": lambda value, _: byte_size(value),
     "number": lambda value, _: number(value),
     "percent": lambda value, _: f"{value:.0%}".replace("%", " %"),
