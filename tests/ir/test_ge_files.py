@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.ir import ge_files
 from workbench.ir.ge_files import find_computational_graph, ge_graph_directory, ge_graph_file
@@ -78,7 +79,7 @@ def test_the_graph_with_an_iterator_is_found(folder):
     found = find_computational_graph(folder)
     assert found.path == folder / "ge_proto_00292_Build.txt"
     assert found.name == found.folder == "ge_default_20240613143502_1"
-    assert found.how == "the only one of 3 files that holds 'Iterator'"
+    check_said(found.how, "ir/found-alone", word="Iterator", files=3)
 
 
 def test_the_graph_with_an_operator_is_found(folder):
@@ -119,10 +120,11 @@ def test_of_several_the_largest_is_taken_and_the_others_named(folder):
     (folder / ge_graph_file(310, "Build", digits=5)).write_text(text_of("eval", "IteratorGetNext"))
     found = find_computational_graph(folder)
     assert found.path.name == "ge_proto_00292_Build.txt"
-    assert found.how == (
-        "the largest of ge_proto_00292_Build.txt (ge_default_20240613143502_1), ge_proto_00310_Build.txt (eval), "
-        "which hold 'Iterator'; name an operator that only one has to choose another"
-    )
+    among = [
+        "ge_proto_00292_Build.txt (ge_default_20240613143502_1)",
+        "ge_proto_00310_Build.txt (eval)",
+    ]
+    check_said(found.how, "ir/found-largest", word="Iterator", among=among)
 
 
 def test_of_several_the_one_with_dump_data_is_taken(folder):
@@ -131,7 +133,7 @@ def test_of_several_the_one_with_dump_data_is_taken(folder):
     )
     found = find_computational_graph(folder, folders=["eval_1", "unrelated"])
     assert found.path.name == "ge_proto_00310_Build.txt"
-    assert found.how.endswith("which hold 'Iterator', the only one whose dump data are there")
+    check_said(found.how, "ir/found-dumped", word="Iterator")
 
 
 def test_of_very_many_only_some_are_named(tmp_path):
@@ -139,33 +141,29 @@ def test_of_very_many_only_some_are_named(tmp_path):
         (tmp_path / ge_graph_file(index, "Build")).write_text(text_of("", "Iterator"))
     found = find_computational_graph(tmp_path)
     assert found.path.name == "ge_proto_00000039_Build.txt"
-    assert (found.name, "and 35 more" in found.how, "(no name)" in found.how) == ("", True, True)
+    check_said(found.how, "ir/found-largest", word="Iterator")
+    among = found.how.values["among"]
+    assert (found.name, len(among), among[0]) == ("", 40, "ge_proto_00000000_Build.txt")
 
 
 @pytest.mark.parametrize(
-    ("operator", "words"),
-    [
-        ("", "one of 3 files must hold 'Iterator', got none; name an operator"),
-        ("gone", "check its spelling"),
-    ],
+    ("operator", "code", "word"),
+    [("", "ir/iterator-nowhere", "Iterator"), ("gone", "ir/operator-nowhere", "gone")],
 )
-def test_no_graph_is_one_clear_error(folder, operator, words):
+def test_no_graph_is_one_clear_error(folder, operator, code, word):
     (folder / "ge_proto_00292_Build.txt").write_text(text_of("g", "a"))
-    with pytest.raises(FormatError, match=words) as caught:
+    with refused(code, FormatError, place=str(folder), word=word, files=3):
         find_computational_graph(folder, operator)
-    assert str(caught.value).startswith(f"{folder}: ")
 
 
 @pytest.mark.parametrize("source", ["empty", []])
 def test_no_file_is_an_error_that_says_how_to_get_one(tmp_path, source):
-    with pytest.raises(
-        FormatError, match=r"must be there as \*_Build\.txt, got none; run with DUMP_GE_GRAPH=2"
-    ):
+    with refused("ir/no-build-graphs", FormatError, stage="Build"):
         find_computational_graph(tmp_path if source == "empty" else source)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(FormatError, match=r"gone_Build\.txt: graph must be a readable file"):
+    with refused("core/missing", FormatError, got=str(tmp_path / "gone_Build.txt")):
         find_computational_graph([tmp_path / "gone_Build.txt"])
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file
+from workbench.core.words import Message
 from workbench.ir.ge_scalars import parse_string
 from workbench.ir.ge_text_writer import quoted
 
@@ -33,7 +34,6 @@ _HEAD = 1 << 16
 _FIRST_NAME = re.compile(
     rb'graph\s{0,64}:?\s{0,64}[{<]\s{0,64}name\s{0,64}:\s{0,64}("(?:[^"\\\n]|\\.)*+")'
 )
-_SHOWN = 5
 
 
 class FoundGraph(NamedTuple):
@@ -44,13 +44,13 @@ class FoundGraph(NamedTuple):
     path : Path
     name : str
         Name of the first graph in the file.
-    how : str
-        How it was found, in words; of several that fit, why this one.
+    how : Message
+        How it was found; of several that fit, why this one.
     """
 
     path: Path
     name: str
-    how: str
+    how: Message
 
     @property
     def folder(self) -> str:
@@ -113,9 +113,8 @@ def find_computational_graph(
     if whole or (operator and exact):
         hits = exact
     if not hits:
-        hint = "check its spelling" if operator else "name an operator of the model instead"
-        message = f"{where}: one of {_count(files)} must hold {word!r}, got none; {hint}"
-        raise FormatError(message)
+        code = "ir/operator-nowhere" if operator else "ir/iterator-nowhere"
+        raise FormatError(code, place=where, word=word, files=len(files))
     return _chosen(hits, files, word, folders)
 
 
@@ -136,7 +135,7 @@ class _Hit(NamedTuple):
 def _files(source: str | Path | Iterable[str | Path]) -> tuple[list[Path], str]:
     """Files to search, and what to call them."""
     if not isinstance(source, str | Path):
-        return _required([Path(path) for path in source], "files")
+        return _required([Path(path) for path in source], "")
     if Path(source).is_file():
         return [Path(source)], str(source)
     found = [
@@ -151,11 +150,7 @@ def _files(source: str | Path | Iterable[str | Path]) -> tuple[list[Path], str]:
 def _required(files: list[Path], where: str) -> tuple[list[Path], str]:
     if files:
         return files, where
-    message = (
-        f"{where}: graphs of the last stage must be there as *_{BUILD}.txt, got none; "
-        "run with DUMP_GE_GRAPH=2 and DUMP_GRAPH_LEVEL=3"
-    )
-    raise FormatError(message)
+    raise FormatError("ir/no-build-graphs", place=where, stage=BUILD)
 
 
 def _search(path: Path, word: str) -> _Hit | None:
@@ -172,8 +167,8 @@ def _search(path: Path, word: str) -> _Hit | None:
                 seen = seen or part in piece
             return _Hit(path, name, os.fstat(file.fileno()).st_size, False) if seen else None
     except OSError as error:
-        message = f"{path}: graph must be a readable file, got {error.strerror or error}"
-        raise FormatError(message) from error
+        why = error.strerror or error
+        raise FormatError("core/unreadable", place=str(path), subject="graph", why=why) from error
 
 
 def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
@@ -202,22 +197,14 @@ def _chosen(hits: list[_Hit], files: list[Path], word: str, folders: Collection[
     dumped = [hit for hit in hits if hit.name.translate(_FOLDER) in folders]
     best = max(dumped or hits, key=lambda hit: (hit.size, hit.path.name))
     if len(hits) == 1:
-        how = f"the only one of {_count(files)} that holds {word!r}"
+        how = Message("ir/found-alone", word=word, files=len(files))
     elif len(dumped) == 1:
-        how = f"of {_listed(hits)}, which hold {word!r}, the only one whose dump data are there"
+        how = Message("ir/found-dumped", word=word, among=_described(hits))
     else:
-        how = (
-            f"the largest of {_listed(dumped or hits)}, which hold {word!r}; "
-            "name an operator that only one has to choose another"
-        )
+        how = Message("ir/found-largest", word=word, among=_described(dumped or hits))
     return FoundGraph(best.path, best.name, how)
 
 
-def _count(files: list[Path]) -> str:
-    return f"{len(files)} file{'s' * (len(files) != 1)}"
-
-
-def _listed(hits: list[_Hit]) -> str:
-    shown = [f"{hit.path.name} ({hit.name or 'no name'})" for hit in hits[:_SHOWN]]
-    more = len(hits) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+def _described(hits: list[_Hit]) -> list[str]:
+    """Files that fit, each with the name of its first graph if it has one."""
+    return [f"{hit.path.name} ({hit.name})" if hit.name else hit.path.name for hit in hits]

@@ -175,7 +175,7 @@ def test_a_model_is_taken_by_an_operator_of_its_graph(tree):
     assert {net for net, _ in nets(load(tree, model="save/Relu"))} == {INIT}
     found = load(tree, model="layer1/Relu")
     assert {net for net, _ in nets(found)} == {NET}
-    assert f"ge_proto_0_{NET}_Build.txt, the only one" in told(found)[1]
+    assert f"ge_proto_0_{NET}_Build.txt, " in told(found)[1]
     with pytest.raises(FormatError, match="or an operator of one, got 'layer1'"):
         load(tree, model="layer1")
 
