@@ -35,8 +35,9 @@ def op_def(op_type: str) -> OpDef:
     try:
         return OPS[op_type]
     except KeyError:
-        message = f"operator type must be one of {sorted(OPS)}, got {op_type!r}"
-        raise GraphError(message) from None
+        raise GraphError(
+            "core/choice", subject="operator type", got=op_type, known=sorted(OPS)
+        ) from None
 
 
 @once

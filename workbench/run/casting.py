@@ -115,14 +115,16 @@ def cast(array: Array, name: str, mode: str = "NONE", *, saturate: bool = False)
         Unknown format or mode.
     """
     if mode != "NONE" and mode not in ROUND_MODES:
-        raise GraphError(f"rounding mode must be NONE or one of {[*ROUND_MODES]}, got {mode!r}")
+        known = ["NONE", *ROUND_MODES]
+        raise GraphError("core/choice", subject="rounding mode", got=mode, known=known)
     with np.errstate(all="ignore"):
         if name in GRIDS:
             wanted = _DEFAULT_MODES.get(name, "RINT") if mode == "NONE" else mode
             return _to_float(array, name, wanted, saturate=saturate)
         if name in DTYPES and dtype(name).storage.kind in "iuV":
             return _to_integer(array, name, "TRUNC" if mode == "NONE" else mode)
-    raise GraphError(f"format must be one of {[*GRIDS]} or an integer dtype, got {name!r}")
+    known = [*GRIDS, *(row.name for row in DTYPES.values() if row.storage.kind in "iu")]
+    raise GraphError("core/choice", subject="format", got=name, known=known)
 
 
 def _to_float(array: Array, name: str, mode: str, *, saturate: bool) -> Array:
