@@ -97,7 +97,7 @@ def test_ranks_of_another_number_are_refused():
 @pytest.mark.parametrize("ranks", [0, -1, True, 1.5])
 def test_only_numbers_of_ranks_are_taken(ranks):
     with (
-        pytest.raises(GraphError, match="must be a number of ranks, 1 or more"),
+        refused("graph/integer", GraphError, least=1, got=ranks),
         nn.data_parallel(ranks),
     ):
         raise AssertionError

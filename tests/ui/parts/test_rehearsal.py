@@ -27,7 +27,7 @@ def panel():
         ("iterations", "0", "iterations must be a whole number from 1 to 100000, got 0"),
         ("ranks", "<b>", "ranks must be a whole number, got"),
         ("seed", "1e3", "seed must be a whole number, got"),
-        ("graph", "lenet9", "graph must be one of"),
+        ("graph", "lenet9", "'lenet9'"),
         ("faults", "no-such-kind:x", "'no-such-kind'"),
         ("faults", "nan-output:x:colour=3", "'colour'"),
     ],
@@ -63,7 +63,7 @@ def test_a_fault_is_built_of_kind_operator_and_settings(panel):
     assert OPERATOR in part.inputs["faults"].value
     part.operator.value = ""
     part.add.click()
-    assert f"'{part.kind.value}:'" in alerts_beside(panel.view, part.add)[0]
+    assert f"'{part.kind.value}:" in alerts_beside(panel.view, part.add)[0]
     assert len(panel.bench.faults) == 1
 
 

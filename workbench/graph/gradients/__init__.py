@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.words import Message
 from workbench.graph.gradients import arithmetic as two
 from workbench.graph.gradients import elementwise as each
 from workbench.graph.gradients import indexing, layers, matrix, movement, reduction
@@ -153,13 +154,13 @@ RULES: dict[str, Rule] = {
 }
 """Operator type → rule."""
 
-_COMPILED = "only files of compiled or imported networks have it, which are not trained"
-_ROUNDED = "it rounds to integers; quantize a trained network"
-_UPDATE = "it changes weights, after their gradients"
-_STATUS = "it tells of overflows"
-_MEETING = "gradients are of one rank; let DistributedGradReducer sum them over all"
+_COMPILED = Message("graph/grad-compiled")
+_ROUNDED = Message("graph/grad-rounded")
+_UPDATE = Message("graph/grad-update")
+_STATUS = Message("graph/grad-status")
+_MEETING = Message("graph/grad-collective")
 
-UNDEFINED: dict[str, str] = {
+UNDEFINED: dict[str, Message] = {
     "DynamicGRUV2": _COMPILED,
     "MaxPoolV3": _COMPILED,
     "AvgPoolV2": _COMPILED,
