@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from generators.markdown import code, page, table
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.hypotheses.explain import UNEXPLAINED
 from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT
-from workbench.compare.result import FINDING_KINDS, Side, Status, Verdict
+from workbench.compare.result import Side, Status, Verdict
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ ANOMALY = (
     Key("detail", TEXT, "What was found, in words."),
 )
 FINDING = (
-    Key("kind", words(FINDING_KINDS), "[Kind](findings.md) of the finding."),
+    Key("kind", words(KINDS), "[Kind](findings.md) of the finding."),
     *PLACE,
     Key("score", NUMBER, "Confidence that this is a cause, 0 to 1."),
     Key("own_error", NUMBER, f"{OWN}; `null` if unknown."),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
-from workbench.compare.finding_kinds import ADVICE, CERTAINTY
+from workbench.compare.finding_kinds import KINDS
 from workbench.compare.match_rules import MATCH_RULES
-from workbench.compare.result import FINDING_KINDS
 from workbench.show.words import STATUSES, VERDICTS
 
 INTRODUCTION = """\
@@ -31,12 +30,12 @@ def findings() -> str:
     kinds = [
         (
             code(kind),
-            "yes" if defect else "no",
-            CERTAINTY[kind],
-            prose(meaning),
-            prose(ADVICE[kind]),
+            "yes" if row.defect else "no",
+            row.score,
+            prose(row.meaning),
+            prose(row.advice),
         )
-        for kind, (defect, meaning) in FINDING_KINDS.items()
+        for kind, row in KINDS.items()
     ]
     return page(
         "Findings, statuses and match rules",

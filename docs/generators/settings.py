@@ -40,7 +40,7 @@ def settings_of(name: str) -> str:
         table(("Setting", "Meaning", "Values", "Default", "Versions"), settings),
         "## Rules",
         RULES,
-        table(("Rule", "Severity", "Code", "The setting must", "What to do"), rules),
+        table(("Rule", "Severity", "Code", "Problem", "What to do"), rules),
     )
 
 
@@ -51,12 +51,11 @@ def _setting(path: str, setting: Setting, default: object) -> tuple[str, ...]:
     default = list(default) if isinstance(default, tuple) else default
     shown = "(required)" if setting.required is always else code(repr(default))
     versions = f"from {setting.since}" * bool(setting.since)
-    versions += f" until {setting.until}" * bool(setting.until)
     return code(path), prose(setting.help), prose(setting.expected), shown, versions
 
 
 def _rule(rule: Rule) -> tuple[str, ...]:
-    return code(rule.id), rule.severity, code(rule.code), _words(rule.must), _words(rule.fix)
+    return code(rule.id), rule.severity, code(rule.code), _words(rule.says), _words(rule.fix)
 
 
 def _words(text: str) -> str:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
+from workbench.graph.scripts import trace_script
 from workbench.graph.trainings import TRAININGS
 
 
@@ -99,27 +101,34 @@ def test_a_file_may_import_its_neighbors(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "extra", "words"),
+    ("name", "extra", "code", "values"),
     [
-        ("Nett", "INPUTS = 1", "must be one of ['Net', 'built', 'function'], got 'Nett'"),
-        ("Net", "", "must define INPUTS or inputs(), got neither; e.g. INPUTS = (x,)"),
-        ("Net", "1 / 0", "must run without error, got ZeroDivisionError: division by zero"),
+        ("Nett", "INPUTS = 1", "core/choice", {"got": "Nett", "known": ["Net", "built", "function"]}),
+        ("Net", "", "graph/script-inputs", {}),
+        ("Net", "1 / 0", "graph/script-failed", {"error": "ZeroDivisionError"}),
+        ("Net", "INPUTS = 1\nclass Net:\n    def __init__(self): ()[1]", "graph/trace-failed",
+         {"name": "Net", "error": "IndexError"}),
     ],
-)
-def test_what_is_wrong_with_a_file_is_said(tmp_path, name, extra, words):
-    with pytest.raises(GraphError) as error:
-        load_graph(f"{write(tmp_path, extra)}:{name}")
-    assert words in str(error.value)
+)  # fmt: skip
+def test_what_is_wrong_with_a_file_is_said(tmp_path, name, extra, code, values):
+    path = write(tmp_path, extra)
+    with refused(code, GraphError, place=str(path), **values):
+        load_graph(f"{path}:{name}")
+
+
+def test_a_file_of_another_kind_is_no_script(tmp_path):
+    (tmp_path / "net.txt").write_text("x = 1")
+    with refused("graph/not-python", GraphError, got=str(tmp_path / "net.txt")):
+        trace_script(str(tmp_path / "net.txt"), "Net")
 
 
 @pytest.mark.parametrize("text", ["resnet51", "model.txt", "net.py"])
 def test_an_unknown_form_is_refused_with_the_known_ones(text):
-    with pytest.raises(GraphError) as error:
+    known = sorted([*MODELS, *TRAININGS])
+    with refused("graph/unknown-network", GraphError, got=text, known=known):
         load_graph(text)
-    known = f"graph must be one of {sorted([*MODELS, *TRAININGS])}, 'file.py:Name' or 'model.onnx', got {text!r}"
-    assert known in str(error.value)
 
 
 def test_a_missing_file_is_refused():
-    with pytest.raises(GraphError, match=r"graph file must exist, got 'nowhere.py'"):
+    with refused("core/missing", GraphError, got="nowhere.py"):
         load_graph("nowhere.py:Net")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.graph import functional as ops
 from workbench.graph.autodiff import gradients
@@ -87,5 +88,5 @@ def test_the_gradient_of_a_weight_comes_back_in_its_own_dtype():
 
 @pytest.mark.parametrize("dtype", ["int32", np.int8, "double"])
 def test_a_dtype_that_is_no_float_is_refused(dtype):
-    with pytest.raises(GraphError, match="to_float must be one of"):
+    with refused("core/choice", GraphError, subject="dtype"):
         Scaled().to_float(dtype)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.ir import ge_files
 from workbench.ir.ge_files import find_computational_graph, ge_graph_directory, ge_graph_file
@@ -80,7 +81,7 @@ def test_the_graph_with_an_iterator_is_found(folder):
     found = found_in(folder)
     assert found.path == folder / "ge_proto_00000292_Build.txt"
     assert found.name == found.folder == "ge_default_20240613143502_1"
-    assert found.how == "the only one of 3 files that holds 'Iterator'"
+    check_said(found.how, "ir/found-alone", word="Iterator", files=3)
 
 
 def test_the_graph_with_an_operator_is_found(folder):
@@ -113,17 +114,18 @@ def test_of_several_the_largest_is_taken_and_the_others_named(folder):
     (folder / ge_graph_file(310, "Build")).write_text(text_of("eval", "IteratorGetNext"))
     found = found_in(folder)
     assert found.path.name == "ge_proto_00000292_Build.txt"
-    assert found.how == (
-        "the largest of ge_proto_00000292_Build.txt (ge_default_20240613143502_1), ge_proto_00000310_Build.txt (eval), "
-        "which hold 'Iterator'; name an operator that only one has to choose another"
-    )
+    among = [
+        "ge_proto_00000292_Build.txt (ge_default_20240613143502_1)",
+        "ge_proto_00000310_Build.txt (eval)",
+    ]
+    check_said(found.how, "ir/found-largest", word="Iterator", among=among)
 
 
 def test_of_several_the_one_with_dump_data_is_taken(folder):
     (folder / ge_graph_file(310, "Build")).write_text(text_of("eval/1", "IteratorGetNext"))
     found = found_in(folder, folders=["eval_1", "unrelated"])
     assert found.path.name == "ge_proto_00000310_Build.txt"
-    assert found.how.endswith("which hold 'Iterator', the only one whose dump data are there")
+    check_said(found.how, "ir/found-dumped", word="Iterator")
 
 
 def test_of_very_many_only_some_are_named(tmp_path):
@@ -131,25 +133,23 @@ def test_of_very_many_only_some_are_named(tmp_path):
         (tmp_path / ge_graph_file(index, "Build")).write_text(text_of("", "Iterator"))
     found = found_in(tmp_path)
     assert found.path.name == "ge_proto_00000039_Build.txt"
-    assert (found.name, "and 35 more" in found.how, "(no name)" in found.how) == ("", True, True)
+    check_said(found.how, "ir/found-largest", word="Iterator")
+    among = found.how.values["among"]
+    assert (found.name, len(among), among[0]) == ("", 40, "ge_proto_00000000_Build.txt")
 
 
 @pytest.mark.parametrize(
-    ("operator", "words"),
-    [
-        ("", "one of 3 files must hold 'Iterator', got none; name an operator"),
-        ("gone", "check its spelling"),
-    ],
+    ("operator", "code", "word"),
+    [("", "ir/iterator-nowhere", "Iterator"), ("gone", "ir/operator-nowhere", "gone")],
 )
-def test_no_graph_is_one_clear_error(folder, operator, words):
+def test_no_graph_is_one_clear_error(folder, operator, code, word):
     (folder / "ge_proto_00000292_Build.txt").write_text(text_of("g", "a"))
-    with pytest.raises(FormatError, match=words) as caught:
+    with refused(code, FormatError, place=str(folder), word=word, files=3):
         found_in(folder, operator)
-    assert str(caught.value).startswith(f"{folder}: ")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(FormatError, match=r"gone_Build\.txt: graph must be a readable file"):
+    with refused("core/missing", FormatError, got=str(tmp_path / "gone_Build.txt")):
         find_computational_graph([tmp_path / "gone_Build.txt"])
 
 

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, FreeRef, Value
 from workbench.ir.ge_canonical import read_op
 from workbench.ir.ge_scan import MAX_DEPTH
@@ -449,9 +451,9 @@ def test_bytes_that_are_no_text_do_not_stop_the_reading(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(FormatError, match=r"none\.txt: graph must be a readable file"):
+    with refused("core/missing", FormatError, got=str(tmp_path / "none.txt")):
         read_ge_text(tmp_path / "none.txt")
-    with pytest.raises(FormatError, match="graph must be a readable file"):
+    with refused(("core/unreadable", "core/not-a-file"), FormatError, place=str(tmp_path)):
         read_ge_text(tmp_path)
 
 
@@ -459,7 +461,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("workbench.ir.ge_text.MAX_BYTES", 10)
     path = tmp_path / "g.txt"
     path.write_text(TEXT, encoding="utf-8")
-    with pytest.raises(FormatError, match="at most 10 bytes, got"):
+    with refused("core/too-large", FormatError, limit=10):
         read_ge_text(path)
 
 
@@ -472,95 +474,102 @@ def test_reading_text_does_not_load_protobuf():
 # ---------------------------------------------------------------- broken text
 
 
-def message_of(text: str) -> str:
+def error_of(text: str) -> FormatError:
     with pytest.raises(FormatError) as caught:
         parse_ge_text(text, "g.txt")
-    return str(caught.value)
+    return caught.value
+
+
+def wrong(name: str, kind: str, got: str) -> tuple[str, dict]:
+    return "ir/value-kind", {"name": name, "expected": Message(f"ir/{kind}"), "got": got}
 
 
 BROKEN = {
-    "wrong number": ("        i: 6\n", "        i: six\n", "'i' must be a 64-bit integer, got six"),
-    "number too large": ("        i: 6\n", "        i: 9223372036854775808\n", "a 64-bit integer"),
-    "octal eight": ("        i: 6\n", "        i: 08\n", "a 64-bit integer"),
-    "text for a number": ("        i: 6\n", '        i: "6"\n', "a 64-bit integer"),
-    "block for a number": ("        i: 6\n", "        i { }\n", "':' before its value"),
-    "number as a block": ("        i: 6\n", "        i: { }\n", "a 64-bit integer, got {"),
-    "number for text": ('s: "scale1"', "s: 1", "a quoted string, got 1"),
-    "wrong bool": ("b: false\n", "b: no\n", "true or false, got no"),
-    "wrong float": ("f: 1e-05", "f: 1e", "a number, got 1e"),
-    "float in octal": ("f: 1e-05", "f: 010", "a number, got 010"),
-    "no value": ("        i: 6\n", "        i:\n", "'i' must have a value, got '"),
-    "no colon": ("        i: 6\n", "        i 6\n", "'i' must have a ':' before its value"),
-    "open string": ('    type: "Conv2D"\n', "    type: 'Conv2D\n", "the string of 'type' must end on its line"),
-    "line break in a string": ('s: "scale1"', 's: "scale\n1"', "must end on its line"),
-    "wrong escape": ('s: "scale1"', r's: "\q"', r"escapes of C, got \q"),
-    "octal beyond a byte": ('s: "scale1"', r's: "\777"', "escapes of C, got"),
-    "half a character": ('s: "scale1"', r's: "\ud800"', "escapes of C, got"),
-    "block as a scalar": ("  shape {\n", "  shape: 1\n", "'shape' must be a block"),
-    "list of one value": ("        i: 6\n", "        i: [6]\n", "'i' must be a 64-bit integer, got ["),
-    "list without end": ('s: "scale1"', 's: ["scale1"', "the list of 's' must go on with"),
-    "list with a hole": ('s: "scale1"', 's: ["a",]', "items of 's' must be a quoted string"),
-    "list of blocks": ('s: "scale1"', "s: [{}]", "items of 's' must be a quoted string"),
-    "wrong bracket": ("        i: 6\n      }\n", "        i: 6\n      >\n", "a field or '}', got '>'"),
-    "one bracket too few": ("        i: 6\n      }\n", "        i: 6\n", "must end with '}', got the end"),
-    "one bracket too many": ("        i: 6\n      }\n", "        i: 6\n      }}\n", "here must be"),
-    "two values": ("        i: 6\n", "        i: 6\n        b: true\n", "'b' must be the only one"),
-    "two names": ('    type: "Conv2D"\n', '    name: "again"\n', "'name' must be the only one"),
-    "two keys": ('      key: "alpha"\n', '      key: "a"\n      key: "b"\n', "'key' must be the only one"),
-    "stray text": ("    id: 3\n", "    id: 3\n    %$\n", "'name: value' or 'name { … }', got '%$"),
-    "separator alone": ("    id: 3\n", "    id: 3;;\n", "'name: value' or 'name { … }', got ';"),
-    "two separators": ("        f: 1e-05\n      }\n", "      };,\n", "'name: value' or 'name { … }', got ',"),
-    "a name alone": ("    id: 3\n", "    id: 3\n    idle\n", "'idle' must have a ':'"),
-    "list of nothing known": ("    id: 3\n", "    new: [1 2]\n", "the list of 'new' must go on"),
-    "unknown without colon": ("    id: 3\n", "    new 3\n", "'new' must have a ':'"),
-    "unsigned version": ('graph {\n  name: "ge', 'version: -1 graph {\n  name: "ge', "unsigned 32-bit"),
+    "wrong number": ("        i: 6\n", "        i: six\n", *wrong("i", "int64", "six")),
+    "number too large": ("        i: 6\n", "        i: 9223372036854775808\n", *wrong("i", "int64", str(1 << 63))),
+    "octal eight": ("        i: 6\n", "        i: 08\n", *wrong("i", "int64", "08")),
+    "text for a number": ("        i: 6\n", '        i: "6"\n', *wrong("i", "int64", '"6"')),
+    "block for a number": ("        i: 6\n", "        i { }\n", "ir/no-colon", {"name": "i"}),
+    "number as a block": ("        i: 6\n", "        i: { }\n", *wrong("i", "int64", "{")),
+    "number for text": ('s: "scale1"', "s: 1", *wrong("s", "string", "1")),
+    "wrong bool": ("b: false\n", "b: no\n", *wrong("b", "bool", "no")),
+    "wrong float": ("f: 1e-05", "f: 1e", *wrong("f", "float", "1e")),
+    "float in octal": ("f: 1e-05", "f: 010", *wrong("f", "float", "010")),
+    "no value": ("        i: 6\n", "        i:\n", "ir/no-value", {"name": "i"}),
+    "no colon": ("        i: 6\n", "        i 6\n", "ir/no-colon", {"name": "i"}),
+    "open string": ('    type: "Conv2D"\n', "    type: 'Conv2D\n", "ir/string-open", {"name": "type"}),
+    "line break in a string": ('s: "scale1"', 's: "scale\n1"', "ir/string-open", {"name": "s"}),
+    "wrong escape": ('s: "scale1"', r's: "\q"', "ir/escape", {"name": "s", "got": r"\q"}),
+    "octal beyond a byte": ('s: "scale1"', r's: "\777"', "ir/escape", {"got": r"\777"}),
+    "half a character": ('s: "scale1"', r's: "\ud800"', "ir/escape", {"got": r"\ud800"}),
+    "block as a scalar": ("  shape {\n", "  shape: 1\n", *wrong("shape", "block", "1")),
+    "list of one value": ("        i: 6\n", "        i: [6]\n", *wrong("i", "int64", "[")),
+    "list without end": ('s: "scale1"', 's: ["scale1"', "ir/list-open", {"name": "s"}),
+    "list with a hole": ('s: "scale1"', 's: ["a",]', "ir/item", {"name": "s", "expected": Message("ir/string")}),
+    "list of blocks": ('s: "scale1"', "s: [{}]", "ir/item", {"name": "s", "expected": Message("ir/string")}),
+    "wrong bracket": ("        i: 6\n      }\n", "        i: 6\n      >\n", "ir/close", {"expected": "}", "got": ">"}),
+    "one bracket too few": ("        i: 6\n      }\n", "        i: 6\n", "ir/block-open", {"expected": "}"}),
+    "one bracket too many": ("        i: 6\n      }\n", "        i: 6\n      }}\n", "ir/close-without-block", {}),
+    "two values": ("        i: 6\n", "        i: 6\n        b: true\n", "ir/field-repeated", {"name": "b"}),
+    "two names": ('    type: "Conv2D"\n', '    name: "again"\n', "ir/field-repeated", {"name": "name"}),
+    "two keys": ('      key: "alpha"\n', '      key: "a"\n      key: "b"\n', "ir/field-repeated", {"name": "key"}),
+    "stray text": ("    id: 3\n", "    id: 3\n    %$\n", "ir/no-field", {}),
+    "separator alone": ("    id: 3\n", "    id: 3;;\n", "ir/no-field", {}),
+    "two separators": ("        f: 1e-05\n      }\n", "      };,\n", "ir/no-field", {}),
+    "a name alone": ("    id: 3\n", "    id: 3\n    idle\n", "ir/no-colon", {"name": "idle"}),
+    "list of nothing known": ("    id: 3\n", "    new: [1 2]\n", "ir/list-open", {"name": "new"}),
+    "list of nothing": ("    id: 3\n", "    new: [,]\n", "ir/item", {"name": "new", "expected": Message("ir/value")}),
+    "unknown without colon": ("    id: 3\n", "    new 3\n", "ir/no-colon", {"name": "new"}),
+    "unsigned version": ('graph {\n  name: "ge', 'version: -1 graph {\n  name: "ge', *wrong("version", "uint32", "-1")),
+    "number for a word": ("dtype: DT_FLOAT16", 'dtype: "x"', *wrong("dtype", "word", '"x"')),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BROKEN)
 @pytest.mark.parametrize("layout", [str, compact])
 def test_broken_text_is_refused_with_its_place(case, layout):
-    old, new, words = BROKEN[case]
+    old, new, code, values = BROKEN[case]
     text = TEXT.replace(old, new, 1)
     assert text != TEXT
     if layout is compact and case == "line break in a string":
         return
-    message = message_of(layout(text))
-    first, shown, caret = message.split("\n")
-    assert words in first
-    line = int(first.split(":")[1])
-    assert first.startswith(f"g.txt:{line}: ")
+    error = error_of(layout(text))
+    check_said(error, code, **values)
+    path, line = error.place.split(":")
+    shown, caret = error.values["excerpt"].split("\n")
+    assert path == "g.txt"
     assert caret.strip() == "^"
-    assert shown in layout(text).split("\n")[line - 1]
+    assert shown in layout(text).split("\n")[int(line) - 1]
     assert len(caret) <= len(shown) + 1
 
 
 def test_the_caret_stands_under_the_error():
-    text = "graph {\n  op {\n\tid: 3 type: x\n  }\n}\n"
-    assert message_of(text) == (
-        "g.txt:3: field 'type' must be a quoted string, got x\n?id: 3 type: x\n             ^"
-    )
+    error = error_of("graph {\n  op {\n\tid: 3 type: x\n  }\n}\n")
+    assert error.values["excerpt"] == "?id: 3 type: x\n             ^"
+    first, *excerpt = str(error).split("\n")
+    assert first.startswith("g.txt:3: ")
+    assert excerpt == error.values["excerpt"].split("\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code", "values"),
     [
-        ("", "must begin with 'graph {'"),
-        ("# nothing\n", "must begin with 'graph {'"),
-        ('name: "m"\n', "must begin with 'graph {'"),
-        ("#IR entry : @g\nsubgraph @g() {\n}\n", "'subgraph' must have a value, got '@g() {'"),
-        ('{"graph": []}', "here must be 'name: value'"),
-        ('ir_version: 3\ngraph {\n  node {\n    op_type: "x"\n  }\n}\n', "must hold blocks 'op {'"),
-        ("graph {\n  op {\n", "the block of line 2 must end with '}', got the end of the text; is"),
+        ("", "ir/no-ge-graph", {}),
+        ("# nothing\n", "ir/no-ge-graph", {}),
+        ('name: "m"\n', "ir/no-ge-graph", {}),
+        ("#IR entry : @g\nsubgraph @g() {\n}\n", "ir/no-value", {"name": "subgraph", "got": "@g() {"}),
+        ('{"graph": []}', "ir/no-field", {}),
+        ('ir_version: 3\ngraph {\n  node {\n    op_type: "x"\n  }\n}\n', "ir/no-ge-operators", {}),
+        ("graph {\n  op {\n", "ir/block-open", {"line": 2, "expected": "}"}),
     ],
-)
-def test_text_that_is_no_graph_says_so(text, words):
-    assert words in message_of(text)
+)  # fmt: skip
+def test_text_that_is_no_graph_says_so(text, code, values):
+    check_said(error_of(text), code, **values)
 
 
 @pytest.mark.parametrize("opening", ["a {", "graph { op { attr { value { g {", "a: [{", "a <"])
 def test_nesting_has_a_bound(opening):
-    assert f"at most {MAX_DEPTH} deep" in message_of(opening * 100_000)
+    check_said(error_of(opening * 100_000), "ir/blocks-deep", most=MAX_DEPTH)
 
 
 def test_nesting_within_the_bound_is_read():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Graph
 from workbench.ir import recent
@@ -25,7 +26,7 @@ class Parser:
     def __call__(self, text: str, where: str) -> Graph:
         self.asked.append(text)
         if text.startswith("bad"):
-            raise FormatError(f"{where}:1: graph must be good")
+            raise FormatError("ir/no-subgraph", place=f"{where}:1")
         return Graph(text)
 
 
@@ -40,7 +41,7 @@ def test_parses_a_text_once() -> None:
 def test_refuses_a_text_under_each_path() -> None:
     known = Recent(Parser())
     for where in ("one", "two"):
-        with pytest.raises(FormatError, match=f"^{where}:1:"):
+        with refused("ir/no-subgraph", FormatError, place=f"{where}:1"):
             known.graph("bad", where)
 
 

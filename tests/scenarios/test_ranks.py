@@ -234,10 +234,9 @@ def test_an_allreduce_whose_other_ranks_were_not_compared_is_said_to_be_so(mlp, 
 
 @pytest.mark.parametrize("ranks", [0, -3])
 def test_a_job_has_one_rank_or_more(ranks, mlp, tmp_path):
-    words = f"ranks must be a number of ranks, 1 or more, got {ranks}"
-    with pytest.raises(GraphError, match=words):
+    with refused("graph/integer", GraphError, subject="ranks", least=1, got=ranks):
         load_graph("mlp_train", 0, ranks)
-    with pytest.raises(GraphError, match=words):
+    with refused("graph/integer", GraphError, subject="ranks", least=1, got=ranks):
         run(mlp, "torchair", tmp_path / "t", ranks=ranks)
 
 

@@ -85,7 +85,7 @@ TABLE = {
         "Graph files and models": Chosen(),
         "in operator": Typed((*NO_WORDS,), "*MatMul*", "Add fault"),
         "with": Typed(("colour=3", "much:more", "\0", HUGE + "=1", LONG), "1.5", "Add fault"),
-        "Add fault": Pressed("fault must be kind:operator"),
+        "Add fault": Pressed("kind:operator"),
         "Run comparison": Pressed(), "Cancel run": Pressed(),
     },
     "trees": {

@@ -15,9 +15,10 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.graph.gradients import RULES
 from workbench.graph.gradients.rule import Backward, NotDifferentiableError, undefined
-from workbench.graph.nodes import Const, Param, Value
+from workbench.graph.nodes import Const, Param, Value, at_operator
 from workbench.graph.ops import bind
 from workbench.graph.tensor import Parameter, Tensor, record, recorder
 from workbench.graph.tracer import ROOT
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     from workbench.graph.gradients.rule import Entries
     from workbench.graph.nodes import Operand
     from workbench.graph.tracer import Trace
-
-
-_INSTEAD = (
-    "MindSpore keeps for it what every turn and side has left, which is not simulated; choose between two "
-    "results with functional.select, let Python repeat what it can count"
-)
 
 
 def gradients(
@@ -58,8 +53,7 @@ def gradients(
     """
     trace = recorder("gradients")
     if not _is_float(loss.dtype):
-        message = f"loss must have a float dtype to be differentiated, got {loss.dtype!r}"
-        raise GraphError(message)
+        raise GraphError("graph/dtype-float", subject="loss", got=loss.dtype)
     wanted = [w.value if isinstance(w, Tensor) else trace.weight(w) for w in weights]
     flow = _Flow(trace, frozenset(wanted))
     flow.add(loss.value, _start(loss, sens), ROOT)
@@ -109,10 +103,7 @@ class _Flow:
         for operand in self._parts:
             if isinstance(operand, Param) and self._trace.parameters[operand.index].passed:
                 name = self._trace.parameters[operand.index].name.partition(":")[0]
-                message = (
-                    f"loss must not depend on a loop or a choice to be differentiated, got {name}"
-                )
-                raise GraphError(f"{message}: {_INSTEAD}")
+                raise GraphError("graph/loss-control-flow", name=name)
 
     def add(self, operand: Operand, gradient: Tensor, scope: str) -> None:
         """Take note of a gradient that one reader, an operator of ``scope``, gives to a value."""
@@ -152,8 +143,7 @@ class _Flow:
                     if entry is not None and operand in self._active:
                         self.add(operand, entry(), op.scope)
         except NotDifferentiableError as error:
-            place = f"\n  {op.frame}" if op.frame else ""
-            raise GraphError(f"{op.name}: {error}{place}") from error
+            raise at_operator(error, op) from error
 
     def _tensor(self, operand: Operand) -> Tensor:
         """Return the value that an operand stands for."""
@@ -171,7 +161,7 @@ def _entries(back: Backward) -> Entries:
     """What the operator's rule says."""
     rule = RULES.get(back.op.op_type)
     if rule is None:
-        undefined(f"operator {back.op.op_type}", "compute it outside of the loss")
+        undefined(back.op.op_type, Message("graph/grad-unknown"))
     return rule(back)
 
 

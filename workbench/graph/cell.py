@@ -36,8 +36,7 @@ class Cell:
 
     def construct(self, *inputs: Any) -> Any:
         """Compute the outputs from the inputs; every subclass writes its own."""
-        message = f"{type(self).__name__} must define construct(self, ...), got none"
-        raise GraphError(message)
+        raise GraphError("graph/no-construct", cell=type(self).__name__)
 
     def __call__(self, *inputs: Any) -> Any:
         with recorder(type(self).__name__).within(self):
@@ -50,8 +49,7 @@ class Cell:
         """
         name = dst_type if isinstance(dst_type, str) else np.dtype(dst_type).name
         if name not in _FLOATS:
-            message = f"dtype of to_float must be one of {list(_FLOATS)}, got {name!r}"
-            raise GraphError(message)
+            raise GraphError("core/choice", subject="dtype", got=name, known=list(_FLOATS))
         self.float_dtype = name
         for _, child in self.cells():
             child.to_float(name)

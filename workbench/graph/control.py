@@ -41,13 +41,13 @@ def while_loop(
     name = trace.control_name("while")
     first = [trace.symbol(item) for item in _leaves(init_val)]
     if not first:
-        raise GraphError(f"value of {name} must hold a tensor, got {init_val!r}")
+        raise GraphError("graph/loop-value", name=name, got=init_val)
     carried = [trace.passed(f"{name}:{n}", item.spec) for n, item in enumerate(first)]
     value = _like(init_val, iter(carried))
     with trace.part() as condition:
         predicate = _predicate(trace, cond_fun(value), name)
     with trace.part() as body:
-        after = _values(trace, loop_fun(value), carried, f"next value of {name}")
+        after = _values(trace, loop_fun(value), carried, name)
     places, start = _params(carried), tuple(item.value for item in first)
     loop = Loop(trace.where(name), places, start, condition, predicate, body, after)
     trace.layout.parts.append(loop)
@@ -80,7 +80,7 @@ def cond(
         made = [trace.symbol(item) for item in _leaves(result)]
     results = [trace.passed(f"{name}:{n}", item.spec) for n, item in enumerate(made)]
     with trace.part() as orelse:
-        other = _values(trace, false_fn(*operands), results, f"result of the other side of {name}")
+        other = _values(trace, false_fn(*operands), results, name)
     made_values = tuple(item.value for item in made)
     branch = Branch(predicate, _params(results), then, made_values, orelse, other)
     trace.layout.parts.append(branch)
@@ -90,17 +90,17 @@ def cond(
 def _predicate(trace: Trace, value: Any, name: str) -> Operand:
     symbol = trace.symbol(value)
     if symbol.spec.size != 1:
-        raise GraphError(f"condition of {name} must be one value, got shape {symbol.shape}")
+        raise GraphError("graph/condition", name=name, got=symbol.shape)
     return symbol.value
 
 
-def _values(trace: Trace, value: Any, like: Sequence[Tensor], what: str) -> tuple[Operand, ...]:
+def _values(trace: Trace, value: Any, like: Sequence[Tensor], name: str) -> tuple[Operand, ...]:
     """Return the operands of a value that must have given shapes and dtypes."""
     found = [trace.symbol(item) for item in _leaves(value)]
     ours = [(item.dtype, item.shape) for item in found]
     wanted = [(item.dtype, item.shape) for item in like]
     if ours != wanted:
-        raise GraphError(f"{what} must be {wanted}, got {ours}")
+        raise GraphError("graph/control-specs", name=name, expected=wanted, got=ours)
     return tuple(item.value for item in found)
 
 

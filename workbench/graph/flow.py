@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError
 from workbench.core.text import one_line
+from workbench.core.words import Message
 from workbench.graph.nodes import Const, Graph
 
 if TYPE_CHECKING:
@@ -101,25 +102,20 @@ class Flow:
         try:
             return self.by_id[graph_id]
         except KeyError:
-            message = f"graph of {self.name!r} must be one of {sorted(self.by_id)}"
-            raise GraphError(f"{message}, got {graph_id!r}") from None
+            known = sorted(self.by_id)
+            raise GraphError("core/choice", subject="graph id", got=graph_id, known=known) from None
 
 
 Network = Graph | Flow
 """What a trace makes."""
 
 
-_UNKNOWN = (
-    "how the graph engine compiles If and While is not simulated (mindspore-o0o1, mindspore-cpu and "
-    "mindspore-gpu run them)"
-)
+_UNKNOWN = Message("graph/control-not-compiled")
 
 
-def one_graph(network: Network, who: str, why: str = _UNKNOWN) -> Graph:
+def one_graph(network: Network, who: str, why: Message | str = _UNKNOWN) -> Graph:
     """Return a network that is one graph; raises GraphError, which names who cannot run another, and why."""
     if isinstance(network, Graph):
         return network
     count = len(network.graphs)
-    message = f"network for {who} must have no control flow, got {network.name!r} of {count} graphs"
-    fix = "choose between two results with functional.select, let Python repeat what it can count"
-    raise GraphError(f"{message}: {why}; {fix}")
+    raise GraphError("graph/control-flow", user=who, graph=network.name, count=count, why=why)

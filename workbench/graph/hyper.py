@@ -28,9 +28,9 @@ def number(
         if math.isfinite(found) and found >= least and above < found < below:
             return found
     limits = [
-        f"{word} {limit:g}"
-        for word, limit in (("at least", least), ("above", above), ("below", below))
+        f"{sign} {limit:g}"
+        for sign, limit in ((">=", least), (">", above), ("<", below))
         if math.isfinite(limit)
     ]
-    expected = " ".join(("a finite number", " and ".join(limits))).rstrip()
-    raise GraphError(f"{name} must be {expected}, got {value!r}")
+    code = "graph/finite-within" if limits else "graph/finite"
+    raise GraphError(code, subject=name, limits=limits, got=value)

@@ -20,8 +20,9 @@ class LossBase(Cell):
 
     def __init__(self, reduction: str = "mean") -> None:
         if reduction not in REDUCTIONS:
-            message = f"reduction must be one of {list(REDUCTIONS)}, got {reduction!r}"
-            raise GraphError(message)
+            raise GraphError(
+                "core/choice", subject="reduction", got=reduction, known=list(REDUCTIONS)
+            )
         self.reduction = reduction
 
     def get_loss(self, x: Tensor) -> Tensor:

@@ -74,9 +74,8 @@ def load_graph(text: str, seed: int = 0, ranks: int = 1) -> Network:
 
         return read_onnx(path, shapes=_sizes(name), seed=seed)
     if not path.endswith(".py"):
-        known = f"one of {sorted([*MODELS, *TRAININGS])}, 'file.py:Name' or 'model.onnx'"
-        message = f"graph must be {known}, got {text!r}"
-        raise GraphError(message)
+        known = sorted([*MODELS, *TRAININGS])
+        raise GraphError("graph/unknown-network", got=text, known=known)
     return trace_script(path, name, seed)
 
 
@@ -99,10 +98,7 @@ def _sizes(text: str) -> dict[str, int | tuple[int, ...]]:
         name, _, sizes = part.rpartition("=")
         numbers = sizes.split("x")
         if not name or not all(n.isascii() and n.isdecimal() and len(n) < 10 for n in numbers):
-            message = (
-                f"sizes of a model must be like 'batch=2' or 'image=1x3x224x224', got {part!r}"
-            )
-            raise GraphError(message)
+            raise GraphError("graph/model-sizes", got=part)
         shape = tuple(int(number) for number in numbers)
         found[name] = shape if len(shape) > 1 else shape[0]
     return found

@@ -179,8 +179,8 @@ def _activation(name: str) -> Cell:
     try:
         return ACTIVATIONS[name]()
     except KeyError:
-        message = f"activation must be one of {sorted(ACTIVATIONS)}, got {name!r}"
-        raise GraphError(message) from None
+        known = sorted(ACTIVATIONS)
+        raise GraphError("core/choice", subject="activation", got=name, known=known) from None
 
 
 class Conv2d(Cell):

@@ -205,6 +205,12 @@ class Op:
         return self.frames[-1] if self.frames else None
 
 
+def at_operator(error: GraphError, op: Op) -> GraphError:
+    """Return an error with an operator as its place, behind the source line if there is one."""
+    place, frame = f"{op.name} ({op.op_type})", op.frame
+    return error.at(f"{frame.file}:{frame.line}: {place}" if frame else place)
+
+
 def once(function: Callable[[Op], T]) -> Callable[[Op], T]:
     """Make a function of an operator that is computed once: operators do not change.
 
@@ -306,8 +312,7 @@ class Graph:
         try:
             return self.ops[self.by_name[name]]
         except KeyError:
-            message = f"operator must be one of graph {self.name!r}, got {name!r}"
-            raise GraphError(message) from None
+            raise GraphError("graph/no-operator", graph=self.name, got=name) from None
 
     def elsewhere(self, path: str, graph_id: int) -> Graph:
         """Return the same graph as another file has it; what is known about it stays known."""

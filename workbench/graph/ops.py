@@ -35,8 +35,9 @@ def op_def(op_type: str) -> OpDef:
     try:
         return OPS[op_type]
     except KeyError:
-        message = f"operator type must be one of {sorted(OPS)}, got {op_type!r}"
-        raise GraphError(message) from None
+        raise GraphError(
+            "core/choice", subject="operator type", got=op_type, known=sorted(OPS)
+        ) from None
 
 
 @once
@@ -50,8 +51,9 @@ def bind(op: Op) -> Bound:
     slots = row.positions if row.tensors >= 0 else range(_leading_tensors(op))
     if slots and len(operands) <= slots[-1]:
         count = len(slots)
-        message = f"inputs of {op.name} ({op.op_type}) must be {count} tensors, got {len(operands)}"
-        raise GraphError(message)
+        raise GraphError(
+            "graph/inputs-count", op=op.name, type=op.op_type, expected=count, got=len(operands)
+        )
     others = [
         operand.value if isinstance(operand, Const) else operand
         for slot, operand in enumerate(operands)

@@ -33,10 +33,7 @@ class _IteratorLearningRate(LearningRateSchedule):
     def __init__(self, learning_rate: Iterable[float], name: str) -> None:
         rates = np.asarray(list(learning_rate), np.float32)
         if rates.ndim != 1 or rates.size < 2:
-            message = (
-                f"learning_rate must be a number, a schedule or a list of rates, got {rates!r}"
-            )
-            raise GraphError(message)
+            raise GraphError("graph/rates", got=rates)
         for rate in rates:
             number("learning_rate", rate, least=0)
         self.learning_rate = Parameter(rates, name)
@@ -71,10 +68,7 @@ class Optimizer(Cell):
     ) -> None:
         self.parameters = tuple(parameters)
         if not self.parameters or not all(isinstance(p, Parameter) for p in self.parameters):
-            message = (
-                f"parameters must be weights, got {self.parameters!r}; groups are not supported"
-            )
-            raise GraphError(f"{message}; pass network.trainable_params()")
+            raise GraphError("graph/optimizer-parameters", got=self.parameters)
         number("loss_scale", loss_scale, above=0)
         number("weight_decay", weight_decay, least=0)
         self.global_step = Parameter(np.zeros(1, np.int32), "global_step")
@@ -187,8 +181,7 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         if nesterov and (momentum <= 0.0 or dampening != 0.0):
-            message = "momentum must be above 0 and dampening 0 with nesterov"
-            raise GraphError(f"{message}, got {momentum!r} and {dampening!r}")
+            raise GraphError("graph/nesterov", momentum=momentum, dampening=dampening)
         self.dampening = dampening
         self.nesterov = nesterov
         number("momentum", momentum, least=0)

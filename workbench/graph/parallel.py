@@ -59,7 +59,7 @@ def data_parallel(device_num: int, *, gradients_mean: bool = True) -> Iterator[N
 def check_ranks(ranks: int, name: str = "ranks") -> None:
     """Raise GraphError if it is no number of ranks."""
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise GraphError(f"{name} must be a number of ranks, 1 or more, got {ranks!r}")
+        raise GraphError("graph/integer", subject=name, least=1, got=ranks)
 
 
 def all_reduce(x: Operators, op: str = "sum", group: str = WORLD, **attrs: Any) -> Tensor:
@@ -116,7 +116,7 @@ class DistributedGradReducer(Cell):
 
     def construct(self, grads: Sequence[Tensor]) -> list[Tensor]:
         if len(grads) != self._count:
-            raise GraphError(f"gradients must be {self._count}, got {len(grads)}")
+            raise GraphError("graph/gradients-count", expected=self._count, got=len(grads))
         wide = [one.astype("float32") for one in grads]
         sums = [self._reduced(one) for one in wide]
         return [one.astype(grad.dtype) for one, grad in zip(sums, grads, strict=True)]

@@ -85,8 +85,7 @@ class LSTM(Cell):
         bidirectional: bool = False,
     ) -> None:
         if dropout:
-            message = f"dropout of an LSTM must be 0 (inference), got {dropout!r}"
-            raise GraphError(message)
+            raise GraphError("graph/only", subject="dropout", expected=0, got=dropout)
         self.rnn = _DynamicLSTMAscend()
         self.hidden_size, self.num_layers = hidden_size, num_layers
         self.has_bias, self.batch_first = has_bias, batch_first

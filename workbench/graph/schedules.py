@@ -64,7 +64,7 @@ class CosineDecayLR(LearningRateSchedule):
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int) -> None:
         if min_lr >= max_lr:
-            raise GraphError(f"max_lr must be above min_lr, {min_lr!r}, got {max_lr!r}")
+            raise GraphError("graph/learning-rates", least=min_lr, most=max_lr)
         self.min_lr = min_lr
         self.delta = 0.5 * (max_lr - min_lr)
         self.decay_steps = decay_steps

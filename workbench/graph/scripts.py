@@ -27,15 +27,13 @@ def trace_script(file: str, name: str, seed: int = 0) -> Network:
     """
     path = Path(file)
     if not is_file(path):
-        message = f"graph file must exist, got {str(path)!r}"
-        raise GraphError(message)
+        raise GraphError("core/missing", got=str(path))
     module = _execute(path)
     network = getattr(module, name, None)
     if network is None:
         known = sorted(key for key, value in vars(module).items() if _is_network(value, module))
-        message = f"network in {path} must be one of {known}, got {name!r}"
-        raise GraphError(message)
-    with _mended_by_its_author(f"network {name} of {path} must be traced"):
+        raise GraphError("core/choice", place=str(path), subject="network", got=name, known=known)
+    with _mended_by_its_author("graph/trace-failed", path, name=name):
         if isinstance(network, type):
             network = network()
         make: Any = getattr(module, "inputs", None)
@@ -45,15 +43,15 @@ def trace_script(file: str, name: str, seed: int = 0) -> Network:
 
 
 @contextmanager
-def _mended_by_its_author(what: str) -> Iterator[None]:
+def _mended_by_its_author(code: str, path: Path, **values: Any) -> Iterator[None]:
     """Say of whatever the user's own code raises that it does."""
     try:
         yield
     except WorkbenchError:
         raise
     except (Exception, SystemExit) as error:
-        got = f"{type(error).__name__}: {error}"
-        raise GraphError(f"{what} without error, got {got}") from error
+        kind = type(error).__name__
+        raise GraphError(code, place=str(path), error=kind, why=error, **values) from error
 
 
 def _arguments(make: Any) -> int:
@@ -72,12 +70,11 @@ def _execute(path: Path) -> ModuleType:
     """
     spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
     if spec is None:
-        message = f"graph file must be a Python file, got {str(path)!r}"
-        raise GraphError(message)
+        raise GraphError("graph/not-python", got=str(path))
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        with _mended_by_its_author(f"graph file {path} must run"):
+        with _mended_by_its_author("graph/script-failed", path):
             exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     finally:
         sys.path.remove(str(path.resolve().parent))
@@ -97,6 +94,5 @@ def _inputs(module: ModuleType, path: Path, seed: int) -> tuple[Any, ...]:
     if value is None and make is not None:
         value = make(seed) if _arguments(make) else make()
     if value is None:
-        message = f"{path} must define INPUTS or inputs(), got neither; e.g. INPUTS = (x,)"
-        raise GraphError(message)
+        raise GraphError("graph/script-inputs", place=str(path))
     return _tuple(value)

@@ -24,15 +24,13 @@ def strided_index(shape: tuple[int, ...], settings: Mapping[str, Any]) -> Index:
     begin, end, strides = (tuple(settings[name]) for name in ("begin", "end", "strides"))
     masks = {name: int(settings.get(name, 0)) for name in _MASKS}
     if not len(begin) == len(end) == len(strides):
-        message = f"begin, end and strides must be of one length, got {(begin, end, strides)!r}"
-        raise GraphError(message)
+        raise GraphError("graph/slice-lengths", begin=begin, end=end, strides=strides)
     named = sum(
         not masks["new_axis_mask"] >> i & 1 and not masks["ellipsis_mask"] >> i & 1
         for i in range(len(begin))
     )
     if named > len(shape) or 0 in strides:
-        message = f"begin, end and strides must fit {shape} with strides that are not 0"
-        raise GraphError(f"{message}, got {(begin, end, strides)!r}")
+        raise GraphError("graph/slice", shape=shape, begin=begin, end=end, strides=strides)
     index: list[slice | int | None] = []
     axis = 0
     for i, bounds in enumerate(zip(begin, end, strides, strict=True)):
@@ -51,8 +49,7 @@ def _one(size: int, bounds: tuple[int, int, int], place: int, masks: Mapping[str
     begin, end, stride = bounds
     if masks["shrink_axis_mask"] >> place & 1:
         if not -size <= begin < size:
-            message = f"begin of a dropped axis must be in [{-size}, {size}), got {begin}"
-            raise GraphError(message)
+            raise GraphError("graph/axis", subject="begin", low=-size, high=size, got=begin)
         return begin
     first = None if masks["begin_mask"] >> place & 1 else begin
     last = None if masks["end_mask"] >> place & 1 else end

@@ -30,8 +30,7 @@ def recorder(what: str) -> Trace:
     """Return the active recorder; raises GraphError if nothing is being traced."""
     active = ACTIVE.get()
     if active is None:
-        message = f"{what} must be called while a network is traced, got a plain call"
-        raise GraphError(f"{message}; use workbench.trace(network, *inputs)")
+        raise GraphError("graph/not-tracing", subject=what)
     return active
 
 
@@ -79,19 +78,13 @@ def _dtype_of(side: Any) -> str:
         return str(side.dtype)
     if isinstance(side, bool | int | float | np.generic):
         return ""
-    message = f"operand must be a tensor, an array or a number, got {side!r}"
-    raise GraphError(message)
+    raise GraphError("graph/input-type", got=side)
 
 
 def _widen(side: Any, dtype: str) -> Any:
     if isinstance(side, Operators):
         return side if side.dtype == dtype else side.astype(dtype)
     return np.asarray(side).astype(dtype)
-
-
-def _cannot(what: str, fix: str) -> NoReturn:
-    message = f"{what} must not depend on the values of a tensor while a network is traced; {fix}"
-    raise GraphError(message)
 
 
 class Operators:
@@ -181,16 +174,16 @@ class Operators:
         return record("ReduceSum", self, _axes(axis), keep_dims, False)
 
     def __bool__(self) -> bool:
-        _cannot("a condition", "use fixed Python values, or functional.cond and while_loop")
+        raise GraphError("graph/value-condition")
 
     def __iter__(self) -> NoReturn:
-        _cannot("iteration", "loop over a Python list of cells or over range(n)")
+        raise GraphError("graph/value-iteration")
 
     def __getitem__(self, index: Any) -> Tensor:
         return record("StridedSlice", self, *_bounds(self.shape, index))
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        _cannot("a NumPy call", "use the functions of workbench.nn.functional")
+        raise GraphError("graph/value-numpy")
 
 
 def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
@@ -219,7 +212,7 @@ def _bounds(shape: tuple[int, ...], index: Any) -> list[Any]:
         elif item is Ellipsis:
             bounds += [(0, shape[axis + k], 1) for k in range(len(shape) - named)]
         else:
-            _cannot("an index", "index with integers and slices, or use gather and masked_fill")
+            raise GraphError("graph/value-index")
     begins, ends, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
     return [begins, ends, strides, first, last, 0, new, dropped]
 
@@ -283,8 +276,7 @@ class Parameter(Operators):
         """Replace the values; raises GraphError if the shape differs."""
         array = np.asarray(data)
         if array.shape != self.shape:
-            message = f"shape of the data of {self.name!r} must be {self.shape}, got {array.shape}"
-            raise GraphError(message)
+            raise GraphError("graph/shape", subject=self.name, expected=self.shape, got=array.shape)
         self.default = array
         self.spec = TensorSpec(str(array.dtype), array.shape)
 

@@ -19,7 +19,7 @@ from workbench.graph.finish import finish
 from workbench.graph.frames import FrameReader
 from workbench.graph.infer import Call
 from workbench.graph.layout import Layout
-from workbench.graph.nodes import Bundle, Const, Op, Param, Value
+from workbench.graph.nodes import Bundle, Const, Op, Param, Value, at_operator
 from workbench.graph.ops import OPS, infer_outputs, op_def
 from workbench.graph.splitting import split
 from workbench.graph.tensor import ACTIVE, Operators, Parameter, Tensor
@@ -87,8 +87,7 @@ class Trace:
 
     def _add_parameter(self, parameter: nodes.Parameter) -> Param:
         if parameter.name in self._names:
-            message = f"names of parameters must be unique, got {parameter.name!r} twice"
-            raise GraphError(message)
+            raise GraphError("graph/parameter-twice", got=parameter.name)
         self._names.add(parameter.name)
         self.parameters.append(parameter)
         return Param(len(self.parameters) - 1)
@@ -153,7 +152,7 @@ class Trace:
     def unless(self, flag: Tensor) -> Iterator[None]:
         """Leave the operators of the block out of steps in which a flag, of an operator, is true."""
         if not isinstance(flag.value, Value):
-            raise GraphError(f"flag must be the result of an operator, got {flag.value!r}")
+            raise GraphError("graph/flag", got=flag.value)
         before, self._flag = self._flag, self.ops[flag.value.op].name
         try:
             yield
@@ -212,9 +211,7 @@ class Trace:
         try:
             op = self._op(name, op_type, operands, attrs)
         except GraphError as error:
-            line = Op(name, op_type, frames=frames).frame
-            place = f"\n  {line}" if line else ""
-            raise GraphError(f"{name} ({op_type}): {error}{place}") from error
+            raise at_operator(error, Op(name, op_type, frames=frames)) from error
         self._ids[scope, op_type] += 1
         forward = self._forward.unique_id if self._forward else ""
         self.ops.append(replace(op, frames=frames, forward_id=forward, unless=self._flag))
@@ -268,8 +265,7 @@ class Trace:
             return self.weight(item), item.spec
         if isinstance(item, bool | int | float | np.generic | np.ndarray):
             return self._array(np.asarray(item, _common_dtype(item, others)))
-        message = f"input must be a tensor, an array or a number, got {type(item).__name__}"
-        raise GraphError(message)
+        raise GraphError("graph/input-type", got=item)
 
     def _array(self, array: np.ndarray[Any, Any]) -> tuple[Operand, TensorSpec]:
         spec = TensorSpec(array.dtype.name, array.shape)
@@ -315,8 +311,7 @@ def _constant(value: Any) -> Const:
         isinstance(item, int | np.integer) for item in value
     ):
         return Const(tuple(int(item) for item in value), "tuple", (len(value),))
-    message = f"setting must be a number, a bool or a tuple of integers, got {value!r}"
-    raise GraphError(message)
+    raise GraphError("graph/setting-type", got=value)
 
 
 def _constant_spec(constant: Const) -> TensorSpec | None:
@@ -389,8 +384,9 @@ def _arguments(
     try:
         bound = signature.bind(*inputs)
     except TypeError as error:
-        message = f"inputs of {label} must be {signature}, got {len(inputs)}; {error}"
-        raise GraphError(message) from error
+        raise GraphError(
+            "graph/arguments", name=label, signature=signature, got=len(inputs), why=error
+        ) from error
     pairs: list[tuple[str, Any]] = []
     for key, value in bound.arguments.items():
         if signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
@@ -407,5 +403,4 @@ def _outputs(value: Any, label: str) -> Iterator[Operand]:
         for item in value:
             yield from _outputs(item, label)
     else:
-        message = f"result of {label} must be a tensor or a tuple of tensors, got {value!r}"
-        raise GraphError(message)
+        raise GraphError("graph/result-type", name=label, got=value)

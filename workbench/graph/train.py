@@ -42,10 +42,10 @@ class TrainOneStepCell(Cell):
 
     def __init__(self, network: Cell, optimizer: Optimizer, sens: float | None = None) -> None:
         if not isinstance(optimizer, Optimizer):
-            raise GraphError(f"optimizer must be one of workbench.nn, as SGD, got {optimizer!r}")
+            raise GraphError("graph/optimizer", got=optimizer)
         scale = 1.0 if sens is None else number("sens", sens)
         if not scale:
-            raise GraphError(f"sens must be another number than 0, got {sens!r}")
+            raise GraphError("graph/sens", got=sens)
         self.network = network
         self.optimizer = optimizer
         self.weights = optimizer.parameters
@@ -85,7 +85,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.loss_scaling_manager = scale_sense if follows else None
         scale = scale_sense.get_loss_scale() if follows else scale_sense
         if isinstance(scale, Cell) or np.size(scale) != 1:
-            raise GraphError(f"scale_sense must be one number or a cell, got {scale!r}")
+            raise GraphError("graph/scale-sense", got=scale)
         value = np.asarray(scale, np.float32).reshape(())
         self.scale_sense = Parameter(value, "scale_sense", requires_grad=False)
 

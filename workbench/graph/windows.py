@@ -37,9 +37,9 @@ class Window:
             ("padding", self.pads, 0),
         ):
             if min(sizes) < lowest or max(sizes) > _LARGEST:
-                allowed = f"at least {lowest} and at most {_LARGEST}"
-                message = f"{name} of a window must be {allowed}, got {sizes!r}"
-                raise GraphError(message)
+                raise GraphError(
+                    "graph/window", subject=name, least=lowest, most=_LARGEST, got=sizes
+                )
 
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Output size; raises GraphError if the window does not fit even once."""
@@ -51,10 +51,7 @@ class Window:
         ):
             reach = (size - 1) * gap + 1
             if span < reach:
-                message = (
-                    f"padded input size must be at least {reach} (the window's reach), got {span}"
-                )
-                raise GraphError(message)
+                raise GraphError("graph/window-reach", reach=reach, got=span)
             sizes.append((span - reach) // step + 1)
         return sizes[0], sizes[1]
 
@@ -65,8 +62,7 @@ def pair(value: Any) -> tuple[int, int]:
         return value, value
     items = tuple(int(item) for item in value)
     if not items:
-        message = f"sizes of a window must be one or two integers, got {value!r}"
-        raise GraphError(message)
+        raise GraphError("graph/window-sizes", got=value)
     return (items[-2], items[-1]) if len(items) >= 2 else (items[0], items[0])
 
 
@@ -74,8 +70,8 @@ def pad_mode(value: Any) -> str:
     """Return ``pad``, ``same`` or ``valid``, however the dialect writes it."""
     word = PAD_MODES.get(value, "") if isinstance(value, int) else str(value).lower()
     if word not in PAD_MODES.values():
-        message = f"pad_mode must be one of {sorted(PAD_MODES.values())}, got {value!r}"
-        raise GraphError(message)
+        known = sorted(PAD_MODES.values())
+        raise GraphError("core/choice", subject="pad_mode", got=value, known=known)
     return word
 
 
@@ -87,8 +83,7 @@ def _same(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]
 def _four(value: Any) -> tuple[int, int, int, int]:
     items: Sequence[int] = (value,) * 4 if isinstance(value, int) else tuple(value)
     if len(items) != 4:
-        message = f"pad must be one integer or four (top, bottom, left, right), got {value!r}"
-        raise GraphError(message)
+        raise GraphError("graph/window-pad", got=value)
     return int(items[0]), int(items[1]), int(items[2]), int(items[3])
 
 

@@ -47,15 +47,14 @@ def read_graph(path: str | Path) -> Graph:
     if len(found) == 1:
         return found[0].read(path)
     if found:
-        titles = " and ".join(kind.title for kind in found)
-        message = (
-            f"{path}: graph must be of one kind, got signs of {titles}; read it by its own reader"
-        )
-        raise FormatError(message)
-    titles = ", ".join(kind.title for kind in KINDS)
-    begin = f"a file that begins with {data[:16]!r}" if data else "an empty file"
-    message = f"{path}: graph must be one of: {titles}; got {begin}"
-    raise FormatError(message)
+        raise FormatError("ir/several-kinds", place=str(path), kinds=[kind.title for kind in found])
+    code = "ir/unknown-kind" if data else "ir/empty"
+    raise FormatError(
+        code,
+        place=str(path),
+        begins=data[:16].decode("latin-1"),
+        known=[kind.title for kind in KINDS],
+    )
 
 
 def _is_ir_text(data: bytes) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from workbench.core.errors import FormatError
 from workbench.core.files import open_file
+from workbench.core.words import Message
 from workbench.ir.ge_scalars import parse_string
 from workbench.ir.ge_text_writer import quoted
 
@@ -33,7 +34,6 @@ _HEAD = 1 << 16
 _FIRST_NAME = re.compile(
     rb'graph\s{0,64}:?\s{0,64}[{<]\s{0,64}name\s{0,64}:\s{0,64}("(?:[^"\\\n]|\\.)*+")'
 )
-_SHOWN = 5
 
 
 class FoundGraph(NamedTuple):
@@ -44,13 +44,13 @@ class FoundGraph(NamedTuple):
     path : Path
     name : str
         Name of the first graph in the file.
-    how : str
-        How it was found, in words; of several that fit, why this one.
+    how : Message
+        How it was found; of several that fit, why this one.
     """
 
     path: Path
     name: str
-    how: str
+    how: Message
 
     @property
     def folder(self) -> str:
@@ -103,12 +103,9 @@ def find_computational_graph(
     word = quoted(operator) if operator else KEYWORD
     hits = [found for path in paths if (found := _search(path, word)) is not None]
     if not hits:
-        hint = "check its spelling" if operator else "name an operator of the model instead"
-        where = paths[0].parent if paths else "no folder"
-        message = (
-            f"{where}: one of {_count(paths)} must hold {operator or KEYWORD!r}, got none; {hint}"
-        )
-        raise FormatError(message)
+        code = "ir/operator-nowhere" if operator else "ir/iterator-nowhere"
+        where = str(paths[0].parent) if paths else ""
+        raise FormatError(code, place=where, word=operator or KEYWORD, files=len(paths))
     return _chosen(hits, paths, operator or KEYWORD, folders)
 
 
@@ -137,8 +134,8 @@ def _search(path: Path, word: str) -> _Hit | None:
                     return _Hit(path, name, os.fstat(file.fileno()).st_size)
             return None
     except OSError as error:
-        message = f"{path}: graph must be a readable file, got {error.strerror or error}"
-        raise FormatError(message) from error
+        why = error.strerror or error
+        raise FormatError("core/unreadable", place=str(path), subject="graph", why=why) from error
 
 
 def _pieces(file: BinaryIO, overlap: int) -> Iterator[tuple[bool, bytes]]:
@@ -167,22 +164,14 @@ def _chosen(hits: list[_Hit], files: list[Path], word: str, folders: Collection[
     dumped = [hit for hit in hits if hit.name.translate(_FOLDER) in folders]
     best = max(dumped or hits, key=lambda hit: (hit.size, hit.path.name))
     if len(hits) == 1:
-        how = f"the only one of {_count(files)} that holds {word!r}"
+        how = Message("ir/found-alone", word=word, files=len(files))
     elif len(dumped) == 1:
-        how = f"of {_listed(hits)}, which hold {word!r}, the only one whose dump data are there"
+        how = Message("ir/found-dumped", word=word, among=_described(hits))
     else:
-        how = (
-            f"the largest of {_listed(dumped or hits)}, which hold {word!r}; "
-            "name an operator that only one has to choose another"
-        )
+        how = Message("ir/found-largest", word=word, among=_described(dumped or hits))
     return FoundGraph(best.path, best.name, how)
 
 
-def _count(files: list[Path]) -> str:
-    return f"{len(files)} file{'s' * (len(files) != 1)}"
-
-
-def _listed(hits: list[_Hit]) -> str:
-    shown = [f"{hit.path.name} ({hit.name or 'no name'})" for hit in hits[:_SHOWN]]
-    more = len(hits) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+def _described(hits: list[_Hit]) -> list[str]:
+    """Files that fit, each with the name of its first graph if it has one."""
+    return [f"{hit.path.name} ({hit.name})" if hit.name else hit.path.name for hit in hits]

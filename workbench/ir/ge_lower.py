@@ -148,8 +148,7 @@ class _Lowering:
 
     def _result(self, value: Value) -> _Made:
         if value.op >= len(self.values):
-            message = f"operand in graph {self.graph.name!r} must come from an earlier operator"
-            raise GraphError(f"{message}, got {value!r}")
+            raise GraphError("ir/later-operand", graph=self.graph.name, got=value)
         name, outputs = self.values[value.op]
         known = value.slot < len(outputs)
         spec = outputs[value.slot] if known else TensorSpec("", None)

@@ -94,13 +94,11 @@ def parse_ge_model(data: bytes, where: str = "<bytes>") -> Graph:
     try:
         model = message_class("ModelDef").FromString(data)
     except DecodeError as error:
-        hint = "; an .om file holds its ModelDef in a partition" if data[:4] == _OM_MAGIC else ""
-        message = f"{where}: byte 0: model must be a ModelDef, got {len(data)} bytes that are none"
-        raise FormatError(message + hint) from error
+        code = "ir/om-model" if data[:4] == _OM_MAGIC else "ir/no-model"
+        raise FormatError(code, place=f"{where}: byte 0", size=len(data)) from error
     graph = model_graph(_fields("ModelDef", model))
     if graph is None:
-        message = f"{where}: byte 0: model must hold a graph, got none in {len(data)} bytes"
-        raise FormatError(message)
+        raise FormatError("ir/model-without-graph", place=f"{where}: byte 0", size=len(data))
     return graph
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
     from workbench.graph.nodes import Op
 
@@ -18,20 +20,20 @@ if TYPE_CHECKING:
 class Silence(NamedTuple):
     """Why a type leaves no dump file, where that is known from, and whether it is a conclusion."""
 
-    reason: str
+    reason: Message
     source: str
     inferred: bool = False
 
 
-_CONTROL = "control flow is not delivered to the device"
-_DATA = "data operators are not delivered to the device"
-_FLOW = "data flow operators are not delivered to the device"
-_SHAPE = "its output is its input's memory, nothing runs on the device"
-_END = "it ends the graph, and the end-of-graph task writes no dump"
-_STREAM = "it steers streams and events, no kernel runs"
+_CONTROL = Message("ir/silent-control")
+_DATA = Message("ir/silent-data")
+_FLOW = Message("ir/silent-flow")
+_SHAPE = Message("ir/silent-shape")
+_END = Message("ir/silent-end")
+_STREAM = Message("ir/silent-stream")
 
 
-def _known(reason: str, source: str, inferred: bool, types: str) -> dict[str, Silence]:
+def _known(reason: Message, source: str, inferred: bool, types: str) -> dict[str, Silence]:
     return dict.fromkeys(types.split(), Silence(reason, source, inferred))
 
 
@@ -76,12 +78,12 @@ own (``ConcatD``, ``SplitV`` …) do not, and leave dumps unless ``_no_task`` sa
 """
 
 
-def never_dumps(op: Op) -> str:
-    """Why an operator of a GE graph leaves no dump file; ``""`` if it should leave one.
+def never_dumps(op: Op) -> Message | None:
+    """Why an operator of a GE graph leaves no dump file; ``None`` if it should leave one.
 
     An attribute ``_no_task`` that is true counts before the type.
     """
     if op.attrs.get("_no_task") is True:
-        return "its attribute _no_task is true: the graph was optimised so that it does not run"
+        return Message("ir/silent-no-task")
     row = SILENT.get(op.op_type)
-    return "" if row is None else row.reason
+    return None if row is None else row.reason

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.core.words import Message
 from workbench.ir.ge_fields import ENUMS, MESSAGES, enum_word
 
 MAX_SHOWN = 100
@@ -30,18 +31,18 @@ _ESCAPE = re.compile(
 )
 _SIMPLE = dict(zip(b"abfnrtv\\'\"?", b"\a\b\f\n\r\t\v\\'\"?", strict=True))
 _ASKED = {
-    "int64": "a 64-bit integer",
-    "uint32": "an unsigned 32-bit integer",
-    "float": "a number",
-    "bool": "true or false",
+    "int64": Message("ir/int64"),
+    "uint32": Message("ir/uint32"),
+    "float": Message("ir/float"),
+    "bool": Message("ir/bool"),
 }
 
 
-def asked(kind: str) -> str:
-    """What a field of a kind must be, in words."""
+def asked(kind: str) -> Message:
+    """What a field of a kind must be."""
     if kind in MESSAGES:
-        return "a block '{ … }'"
-    return "a word or a number" if kind in ENUMS else _ASKED.get(kind, "a quoted string")
+        return Message("ir/block")
+    return Message("ir/word") if kind in ENUMS else _ASKED.get(kind, Message("ir/string"))
 
 
 def parse_word(kind: str, word: str) -> Any:
@@ -128,12 +129,16 @@ def _byte(escape: bytes) -> bytes:
         raise ValueError(escape.decode("utf-8", "backslashreplace")) from None
 
 
-def place(text: str, where: str, position: int, message: str) -> str:
-    """Text of an error: ``path:line: message``, then the line (at most a part of it) and a caret."""
-    line = text.count("\n", 0, position) + 1
+def line_of(text: str, position: int) -> int:
+    """Number of the line that holds a position."""
+    return text.count("\n", 0, position) + 1
+
+
+def excerpt(text: str, position: int) -> str:
+    """Return the line that holds a position (at most a part of it) and a caret below."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     start = max(start, position - MAX_SHOWN // 2)
     shown = text[start : min(len(text) if end < 0 else end, start + MAX_SHOWN)]
     shown = "".join(letter if letter.isprintable() else "?" for letter in shown)
-    return f"{where}:{line}: {message}\n{shown}\n{' ' * (position - start)}^"
+    return f"{shown}\n{' ' * (position - start)}^"

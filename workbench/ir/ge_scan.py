@@ -11,8 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.ir.ge_fields import FIELDS, ONE_OF, Field, finish
-from workbench.ir.ge_scalars import STRING, asked, parse_string, parse_word, place
+from workbench.ir.ge_scalars import STRING, asked, excerpt, line_of, parse_string, parse_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ class Scanner:
                 )
                 continue
             if fields and (one or (not field.many and field.name in fields)):
-                self.fail(found.start("name"), f"field {field.name!r} must be the only one here")
+                self.fail(found.start("name"), "ir/field-repeated", name=field.name)
             value, position = self._value(field, found, depth)
             if field.many == "map":
                 fields.setdefault(field.name, {}).update(value)
@@ -99,16 +100,14 @@ class Scanner:
         """Return the place behind a message; raises FormatError if it does not end here."""
         if found is not None:
             if found["close"] != close:
-                expected = f"a field or {close!r}" if close else "a field"
-                self.fail(found.start("close"), f"here must be {expected}, got {found['close']!r}")
+                code = "ir/close" if close else "ir/close-without-block"
+                self.fail(found.start("close"), code, expected=close, got=found["close"])
             return found.end()
         start = self._blank(position)
         if start < len(self.text):
             self._complain(start)
         if close:
-            line = self.text.count("\n", 0, opened) + 1
-            message = f"the block of line {line} must end with {close!r}, got the end of the text"
-            self.fail(start, f"{message}; is the file cut off?")
+            self.fail(start, "ir/block-open", line=line_of(self.text, opened), expected=close)
         return start
 
     def _complain(self, start: int) -> NoReturn:
@@ -117,11 +116,11 @@ class Scanner:
         end = begun.end() if begun else start
         got = self.text[end : end + 12].split("\n")[0]
         if begun is None:
-            self.fail(start, f"here must be 'name: value' or 'name {{ … }}', got {got!r}")
+            self.fail(start, "ir/no-field", got=got)
         name = begun["name"][:_MAX_NAME]
         if got[:1] in ('"', "'"):
-            self.fail(end, f"the string of {name!r} must end on its line, got {got!r}")
-        self.fail(end, f"field {name!r} must have a value, got {got!r}")
+            self.fail(end, "ir/string-open", name=name, got=got)
+        self.fail(end, "ir/no-value", name=name, got=got)
 
     def _value(self, field: Field, found: re.Match[str], depth: int) -> tuple[Any, int]:
         """Read the value of a field; a repeated one gives a list, a map a list of pairs."""
@@ -132,10 +131,7 @@ class Scanner:
             value, position = self._list(field, found.end(), depth)
             return value, self._separated(position)
         if (group == "open") != (field.kind in FIELDS) or found["open"] == "[":
-            message = (
-                f"field {field.name!r} must be {asked(field.kind)}, got {found[group][:_MAX_NAME]}"
-            )
-            self.fail(found.start(group), message)
+            self._refuse(field, found, group)
         if group != "open":
             value, position = self._scalar(field, found), found.end()
         else:
@@ -149,12 +145,12 @@ class Scanner:
     def _need_colon(self, found: re.Match[str]) -> None:
         if not found["colon"]:
             name = found["name"][:_MAX_NAME]
-            self.fail(found.end("name"), f"field {name!r} must have a ':' before its value")
+            self.fail(found.end("name"), "ir/no-colon", name=name)
 
     def _block(self, field: Field, found: re.Match[str], depth: int) -> tuple[Any, int]:
         """Read a nested message, or one entry of a map as ``(key, value)``."""
         if depth >= MAX_DEPTH:
-            self.fail(found.start("open"), f"blocks must be nested at most {MAX_DEPTH} deep")
+            self.fail(found.start("open"), "ir/blocks-deep", most=MAX_DEPTH)
         close = _CLOSING[found["open"]]
         if field.many == "map":
             rows = _ENTRY[field.kind]
@@ -172,8 +168,8 @@ class Scanner:
             found = _ITEM.match(self.text, position)
             block = found is not None and found.lastgroup == "open"
             if found is None or (field.kind and block != (field.kind in FIELDS)):
-                expected = asked(field.kind) if field.kind else "values"
-                self.fail(self._blank(position), f"items of {field.name!r} must be {expected}")
+                expected = asked(field.kind) if field.kind else Message("ir/value")
+                self.fail(self._blank(position), "ir/item", name=field.name, expected=expected)
             if block:
                 item = field._replace(kind=field.kind or _OPAQUE)
                 value, position = self._block(item, found, depth)
@@ -182,8 +178,7 @@ class Scanner:
             items.append(value)
             mark = _LIST_MARK.match(self.text, position)
             if mark is None:
-                message = f"the list of {field.name!r} must go on with ',' or ']'"
-                self.fail(self._blank(position), message)
+                self.fail(self._blank(position), "ir/list-open", name=field.name)
             position = mark.end()
             end = mark if mark[1] == "]" else None
         return items, end.end()
@@ -201,14 +196,14 @@ class Scanner:
             try:
                 return parse_string(field.kind, found[group])
             except ValueError as error:
-                message = f"field {field.name!r} must hold the escapes of C, got {error}"
-                raise FormatError(
-                    place(self.text, self.where, found.start(group), message)
-                ) from None
-        message = (
-            f"field {field.name!r} must be {asked(field.kind)}, got {found[group][:_MAX_NAME]}"
-        )
-        return self.fail(found.start(group), message)
+                self.fail(found.start(group), "ir/escape", name=field.name, got=str(error))
+        return self._refuse(field, found, group)
+
+    def _refuse(self, field: Field, found: re.Match[str], group: str) -> NoReturn:
+        """Say what a field must hold and what it has."""
+        got = found[group][:_MAX_NAME]
+        expected = asked(field.kind)
+        self.fail(found.start(group), "ir/value-kind", name=field.name, expected=expected, got=got)
 
     def _stranger(self, found: re.Match[str], depth: int) -> int:
         """Return the place behind a field that nobody knows; its form is checked all the same."""
@@ -232,6 +227,8 @@ class Scanner:
         """The place behind a separator, if there is one."""
         return cast("re.Match[str]", _SEPARATOR.match(self.text, position)).end()
 
-    def fail(self, position: int, message: str) -> NoReturn:
+    def fail(self, position: int, code: str, **values: Any) -> NoReturn:
         """Raise FormatError for a place of the text: path and line, the line itself and a caret."""
-        raise FormatError(place(self.text, self.where, position, message))
+        where = f"{self.where}:{line_of(self.text, position)}"
+        shown = excerpt(self.text, position)
+        raise FormatError(code, place=where, excerpt=shown, **values) from None

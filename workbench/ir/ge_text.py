@@ -46,11 +46,9 @@ def parse_ge_text(text: str, where: str = "<text>") -> Graph:
     model, _ = scanner.message("ModelDef", 0)
     graph = model_graph(model)
     if graph is None:
-        message = f"{where}:1: graph must begin with 'graph {{', got none; is it a ge_proto_*.txt?"
-        raise FormatError(message)
+        raise FormatError("ir/no-ge-graph", place=f"{where}:1")
     if scanner.unknown and not any(part.ops for part in (graph, *graph.subgraphs)):
-        message = f"{where}:1: graph must hold blocks 'op {{', got other fields alone; is it a ge_proto_*.txt?"
-        raise FormatError(message)
+        raise FormatError("ir/no-ge-operators", place=f"{where}:1")
     return replace(graph, unknown_lines=graph.unknown_lines + scanner.unknown)
 
 

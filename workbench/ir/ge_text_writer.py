@@ -60,8 +60,7 @@ def write_ge_text(graph: Graph, *, level: int = 1) -> str:
     ONNX form of GE's dumps loses its tensor descriptions at level 3.
     """
     if level not in LEVELS:
-        message = f"level must be one of {LEVELS}, got {level!r}"
-        raise ValueError(message)
+        raise GraphError("core/choice", subject="level", got=level, known=LEVELS)
     model = _model(graph, level) if graph.dialect == "ge" else lowered(graph)
     lines: list[str] = []
     _message(lines, "ModelDef", _thinned(model, level), "")
@@ -102,8 +101,7 @@ def _op_text(op: Op, level: int) -> str:
 
 def _op(op: Op) -> Mapping[str, Any]:
     if not isinstance(op.attrs, OpAttrs):
-        message = f"operator of a GE graph must keep its OpDef as attributes, got {op.name!r}"
-        raise GraphError(message + "; write the graph under another dialect")
+        raise GraphError("ir/no-opdef", got=op.name)
     return op.attrs.fields
 
 

@@ -261,11 +261,7 @@ def _leaves(word: str, shape: str) -> Iterator[tuple[str, str]]:
             kind, count = run_of(piece)
             room -= count * (len(kind) + 1)
             if room < 0 or depth >= MAX_DEPTH:
-                message = (
-                    f"tuple type must spell out its tensors in at most {MAX_DEPTH} levels, "
-                    f"got {word[:60]!r} in level {depth}"
-                )
-                raise FormatError(message)
+                raise FormatError("ir/tuple-type", got=word[:60], limit=MAX_DEPTH)
             inside += [kind] * count
         open_shape = shape.find("(")
         shapes = list(split_top(shape[open_shape + 1 : -1])) if open_shape >= 0 else []

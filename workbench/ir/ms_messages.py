@@ -109,8 +109,8 @@ class WireField(NamedTuple):
 class CutOffError(FormatError):
     """A field reaches past the end of what holds it; ``number`` is the field's."""
 
-    def __init__(self, message: str, number: int) -> None:
-        super().__init__(message)
+    def __init__(self, *, place: str, number: int, end: int, got: int) -> None:
+        super().__init__("ir/cut-off", place=place, number=number, end=end, got=got)
         self.number = number
 
 
@@ -188,17 +188,21 @@ def parse(dialect: str, message: str, data: bytes, where: str) -> Any:
     try:
         decoded = message_class(dialect, message).FromString(data)
     except DecodeError as error:
-        raise FormatError(f"{where}: {message} must be valid protobuf, got {error}") from error
+        raise FormatError("ir/protobuf", place=where, message=message, why=error) from error
     table = declared(dialect)[message]
     unknown: Any = UnknownFieldSet(decoded)
     for field in unknown:
         if field.field_number in table:
             known = table[field.field_number]
-            problem = (
-                f"{where}: field {field.field_number} ({known.name}) of {message} must be "
-                f"{known.kind}, got wire type {field.wire_type}"
+            raise FormatError(
+                "ir/wire-type",
+                place=where,
+                number=field.field_number,
+                name=known.name,
+                message=message,
+                expected=known.kind,
+                got=field.wire_type,
             )
-            raise FormatError(problem)
     return decoded
 
 
@@ -218,17 +222,9 @@ def walk(data: bytes, where: str, start: int, end: int) -> Iterator[WireField]:
         else:
             position += _WIDTHS.get(wire, 0)
         if not number or (wire not in _WIDTHS and wire not in (VARINT, BYTES)):
-            message = (
-                f"{where}: byte {tag_at}: field must have a number above 0 "
-                f"and wire type 0, 1, 2 or 5, got tag {tag:#x}"
-            )
-            raise FormatError(message)
+            raise FormatError("ir/tag", place=f"{where}: byte {tag_at}", got=tag)
         if position > end:
-            message = (
-                f"{where}: byte {tag_at}: field {number} must end by byte {end}, "
-                f"got {position}; the file is cut off or damaged"
-            )
-            raise CutOffError(message, number)
+            raise CutOffError(place=f"{where}: byte {tag_at}", number=number, end=end, got=position)
         yield WireField(number, wire, content, position)
 
 
@@ -240,5 +236,4 @@ def _varint(data: bytes, where: str, position: int, end: int) -> tuple[int, int]
         value |= (byte & 0x7F) << (7 * (index - position))
         if byte < 0x80:
             return value, index + 1
-    message = f"{where}: byte {position}: number must end within 10 bytes and before byte {end}, got no end"
-    raise FormatError(message)
+    raise FormatError("ir/varint", place=f"{where}: byte {position}", end=end)

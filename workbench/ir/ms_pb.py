@@ -104,14 +104,16 @@ def _entries(data: bytes, where: str) -> list[WireField]:
             for entry in walk(data, where, top.start, top.end):
                 found.append(entry)
                 if len(found) > MAX_ENTRIES or entry.end - entry.start > MAX_ENTRY:
-                    message = (
-                        f"{where}: byte {entry.start}: graph must have at most {MAX_ENTRIES} entries "
-                        f"of {MAX_ENTRY} bytes each, got entry {len(found)} of {entry.end - entry.start} bytes"
+                    raise FormatError(
+                        "ir/entries",
+                        place=f"{where}: byte {entry.start}",
+                        number=len(found),
+                        most=MAX_ENTRIES,
+                        size=entry.end - entry.start,
+                        largest=MAX_ENTRY,
                     )
-                    raise FormatError(message)
     if not graphs:
-        message = f"{where}: byte 0: file must hold a graph in field 4, got none; is it a MindSpore .pb graph?"
-        raise FormatError(message)
+        raise FormatError("ir/no-pb-graph", place=f"{where}: byte 0")
     return found
 
 
@@ -188,7 +190,15 @@ class _Parser:
                 continue
             place = f"{self.where}: byte {entry.start}"
             if entry.wire != BYTES:
-                raise FormatError(f"{place}: {name} must have wire type {BYTES}, got {entry.wire}")
+                raise FormatError(
+                    "ir/wire-type",
+                    place=place,
+                    number=number,
+                    name=name,
+                    message="GraphProto",
+                    expected=table[number].kind,
+                    got=entry.wire,
+                )
             content = self.data[entry.start : entry.end]
             yield parse(self.dialect, table[number].kind, content, place), place
 
@@ -200,16 +210,9 @@ class _Parser:
     def _known(self, name: str, place: str) -> _Named:
         known = self.names.get(name)
         if known is None:
-            message = (
-                f"{place}: input must be an earlier node, a parameter or a constant, got {name!r}"
-            )
-            raise FormatError(message)
+            raise FormatError("ir/input-unknown", place=place, got=name)
         if known.count > 1:
-            message = (
-                f"{place}: input must name one value, got {name!r} for {known.count} of them; "
-                "read the .ir file of the graph instead"
-            )
-            raise FormatError(message)
+            raise FormatError("ir/input-ambiguous", place=place, got=name, count=known.count)
         return known
 
     def _parameter(self, message: Any) -> Parameter:
@@ -274,9 +277,7 @@ class _Parser:
         if not message.ListFields():
             name, kind = str(number + 1), "call"
         elif not name or not kind:
-            raise FormatError(
-                f"{place}: node must have a name and a type, got {name!r} and {kind!r}"
-            )
+            raise FormatError("ir/node-unnamed", place=place, name=name, type=kind)
         inputs = [self._known(_text(item.name), place) for item in message.input]
         host = self._host(message.output_type)
         through = kind in ("Depend", "Load") and bool(inputs)

@@ -132,8 +132,7 @@ class _Writer:
         if parameter and int(parameter[1]) in self.parameters:
             return self.parameters[int(parameter[1])].name
         if text.startswith(("%", "$")):
-            message = f"operand of a .pb graph must be a value of the graph itself, got {text!r}"
-            raise GraphError(message)
+            raise GraphError("ir/foreign-operand", got=text)
         if parse_const(text).dtype == "monad":
             text = "U"
         return self.constants.setdefault(text, f"cst{len(self.constants) + 1}")
@@ -190,8 +189,7 @@ def _set_scalar(message: Any, value: Any, number: int) -> None:
     try:
         setattr(message, field, value)
     except (TypeError, ValueError) as error:
-        problem = f"scalar of a .pb graph must fit its {field}, got {value!r}"
-        raise GraphError(problem) from error
+        raise GraphError("ir/scalar", field=field, got=value) from error
 
 
 def _bytes(text: str) -> bytes:

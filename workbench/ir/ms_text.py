@@ -73,7 +73,7 @@ class Block:
 def read_ms_text(path: str | Path) -> Graph:
     """Read an ``.ir`` file; raises FormatError if it cannot be read or holds no graph at all."""
     path = Path(path)
-    text = file_content(path, MAX_BYTES, "IR").decode("utf-8", "replace")
+    text = file_content(path, MAX_BYTES, "graph").decode("utf-8", "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     graph = _RECENT.graph(text, str(path))
@@ -93,10 +93,7 @@ def _read(text: str, where: str) -> _Parser:
     parser = _Parser(text.split("\n"), where, dialect_of(text))
     parser.run()
     if not parser.blocks:
-        message = (
-            f"{where}:1: IR must hold a line 'subgraph @name() {{', got none; is it an .ir file?"
-        )
-        raise FormatError(message)
+        raise FormatError("ir/no-subgraph", place=f"{where}:1")
     return parser
 
 

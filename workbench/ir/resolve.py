@@ -98,11 +98,14 @@ class _Tuples:
         self.written += sum(items for items, _ in sizes)
         deepest = max((depth for _, depth in sizes), default=0)
         if self.written > self.limit or deepest > MAX_DEPTH:
-            message = (
-                f"{self.where}: tuples must hold at most {self.limit} values in {MAX_DEPTH} levels, "
-                f"got {self.written} values, {deepest} levels"
+            raise FormatError(
+                "ir/tuples",
+                place=self.where,
+                values=self.written,
+                most=self.limit,
+                levels=deepest,
+                deepest=MAX_DEPTH,
             )
-            raise FormatError(message)
 
     def keep(self, operand: Operand) -> Operand:
         """Remember the size of a tuple that other nodes may name."""

@@ -49,10 +49,7 @@ class Arena:
         for op in graph.ops:
             for spec in op.outputs:
                 if spec.size is None:
-                    message = (
-                        f"shape of {op.name} must be known to give it memory, got {spec.shape}"
-                    )
-                    raise GraphError(message)
+                    raise GraphError("run/open-shape", op=op.name, got=spec.shape)
         for fault in faults:
             if fault.kind == "overrun":
                 self._check_overrun(fault)
@@ -158,13 +155,13 @@ class Arena:
             return
         near = [gaps[number] for number in met if gaps[number] >= 0]
         if near:
-            message = f"strength of an overrun of {fault.op_name!r} must be above {min(near)} to reach the next tensor"
-            raise GraphError(f"{message}, got {fault.strength!r}")
+            raise GraphError(
+                "run/overrun-short", op=fault.op_name, gap=min(near), got=fault.strength
+            )
         able = [self._graph.ops[number] for number, gap in gaps.items() if gap >= 0]
         names = [op.name for op in able if not runs_nothing(op)]
-        message = "output of an overrun must lie below a tensor that is still needed"
-        those = f"others do: {names[:3]}" if names else "in this graph none does"
-        raise GraphError(f"{message}, got {fault.op_name!r}; {those}")
+        code = "run/overrun-harmless" if names else "run/overrun-nowhere"
+        raise GraphError(code, op=fault.op_name, others=names[:3])
 
 
 def meets(fault: Fault, op: Op) -> bool:

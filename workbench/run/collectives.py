@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from workbench.core.errors import FormatError, GraphError
+from workbench.core.errors import GraphError, WorkbenchError
+from workbench.core.words import Message
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
     Compute = Callable[[Op, Sequence[Array], Mapping[str, Any]], list[Array]]
-    Given = dict[int, tuple[str, list[Array]]]
+    Given = dict[int, tuple[Message, list[Array]]]
 
 
 Found = TypeVar("Found")
@@ -58,7 +59,7 @@ class Meeting:
         self._gone: set[int] = set()
         self._devices: dict[int, Fallible] = {}
 
-    def exchange(self, rank: int, place: str, tensors: Sequence[Array]) -> list[Array]:
+    def exchange(self, rank: int, place: Message, tensors: Sequence[Array]) -> list[Array]:
         """Hand over a rank's tensors at an operator; return those of all ranks, rank by rank.
 
         Raises LostRankError if a rank has ended before it came here (FailedRankError if its device failed),
@@ -78,11 +79,10 @@ class Meeting:
         _check(given)
         return [tensor for one in sorted(given) for tensor in given[one][1]]
 
-    def _lost(self, ranks: set[int], place: str) -> LostRankError:
+    def _lost(self, ranks: set[int], place: Message) -> LostRankError:
         failed = {rank for rank in ranks if (one := self._devices.get(rank)) and one.failed}
         kind = FailedRankError if failed else LostRankError
-        lost = min(failed or ranks)
-        return kind(f"rank {lost} must be at {place}, where others wait, got its end before that")
+        return kind("run/rank-lost", rank=min(failed or ranks), waiting=place)
 
     def attend(self, rank: int, device: Fallible | None) -> None:
         """Take note of the device that a rank runs on."""
@@ -101,11 +101,10 @@ def _check(given: Given) -> None:
     (first, tensors), *others = (given[rank] for rank in sorted(given))
     for place, arrays in others:
         if place != first:
-            raise GraphError(f"all ranks must meet at {first}, got one at {place}")
+            raise GraphError("run/ranks-apart", one=first, other=place)
         mine, theirs = ([(a.shape, a.dtype.name) for a in one] for one in (tensors, arrays))
         if mine != theirs:
-            message = f"tensors of all ranks must be alike at {first}, got {mine} and {theirs}"
-            raise GraphError(message)
+            raise GraphError("run/ranks-differ", where=first, one=mine, other=theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class Member:
             if device is not None and device.failed:
                 self.meeting.leave(self.rank)
                 return device.fail(op, tensors)
-            place = f"{op.name} of iteration {iteration}"
+            place = Message("run/meeting", op=op.name, iteration=iteration)
             try:
                 everyone = self.meeting.exchange(self.rank, place, tensors)
             except FailedRankError:
@@ -177,9 +176,18 @@ def _first(errors: Mapping[int, BaseException]) -> BaseException:
     """Return the error that ended the others; it tells its rank unless all have the same."""
     rank = min(errors, key=lambda one: (isinstance(errors[one], LostRankError), one))
     error = errors[rank]
-    texts = {str(one) for one in errors.values()}
-    if not isinstance(error, GraphError | FormatError) or len(texts) == 1 < len(errors):
+    if not isinstance(error, WorkbenchError):
         return error
-    named = type(error)(f"rank {rank}: {error}")
+    alike = [
+        isinstance(one, WorkbenchError) and _kind(one) == _kind(error) for one in errors.values()
+    ]
+    if len(alike) > 1 and all(alike):
+        return error
+    named = error.at(f"rank {rank}")
     named.__cause__ = error
     return named
+
+
+def _kind(error: WorkbenchError) -> tuple[str, str, str]:
+    """Return what makes two errors the same one."""
+    return error.code, error.place, repr(error.values)

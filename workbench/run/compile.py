@@ -175,12 +175,9 @@ def compile_graph(
         The surface compiles nothing, or a fusion is unknown.
     """
     if surface not in WEIGHTS:
-        message = f"surface must be one of {[*WEIGHTS]} to compile a graph, got {surface!r}"
-        raise GraphError(message)
+        raise GraphError("core/choice", subject="surface", got=surface, known=[*WEIGHTS])
     if WEIGHTS[surface] == "Const" and updates(graph):
-        message = f"weights of a graph must be constants for {surface}, got updates of them"
-        fix = f"{surface} runs offline models, which do not train: take another surface, or the network alone"
-        raise GraphError(f"{message} in {graph.name!r}; {fix}")
+        raise GraphError("run/offline-training", surface=surface, graph=graph.name)
     stages = {FIRST: graph}
     now = replace(graph, dialect=COMPILED)
     source = graph if network is None else network
@@ -202,5 +199,6 @@ def switched_off(names: Iterable[str]) -> frozenset[str]:
     """Return the fusions that a list switches off; raises GraphError for one that is unknown."""
     found = frozenset(names)
     for name in sorted(found - SWITCHES.keys() - {"ALL"}):
-        raise GraphError(f"fusion must be ALL or one of {[*SWITCHES]}, got {name!r}")
+        known = ["ALL", *SWITCHES]
+        raise GraphError("core/choice", subject="fusion", got=name, known=known)
     return frozenset(SWITCHES) if "ALL" in found else found

@@ -31,7 +31,7 @@ def literal(operand: Operand) -> Array:
     """Array of a constant that must have one; raises GraphError for any other operand."""
     array = constant(operand) if isinstance(operand, Const) else None
     if array is None:
-        raise GraphError(f"operand must be a constant with a value, got {operand!r}")
+        raise GraphError("run/no-constant", got=operand)
     return array
 
 

@@ -190,8 +190,7 @@ class Device:
                 rounding = partial(self._sum, name=site.accumulator, status=status)
             return CUBE[op.op_type](inputs, settings, rounding)
         if op.op_type not in KERNELS:
-            message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
-            raise GraphError(message)
+            raise GraphError("run/no-kernel", op=op.name, type=op.op_type)
         if op.op_type in REDUCING:
             rounding = partial(self._model.store, name=op.outputs[0].dtype)
             return REDUCING[op.op_type](inputs, settings, rounding)
@@ -208,8 +207,7 @@ class Device:
     def _check(self, op: Op, tensor: Array) -> None:
         name, profile = name_of(tensor.dtype), self._model.profile
         if name in ROUND and name not in profile.formats and name != "float32":
-            message = f"dtypes of {op.name} must be known to {profile.title}, got {name!r}"
-            raise GraphError(message)
+            raise GraphError("run/dtype", op=op.name, device=profile.title, got=name)
 
     def _load(self, array: Array, site: Site, status: Status, *, settled: bool) -> Array:
         """Return an input as its unit reads it: float32, rounded to the input format."""

@@ -81,7 +81,7 @@ class Held:
     def read(self, value: Value) -> Array:
         array = self._values[value.op][value.slot]
         if array is None:
-            raise GraphError(f"{value} must be written before it is read, got nothing")
+            raise GraphError("run/unwritten", value=value)
         return array
 
     def write(
@@ -142,8 +142,7 @@ def execute(
     are left out (`workbench.graph.nodes.Op.unless`) have no records.
     """
     if graph.subgraphs:
-        message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
-        raise GraphError(message)
+        raise GraphError("run/control-flow", graph=graph.name)
     known = preparation(graph)
     _keep_memory()
     weights = parameter_values(graph, feeds, state or {})
@@ -259,8 +258,9 @@ def _compute(
         return compute(op, [array for array in arrays if array is not None], {})
     tensors = [array for slot in ready.tensors if (array := arrays[slot]) is not None]
     if len(tensors) < len(ready.tensors):
-        message = f"inputs of {op.name} ({op.op_type}) must have values"
-        raise GraphError(f"{message}, got {bind(op).tensors!r}")
+        raise GraphError(
+            "run/inputs-unknown", op=op.name, type=op.op_type, got=list(bind(op).tensors)
+        )
     settings = dict(ready.settings)
     for name, slot in ready.computed:  # a shape or an axis
         array = arrays[slot]
@@ -283,8 +283,7 @@ def parameter_values(
     known = [parameter.name for parameter in graph.parameters]
     for name in feeds:
         if name not in known:
-            message = f"feed must be one of {known}, got {name!r}"
-            raise GraphError(message)
+            raise GraphError("core/choice", subject="feed", got=name, known=known)
     return [
         parameter_value(
             parameter, state.get(parameter.name, feeds.get(parameter.name, parameter.default))
@@ -296,13 +295,13 @@ def parameter_values(
 def parameter_value(parameter: Parameter, given: Any) -> Array:
     """Return the value of a parameter as stored; raises GraphError for none or a wrong shape."""
     if given is None:
-        message = f"parameter {parameter.name!r} must have a value, got none; pass it in feeds"
-        raise GraphError(message)
+        raise GraphError("run/no-value", name=parameter.name)
     array = np.asarray(given)
     spec = parameter.spec
     if spec.shape is not None and array.shape != spec.shape:
-        message = f"shape of {parameter.name!r} must be {spec.shape}, got {array.shape}"
-        raise GraphError(message)
+        raise GraphError(
+            "run/value-shape", name=parameter.name, expected=spec.shape, got=array.shape
+        )
     return array.astype(dtype(spec.dtype).storage, copy=False)
 
 

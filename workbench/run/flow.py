@@ -69,12 +69,12 @@ def run_flow(
         A loop does not end, or an input has no value or a wrong shape.
     """
     if max_turns < 1:
-        raise GraphError(f"max_turns must be 1 or more, got {max_turns}")
+        raise GraphError("run/max-turns", got=max_turns)
     given = feeds_at(flow, feeds, iteration)
     known = [parameter.name for parameter in flow.parameters]
     for name in given:
         if name not in known:
-            raise GraphError(f"feed must be one of {known}, got {name!r}")
+            raise GraphError("core/choice", subject="feed", got=name, known=known)
     step = _Iteration(flow, runs, given, iteration, {} if state is None else state, max_turns, {})
     yield from step.through(flow.steps)
     if not step.failed:
@@ -120,8 +120,7 @@ class _Iteration:
         turns = 0
         while not self.failed and self._holds(step.predicate):
             if turns == self.max_turns:
-                message = f"loop {step.name} must end within {self.max_turns} turns, got more"
-                raise GraphError(f"{message}; raise max_turns if it ends at all")
+                raise GraphError("run/endless-loop", loop=step.name, limit=self.max_turns)
             turns += 1
             yield from self.through(step.body)
             yield from self.through(step.condition)

@@ -77,8 +77,14 @@ class Lie(NamedTuple):
         c0 = self.shape[-1] if self.shape else None
         there = to_device(array, self.host_format, self.format, groups=self.groups, c0=c0)
         if there.shape != self.shape:
-            message = f"shape of {array.shape} in {self.format} must be {there.shape}"
-            raise FormatError(f"{message}, got {self.shape}")
+            raise FormatError(
+                "core/device-shape",
+                shape=array.shape,
+                host=self.host_format,
+                device=self.format,
+                expected=there.shape,
+                got=self.shape,
+            )
         return there
 
 

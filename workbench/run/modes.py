@@ -103,12 +103,13 @@ def rule_of(mode: str, profile: Profile) -> Rule:
     """
     name = MODES_V2.get(mode, mode)
     if name not in MODES:
-        message = f"precision mode must be one of {sorted({*MODES, *MODES_V2})}, got {mode!r}"
-        raise GraphError(message)
+        known = sorted({*MODES, *MODES_V2})
+        raise GraphError("core/choice", subject="precision mode", got=mode, known=known)
     rule = _resolved(MODES[name], profile)
     if not rule.formats <= {*profile.formats}:
-        message = f"precision mode of {profile.title} must be one of {modes_of(profile)}"
-        raise GraphError(f"{message}, got {mode!r}")
+        raise GraphError(
+            "run/mode-unsupported", device=profile.title, got=mode, known=modes_of(profile)
+        )
     return rule
 
 

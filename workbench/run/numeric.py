@@ -137,6 +137,7 @@ def numeric_model(name: str, precision: Precision | str | None = None) -> Numeri
     if saturates is None:
         saturates = device.overflow == "saturate"
     if device.overflow != "either" and saturates != (device.overflow == "saturate"):
-        message = f"overflow of {device.title} must be {device.overflow!r}"
-        raise GraphError(f"{message}, got saturate={saturates}")
+        raise GraphError(
+            "run/overflow-mode", device=device.title, only=device.overflow, got=saturates
+        )
     return NumericModel(device, precision, rule_of(mode, device), saturates)

@@ -43,8 +43,7 @@ class Outlined:
         return self.stated
 
     def array(self) -> NDArray[Any]:
-        message = f"tensor must be computed before it is read, got an outline of {self.stated}"
-        raise GraphError(message)
+        raise GraphError("run/outline")
 
 
 def outline(graph: Graph, iteration: int = 0) -> Iterator[TensorRecord]:

@@ -41,6 +41,7 @@ SELECTIONS = {
 }
 """Values of ``op_select_implmode``, and the implementation they choose."""
 
+_MIXLIST = "modify_mixlist"
 _HF32: dict[str, tuple[bool, bool]] = {
     "00": (False, False),
     "01": (True, False),
@@ -96,11 +97,17 @@ class Precision:
     def __post_init__(self) -> None:
         for name, value in (*self.by_name.items(), *self.by_type.items()):
             if value not in IMPLEMENTATIONS:
-                message = f"implementation of {name} must be one of {IMPLEMENTATIONS}"
-                raise GraphError(f"{message}, got {value!r}")
+                raise GraphError(
+                    "core/choice",
+                    place=name,
+                    subject="implementation mode",
+                    got=value,
+                    known=IMPLEMENTATIONS,
+                )
         if self.select and self.select not in SELECTIONS:
-            message = f"op_select_implmode must be one of {[*SELECTIONS]}, got {self.select!r}"
-            raise GraphError(message)
+            raise GraphError(
+                "core/choice", subject="op_select_implmode", got=self.select, known=[*SELECTIONS]
+            )
 
     def implementation(self, op: Op) -> str:
         """Return how an operator is implemented: by its name, its type, or the rest of the options."""
@@ -132,7 +139,7 @@ def read_precision(options: Mapping[str, str]) -> Precision:
     """
     hf32 = options.get("allow_hf32", "")
     if hf32 and hf32 not in _HF32:
-        raise GraphError(f"allow_hf32 must be one of {[*_HF32]}, got {hf32!r}")
+        raise GraphError("core/choice", subject="allow_hf32", got=hf32, known=[*_HF32])
     by_name, by_type = _read_sections(options.get("op_precision_mode", ""))
     types = options.get("optypelist_for_implmode", "").split(",")
     return Precision(
@@ -153,17 +160,22 @@ def _read_sections(text: str) -> tuple[dict[str, str], dict[str, str]]:
     by_type: dict[str, str] = {}
     section = by_type
     for number, line in enumerate(text.splitlines(), 1):
-        place, word = f"op_precision_mode:{number}:", line.strip()
+        place, word = f"op_precision_mode:{number}", line.strip()
         if not word or line.startswith("#"):
             continue
         key, equals, value = (part.strip() for part in word.partition("="))
         if word in ("[ByOpType]", "[ByNodeName]"):
             section = by_type if word == "[ByOpType]" else by_name
         elif not equals or not key:
-            expected = "[ByOpType], [ByNodeName] or name=mode"
-            raise FormatError(f"{place} line must be {expected}, got {word!r}")
+            raise FormatError("run/implementation-line", place=place, got=word)
         elif value not in IMPLEMENTATIONS:
-            raise FormatError(f"{place} mode must be one of {IMPLEMENTATIONS}, got {value!r}")
+            raise FormatError(
+                "core/choice",
+                place=place,
+                subject="implementation mode",
+                got=value,
+                known=IMPLEMENTATIONS,
+            )
         else:
             section.setdefault(key, value)
     return by_name, by_type
@@ -182,13 +194,17 @@ def read_mixlist(text: str) -> MixList:
     for shade, action, op_type in _mixlist_items(text):
         target = added if action == "to-add" else removed
         if target.setdefault(op_type, shade) != shade:
-            message = f"modify_mixlist: {op_type} must be in {action} of one list"
-            raise FormatError(f"{message}, got {target[op_type]} and {shade}")
+            raise FormatError(
+                "run/mixlist-twice",
+                place=_MIXLIST,
+                type=op_type,
+                action=action,
+                lists=[target[op_type], shade],
+            )
     for op_type, shade in removed.items():
         joins = added.get(op_type, "" if shade == "gray" else "gray")
         if joins in ("", shade):
-            message = f"modify_mixlist: {op_type} must join another list than it leaves"
-            raise FormatError(f"{message}, got {shade}")
+            raise FormatError("run/mixlist-removed", place=_MIXLIST, type=op_type, list=shade)
     return MixList(added, removed)
 
 
@@ -197,14 +213,13 @@ def _mixlist_items(text: str) -> Iterator[tuple[Shade, str, str]]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"modify_mixlist: text must be JSON, got {error}") from None
+        raise FormatError("run/mixlist-json", place=_MIXLIST, why=error) from None
     for shade in get_args(Shade):
         lists = _taken(content, f"{shade}-list", dict, {})
         for action in ("to-add", "to-remove"):
             for op_type in _taken(lists, action, list, []):
                 if not isinstance(op_type, str):
-                    message = f"modify_mixlist: operator type must be text, got {op_type!r}"
-                    raise FormatError(message)
+                    raise FormatError("run/mixlist-type", place=_MIXLIST, got=op_type)
                 yield shade, action, op_type
         _check_keys(lists, ("to-add", "to-remove"))
     _check_keys(content, tuple(f"{shade}-list" for shade in get_args(Shade)))
@@ -212,15 +227,15 @@ def _mixlist_items(text: str) -> Iterator[tuple[Shade, str, str]]:
 
 def _taken(content: Any, key: str, kind: type, missing: Any) -> Any:
     if not isinstance(content, dict):
-        raise FormatError(f"modify_mixlist: text must be JSON objects, got {content!r}")
+        raise FormatError("run/mixlist-object", place=_MIXLIST, got=content)
     value = content.get(key, missing)
     if not isinstance(value, kind):
-        word = "an object" if kind is dict else "an array"
-        raise FormatError(f"modify_mixlist: {key} must be {word}, got {value!r}")
+        code = "run/mixlist-object" if kind is dict else "run/mixlist-array"
+        raise FormatError(code, place=f"{_MIXLIST}: {key}", got=value)
     return value
 
 
 def _check_keys(content: Mapping[str, Any], known: Iterable[str]) -> None:
     for key in content:
         if key not in known:
-            raise FormatError(f"modify_mixlist: key must be one of {[*known]}, got {key!r}")
+            raise FormatError("core/choice", place=_MIXLIST, subject="key", got=key, known=[*known])

@@ -130,8 +130,7 @@ def _constant(operand: Operand, op: Op) -> Array | None:
         return found
     if isinstance(operand, Value | Param):
         return None
-    message = f"operand of {op.name} must be a value, a parameter or a constant, got {operand!r}"
-    raise GraphError(message)
+    raise GraphError("run/operand", op=op.name, got=operand)
 
 
 def stated_dtype(graph: Graph, operand: Operand) -> str:
@@ -150,8 +149,14 @@ def _check_sizes(graph: Graph) -> None:
     for op in graph.ops:
         for spec in op.outputs:
             if spec.size is not None and spec.size * _WIDEST > memory:
-                message = f"outputs of {op.name} ({op.op_type}) must fit into {memory >> 20} MiB"
-                raise GraphError(f"{message}, got {spec.dtype} of shape {spec.shape}")
+                raise GraphError(
+                    "run/output-memory",
+                    op=op.name,
+                    type=op.op_type,
+                    dtype=spec.dtype,
+                    shape=spec.shape,
+                    memory=memory,
+                )
 
 
 def _flags(graph: Graph) -> tuple[str, ...]:
@@ -168,6 +173,7 @@ def _flags(graph: Graph) -> tuple[str, ...]:
                 if isinstance(operand, Value):
                     before = graph.ops[operand.op]
                     if before.unless not in ("", op.unless):
-                        message = f"operator {op.name} must be left out with {before.name}"
-                        raise GraphError(f"{message}, which it reads, got {op.unless!r}")
+                        raise GraphError(
+                            "run/reads-skipped", op=op.name, read=before.name, got=op.unless
+                        )
     return flags

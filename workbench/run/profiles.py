@@ -97,6 +97,5 @@ number, and the two others the classic one, is our reading of msaccucmp and not 
 def profile(name: str) -> Profile:
     """Return a device; raises GraphError naming the known ones."""
     if name not in PROFILES:
-        message = f"profile must be one of {sorted(PROFILES)}, got {name!r}"
-        raise GraphError(message)
+        raise GraphError("core/choice", subject="device", got=name, known=sorted(PROFILES))
     return PROFILES[name]

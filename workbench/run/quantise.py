@@ -63,7 +63,7 @@ class Quantization:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise GraphError(f"quantization must be one of {[*MODES]}, got {self.mode!r}")
+            raise GraphError("core/choice", subject="quantization", got=self.mode, known=[*MODES])
 
 
 def asked_for(
@@ -80,8 +80,7 @@ def quantise(graph: Graph, asked: Quantization) -> tuple[Graph, dict[str, Folded
     """
     layers = find_layers(graph)
     if not layers:
-        kinds = "a Conv2D or MatMul with a weight"
-        raise GraphError(f"graph {graph.name!r} must have {kinds} to be quantized, got none")
+        raise GraphError("run/nothing-to-quantize", graph=graph.name)
     feeds = feeds_at(graph, asked.calibration, 0)
     scales = weight_scales(graph, layers, feeds, channels=asked.mode == "w8a8")
     if asked.mode == "w8a16":

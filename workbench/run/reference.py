@@ -97,8 +97,7 @@ def compute(
     """
     kernel = KERNELS.get(op.op_type)
     if kernel is None:
-        message = f"operator {op.name} must be one of {sorted(KERNELS)}, got {op.op_type!r}"
-        raise GraphError(message)
+        raise GraphError("run/no-kernel", op=op.name, type=op.op_type)
     if op.op_type not in CHOOSING or any(one.dtype not in _AS_THEY_ARE for one in tensors):
         kind = np.dtype(dtype)
         inputs = [_wide(one, kind) for one in tensors]

@@ -5,6 +5,7 @@ import pytest
 from onnx import helper
 
 from kit.build.onnx_models import computed, model, node
+from kit.words import check_said
 from workbench.core.errors import GraphError
 from workbench.graph.onnx import functions, read_onnx
 
@@ -21,7 +22,7 @@ def function(name, nodes, inputs=("a",), outputs=("b",)):
 def refusal(made):
     with pytest.raises(GraphError) as error:
         read_onnx(made)
-    return str(error.value)
+    return error.value
 
 
 def test_a_function_is_expanded_where_it_is_called_under_the_name_of_the_call():
@@ -67,7 +68,7 @@ def test_functions_that_call_each_other_without_end_are_refused():
     made = model(
         [node("A", ["x"], ["y"], domain="my")], {"x": X}, ["y"], functions=ring, imports=MINE
     )
-    assert "functions of net must call each other less than 100 deep" in refusal(made)
+    check_said(refusal(made), "graph/onnx-functions-deep", place="net", most=100)
 
 
 def test_functions_that_multiply_are_refused_before_they_are_expanded():
@@ -79,14 +80,15 @@ def test_functions_that_multiply_are_refused_before_they_are_expanded():
     made = model(
         [node("F39", ["x"], ["y"], domain="my")], {"x": X}, ["y"], functions=layers, imports=MINE
     )
-    assert "functions of net must expand to at most 1000000 nodes, got more" in refusal(made)
+    check_said(refusal(made), "graph/onnx-functions-large", place="net", most=1000000)
 
 
 def test_a_function_that_is_not_there_is_named_as_lacking():
     double = function("Double", [node("Add", ["a", "a"], ["b"])])
     made = model([node("Triple", ["x"], ["y"], "t", domain="my")], {"x": X}, ["y"], functions=[double],
                  imports=MINE)  # fmt: skip
-    assert "my.Triple (node 't')" in refusal(made)
+    (problem,) = refusal(made).values["problems"]
+    check_said(problem, "graph/onnx-operator", type="my.Triple", nodes=["'t'"])
 
 
 def test_what_the_inliner_refuses_is_said(monkeypatch):
@@ -103,4 +105,4 @@ def test_what_the_inliner_refuses_is_said(monkeypatch):
         functions=[double],
         imports=MINE,
     )
-    assert "functions of net must be expandable, got RuntimeError: no" in refusal(made)
+    check_said(refusal(made), "graph/onnx-functions", place="net", error="RuntimeError")

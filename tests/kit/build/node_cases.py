@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     name: str
     onnx_type: str
     operators: tuple[str, ...]
-    refused: str
+    refused: GraphError | None
     wrong: str
 
 
@@ -102,9 +102,9 @@ def outcome(case, run=run_reference):
         graph = read_onnx(model, values=known, shapes=shapes)
         got = results(graph, fed, run)
     except GraphError as error:
-        return Outcome(case.name, node.op_type, (), str(error), "")
+        return Outcome(case.name, node.op_type, (), error, "")
     operators = tuple(op.op_type for op in graph.ops)
-    return Outcome(case.name, node.op_type, operators, "", differs(got, outputs, case))
+    return Outcome(case.name, node.op_type, operators, None, differs(got, outputs, case))
 
 
 def differs(got, want, case):

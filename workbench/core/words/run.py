@@ -2,4 +2,71 @@
 
 from __future__ import annotations
 
-SENTENCES: dict[str, str] = {}
+SENTENCES: dict[str, str] = {
+    # what is run
+    "control-flow": "graph {graph!r} has control flow (subgraphs) and cannot run as a plain graph",
+    "no-kernel": "{op}: operator type {type!r} cannot be computed",
+    "operand": "{op}: an operand must be a value, a parameter or a constant, got {got}",
+    "no-constant": "an operand must be a constant with a value, got {got}",
+    "inputs-unknown": "{op} ({type}): some inputs have no value: {got:list}",
+    "unwritten": "{value} is read before it is written",
+    "reads-skipped": "{op} reads {read}, which may be skipped after an overflow; {op} must be skipped with it",
+    "output-memory": "{op} ({type}): output {dtype} {shape} does not fit into {memory:bytes} of memory",
+    "open-shape": "{op}: memory cannot be planned, the output shape is {got}",
+    "outline": "this tensor was not computed: an outline has shapes and dtypes only",
+    "no-value": "parameter {name!r} has no value; pass it in feeds",
+    "value-shape": "parameter {name!r}: expected shape {expected}, got {got}",
+    "out-of-range": "{subject} must be in [{low}, {high}), got {got}",
+    "max-turns": "max_turns must be at least 1, got {got}",
+    "endless-loop": "loop {loop} did not end within {limit:count turn}; increase max_turns if it can end",
+    # several ranks
+    "meeting": "{op} in iteration {iteration}",
+    "rank-lost": "rank {rank} ended before {waiting}, where other ranks wait for it",
+    "ranks-apart": "ranks wait at different operators: {one} and {other}",
+    "ranks-differ": "{where}: tensors differ between ranks: {one} and {other}",
+    "rank-size": "the network was traced for {got:count rank}, but {ranks:count} run; trace it for {ranks}",
+    # the device and what is asked of it
+    "dtype": "{op}: {device} does not support {got}",
+    "mode-unsupported": "{device} does not support precision mode {got!r} (choose from {known:list})",
+    "overflow-mode": "{device} supports overflow mode {only!r} only, got saturate={got}",
+    "offline-training": (
+        "graph {graph!r} updates weights, but {surface} runs offline models, which do not train; "
+        "use another surface, or the network without training"
+    ),
+    "nothing-to-quantize": "graph {graph!r} has no Conv2D or MatMul with a weight to quantize",
+    "implementation-line": "expected [ByOpType], [ByNodeName] or name=mode, got {got!r}",
+    "mixlist-json": "invalid JSON: {why}",
+    "mixlist-object": "expected a JSON object, got {got!r}",
+    "mixlist-array": "expected a JSON array, got {got!r}",
+    "mixlist-type": "expected the name of an operator type, got {got!r}",
+    "mixlist-twice": "{type} is in {action} of two lists: {lists:list}",
+    "mixlist-removed": "{type} is removed from the {list} list and added to no other; add it to another list",
+    # faults
+    "fault-form": "{got!r} names no operator; write a fault as kind:operator[:settings]",
+    "fault-twice": "fault {fault!r} sets {name} twice",
+    "fault-value-and-attributes": "fault {fault!r} sets both value and attributes; use one of them",
+    "fault-number": "fault {fault!r}: {name} must be a number, got {got!r}",
+    "fault-finite": "fault {fault!r}: strength must be finite, got {got!r}",
+    "fault-least": "fault {fault!r}: {name} must be at least {least}, got {got!r}",
+    "fault-choice": "fault {fault!r}: unknown {name} {got!r} (choose from {known:list})",
+    "fault-attributes-only": "fault {fault!r} takes attributes and a seed, got {got!r}",
+    "fault-attributes": "wrong-attribute needs attributes, as in wrong-attribute:{op}:pad_mode=pad,pad=1; got {got!r}",
+    "fault-attribute": "{op} ({type}) has no attribute {got!r} (choose from {known:list})",
+    "fault-shapes": "{op}: the wrong attributes change the output shapes from {expected} to {got}; they must keep them",
+    "fault-axes": "fault {fault!r}: value must be two different axes of {shape}, got {got!r}",
+    "fault-bit": "fault {fault!r}: value must be a bit of {dtype}, 0 to {last}, got {got!r}",
+    "fault-iteration": "fault {fault!r} exists before the first iteration; remove iteration={got}",
+    "fault-nowhere": "no operator of graph {graph!r} matches {got!r}; similar names: {close:list}",
+    "fault-colon": (
+        "no operator of graph {graph!r} matches {got!r}; write settings after a second colon; "
+        "similar names: {close:list}"
+    ),
+    "fault-not-run": "fault {fault!r}: {op} does not run on the device; the compiler removed it",
+    "fault-no-weight": "fault {fault!r}: {op} reads no weight",
+    "fault-renames": "fault {fault!r}: {op} ({type}) only renames data and writes no memory",
+    "fault-type": "fault {fault!r} does not apply to {op} ({type}); possible types: {known:list}",
+    "fault-floats": "fault {fault!r} needs a float output; the output of {op} ({type}) is {dtype}",
+    "overrun-short": "fault 'overrun': {got} bytes of {op!r} reach no other tensor; use a strength above {gap}",
+    "overrun-harmless": "fault 'overrun': behind the output of {op!r} is no tensor still in use; try {others:or}",
+    "overrun-nowhere": "fault 'overrun': no output of this graph has a tensor still in use behind it (operator {op!r})",
+}

@@ -160,7 +160,7 @@ class GeTree:
         if op is None or op_name in self.fed:
             return ""
         if self._graph.dialect in ("ge", COMPILED):
-            return never_dumps(op)
+            return str(never_dumps(op) or "")
         return CONTROL if op.op_type in CONTROL_FLOW else ""
 
     def _form(self, step: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.core.words import Message
 from workbench.graph.gradients.rule import reshaped, undefined
 from workbench.graph.tensor import record
 
@@ -21,7 +22,7 @@ def gather(b: Backward) -> Entries:
 
     def gradient() -> Tensor:
         if b.settings["batch_dims"]:
-            undefined("Gather with batch_dims", "gather without it, or use gather_elements")
+            undefined("Gather", Message("graph/grad-batch-dims"))
         axis = int(b.settings["axis"]) % x.ndim
         count = prod(indices.shape)
         rest = x.shape[:axis] + x.shape[axis + 1 :]
@@ -54,6 +55,6 @@ def one_hot(b: Backward) -> Entries:
     """1 at an index: what the on and off values have of it is not asked of MindSpore either."""
 
     def values() -> Tensor:
-        undefined("OneHot by its values", "use constants, and multiply the result")
+        undefined("OneHot", Message("graph/grad-one-hot"))
 
     return None, values, values

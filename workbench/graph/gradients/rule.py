@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from workbench.core.errors import GraphError
+from workbench.core.words import Message
 from workbench.graph.nodes import Const
 from workbench.graph.tensor import Tensor, record, record_all
 
@@ -103,13 +104,12 @@ def _output(outputs: Callable[[], Sequence[Tensor]], slot: int) -> Entry:
 
 
 class NotDifferentiableError(GraphError):
-    """A gradient is asked for that an operator does not have; the text says why."""
+    """A gradient is asked for that an operator does not have; ``why`` says why."""
 
 
-def undefined(subject: str, fix: str) -> NoReturn:
+def undefined(op_type: str, why: Message) -> NoReturn:
     """Refuse a gradient that is asked for."""
-    message = f"{subject} has no gradient; {fix}"
-    raise NotDifferentiableError(message)
+    raise NotDifferentiableError("graph/no-gradient", type=op_type, why=why)
 
 
 def number(value: float, like: Tensor) -> np.ndarray[Any, Any]:

@@ -1,7 +1,7 @@
 """Shape and dtype rules, one small function per family of operators, one module per kind.
 
-A rule takes a `Call` and returns the specs of the outputs. It raises GraphError in the form
-``<subject> must be <expected>, got <value>``; whoever calls it adds operator and source line.
+A rule takes a `Call` and returns the specs of the outputs. It raises GraphError by `refuse`; whoever
+calls it adds operator and source line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Call:
         """Shape of a tensor argument; raises GraphError if it is unknown."""
         shape = self.tensors[index].shape
         if shape is None:
-            refuse(f"shape of input {index}", "known", shape)
+            refuse("graph/open-shape", subject=f"input {index}")
         return shape
 
     def sizes(self, name: str) -> tuple[int, ...]:
@@ -56,14 +56,13 @@ class Call:
         value = self.settings.get(name)
         items = (value,) if isinstance(value, int) else value
         if not isinstance(items, tuple | list) or not all(isinstance(i, int) for i in items):
-            refuse(name, "integers that are known before the run", value)
+            refuse("graph/sizes-unknown", subject=name, got=value)
         return tuple(items)
 
 
-def refuse(subject: str, expected: str, got: object) -> NoReturn:
+def refuse(code: str, **values: Any) -> NoReturn:
     """Raise the GraphError of a broken rule."""
-    message = f"{subject} must be {expected}, got {got!r}"
-    raise GraphError(message)
+    raise GraphError(code, **values)
 
 
 def cast_target(value: Any, what: str = "dst_type") -> str:
@@ -71,7 +70,7 @@ def cast_target(value: Any, what: str = "dst_type") -> str:
     name = TYPE_IDS.get(value, "") if isinstance(value, int) else ""
     name = name or _TYPE_WORDS.get(str(value), "") or dtype_name(str(value))
     if not name:
-        refuse(what, f"one of {sorted(DTYPES)}", value)
+        refuse("core/choice", subject=what, got=value, known=sorted(DTYPES))
     return name
 
 
@@ -80,14 +79,13 @@ def one_dtype(call: Call) -> None:
     dtypes = {spec.dtype for spec in call.tensors}
     if len(dtypes) > 1:
         got = tuple(spec.dtype for spec in call.tensors)
-        message = f"dtypes of the inputs must be equal, got {got!r}; convert with astype"
-        raise GraphError(message)
+        refuse("graph/dtypes-differ", subject="inputs", got=got)
 
 
 def integers(call: Call, index: int, what: str) -> None:
     """Refuse a tensor argument that is not of an integer type."""
     if not call.tensors[index].dtype.startswith(("int", "uint")):
-        refuse(f"dtype of {what}", "an integer type", call.tensors[index].dtype)
+        refuse("graph/dtype-integer", subject=what, got=call.tensors[index].dtype)
 
 
 def like(call: Call, shape: Sequence[int], index: int = 0) -> tuple[TensorSpec, ...]:
@@ -98,7 +96,7 @@ def like(call: Call, shape: Sequence[int], index: int = 0) -> tuple[TensorSpec, 
 def one_axis(axis: Any, rank: int, what: str = "axis") -> int:
     """Axis counted from the front."""
     if not isinstance(axis, int) or not -rank <= axis < max(rank, 1):
-        refuse(what, f"an integer in [{-rank}, {rank})", axis)
+        refuse("graph/axis", subject=what, low=-rank, high=rank, got=axis)
     return axis % max(rank, 1)
 
 

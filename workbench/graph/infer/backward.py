@@ -18,7 +18,7 @@ def alike(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shapes = tuple(call.shape(index) for index in range(len(call.tensors)))
     if len(set(shapes)) != 1:
-        refuse("shapes of the inputs", "equal", shapes)
+        refuse("graph/shapes-differ", subject="inputs", got=shapes)
     return like(call, shapes[0])
 
 
@@ -28,15 +28,17 @@ def conv2d_filter(call: Call) -> tuple[TensorSpec, ...]:
     dout, x, size = call.shape(0), call.shape(1), call.sizes("filter_size")
     group = call.settings["group"]
     if len(x) != 4 or len(size) != 4:
-        refuse("shapes of input and filter_size", "of rank 4 (NCHW, OIHW)", (x, size))
+        refuse(
+            "graph/layout", subject="input and filter_size", expected="NCHW, OIHW", got=(x, size)
+        )
     if not isinstance(group, int) or group < 1 or size[0] % group:
-        refuse("group", f"a divisor of {size[0]} output channels", group)
+        refuse("graph/divisor", subject="group", whole=size[0], got=group)
     if x[1] != size[1] * group:
-        refuse("channels of the input", f"{size[1] * group} (filter_size {size})", x[1])
+        refuse("graph/channels", weight=size, group=group, expected=size[1] * group, got=x[1])
     view = window(call.settings, x[2:], size[2:], call.settings["stride"])
     forward = (x[0], size[0], *view.output(*x[2:]))
     if dout != forward:
-        refuse("shape of dout", f"{forward}, as the convolution gives it", dout)
+        refuse("graph/shape", subject="dout", expected=forward, got=dout)
     return like(call, size)
 
 
@@ -52,12 +54,12 @@ def pool(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shape, settings = call.shape(), call.settings
     if len(shape) != 4:
-        refuse("shape of the input", "of rank 4 (NCHW)", shape)
+        refuse("graph/layout", subject="input", expected="NCHW", got=shape)
     view = window(settings, shape[2:], settings["kernel_size"], settings["strides"])
     forward = (*shape[:2], *view.output(*shape[2:]))
     for index, name in ((1, "out"), (2, "dout")):
         if call.shape(index) != forward:
-            refuse(f"shape of {name}", f"{forward}, as the pooling gives it", call.shape(index))
+            refuse("graph/shape", subject=name, expected=forward, got=call.shape(index))
     return like(call, shape)
 
 
@@ -65,7 +67,7 @@ def bias_add(call: Call) -> tuple[TensorSpec, ...]:
     """Return a sum for every place along axis 1."""
     shape = call.shape()
     if len(shape) < 2:
-        refuse("rank of dout", "at least 2", shape)
+        refuse("graph/rank", subject="dout", least=2, got=shape)
     return like(call, (shape[1],))
 
 
@@ -74,9 +76,9 @@ def sparse_cross_entropy(call: Call) -> tuple[TensorSpec, ...]:
     shape, labels = call.shape(0), call.shape(1)
     integers(call, 1, "labels")
     if len(shape) != 2 or not shape[0] * shape[1]:
-        refuse("shape of features", "of rank 2 and not empty (samples, classes)", shape)
+        refuse("graph/layout", subject="features", expected="(samples, classes)", got=shape)
     if labels != shape[:1]:
-        refuse("shape of labels", f"{shape[:1]}", labels)
+        refuse("graph/shape", subject="labels", expected=shape[:1], got=labels)
     return like(call, shape if call.settings["is_grad"] else ())
 
 
@@ -84,7 +86,7 @@ def cross_entropy(call: Call) -> tuple[TensorSpec, ...]:
     """Scores and wanted shares (N, C): the loss of every sample, and the gradient of the scores."""
     (spec,) = alike(call)
     if spec.shape is None or len(spec.shape) != 2 or not spec.shape[1]:
-        refuse("shape of features", "of rank 2 (samples, classes)", spec.shape)
+        refuse("graph/layout", subject="features", expected="(samples, classes)", got=spec.shape)
     return (*like(call, spec.shape[:1]), spec)
 
 
@@ -93,10 +95,10 @@ def prelu(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shape, x, weight = call.shape(0), call.shape(1), call.shape(2)
     if shape != x:
-        refuse("shape of dy", f"{x}, that of x", shape)
+        refuse("graph/shape", subject="dy", expected=x, got=shape)
     channels = x[1] if len(x) > 1 else 1
     if weight not in ((1,), (channels,)):
-        refuse("shape of weight", f"(1,) or {(channels,)} (axis 1 of {x})", weight)
+        refuse("graph/shape-or", subject="weight", expected=[(1,), (channels,)], got=weight)
     return (*like(call, x), *like(call, weight, 2))
 
 
@@ -104,7 +106,7 @@ def _shapes(call: Call, wanted: Mapping[str, tuple[int, tuple[int, ...]]]) -> No
     """Refuse a tensor argument (by name: its place) of another shape."""
     for name, (index, shape) in wanted.items():
         if call.shape(index) != shape:
-            refuse(f"shape of {name}", f"{shape}", call.shape(index))
+            refuse("graph/shape", subject=name, expected=shape, got=call.shape(index))
 
 
 def layer_norm(call: Call) -> tuple[TensorSpec, ...]:
@@ -127,7 +129,7 @@ def rms_norm(call: Call) -> tuple[TensorSpec, ...]:
     shape, gamma = call.shape(1), call.shape(3)
     begin = len(shape) - len(gamma)
     if not gamma or begin < 0 or shape[begin:] != gamma:
-        refuse("shape of gamma", f"the last axes of {shape}", gamma)
+        refuse("graph/shape-last", subject="gamma", whole=shape, got=gamma)
     moments = (*shape[:begin], *(1 for _ in gamma))
     _shapes(call, {"dy": (0, shape), "rstd": (2, moments)})
     return (*like(call, shape, 1), TensorSpec("float32", gamma))
@@ -138,9 +140,9 @@ def group_norm(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shape, groups = call.shape(1), call.settings["num_groups"]
     if len(shape) < 2:
-        refuse("rank of x", "at least 2", shape)
+        refuse("graph/rank", subject="x", least=2, got=shape)
     if not isinstance(groups, int) or groups < 1 or shape[1] % groups:
-        refuse("num_groups", f"a divisor of {shape[1]} channels", groups)
+        refuse("graph/divisor", subject="num_groups", whole=shape[1], got=groups)
     moments, gamma = (shape[0], groups), (shape[1],)
     _shapes(
         call,
@@ -153,7 +155,7 @@ def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
     """Gradients of x (N, C, …), scale and bias; all moments are of the channels."""
     shape = call.shape(1)
     if len(shape) < 2:
-        refuse("rank of x", "at least 2", shape)
+        refuse("graph/rank", subject="x", least=2, got=shape)
     names = ("scale", "saved_mean", "saved_variance", "reserve")
     _shapes(
         call, {"dout": (0, shape)} | {name: (k, (shape[1],)) for k, name in enumerate(names, 2)}
@@ -166,7 +168,7 @@ def resize(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     grads, image = call.shape(0), call.shape(1)
     if len(image) != 4 or len(grads) != 4 or grads[:2] != image[:2]:
-        refuse("shapes of grads and image", "NCHW with equal N and C", (grads, image))
+        refuse("graph/resized", grads=grads, image=image)
     if not min(grads[2:] + image[2:]):
-        refuse("heights and widths", "at least 1", (grads, image))
+        refuse("graph/resized", grads=grads, image=image)
     return like(call, image)

@@ -19,7 +19,7 @@ def _sizes(call: Call, name: str) -> tuple[int, ...]:
     """Setting that is the shape of an output."""
     shape = call.sizes(name)
     if min(shape, default=0) < 0 or math.prod(shape) > _LARGEST:
-        refuse(name, "sizes not below 0 of at most 2^31 elements", shape)
+        refuse("graph/sizes", subject=name, most=_LARGEST, got=shape)
     return shape
 
 
@@ -29,7 +29,7 @@ def strided_slice(call: Call) -> tuple[TensorSpec, ...]:
     known = {**call.settings, **{name: call.sizes(name) for name in bounds}}
     taken = strided_shape(shape, known)
     if math.prod(taken) != math.prod(call.shape()):
-        refuse("shape of dy", f"{taken}, that of the slice", call.shape())
+        refuse("graph/shape", subject="dy", expected=taken, got=call.shape())
     return like(call, shape)
 
 
@@ -40,7 +40,7 @@ def slices(call: Call) -> tuple[TensorSpec, ...]:
         0 <= b <= b + d <= n for b, d, n in zip(begin, dout, shape, strict=True)
     )
     if not inside:
-        refuse("begin and the shape of dy", f"inside {shape}", (begin, dout))
+        refuse("graph/slice-outside", whole=shape, begin=begin, size=dout)
     return like(call, shape)
 
 
@@ -48,16 +48,16 @@ def pad(call: Call) -> tuple[TensorSpec, ...]:
     """Drop what `PadV3` put around; pairs of widths from the last axis on."""
     shape, widths, mode = call.shape(), call.sizes("paddings"), call.settings["mode"]
     if mode not in ("reflect", "edge", "circular"):
-        refuse("mode", "reflect, edge or circular", mode)
+        refuse("core/choice", subject="mode", got=mode, known=["reflect", "edge", "circular"])
     if len(widths) % 2 or len(widths) > 2 * len(shape) or min(widths, default=0) < 0:
-        refuse("paddings", f"pairs of sizes not below 0, at most {len(shape)}", widths)
+        refuse("graph/paddings", most=len(shape), got=widths)
     whole = list(shape)
     for place, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
         axis = len(shape) - 1 - place
         whole[axis] -= before + after
         most = whole[axis] - (mode == "reflect") if mode != "edge" else max(before, after)
         if whole[axis] < 1 or max(before, after) > most:
-            refuse(f"paddings of axis {axis} of {shape} ({mode})", "smaller", (before, after))
+            refuse("graph/paddings-large", axis=axis, shape=shape, mode=mode, got=(before, after))
     return like(call, whole)
 
 
@@ -65,7 +65,7 @@ def gather_d(call: Call) -> tuple[TensorSpec, ...]:
     """Gradient of x, of the elements that ``index`` took."""
     forward(call)
     if call.shape(2) != call.shape(1):
-        refuse("shape of dout", f"{call.shape(1)}, that of index", call.shape(2))
+        refuse("graph/shape", subject="dout", expected=call.shape(1), got=call.shape(2))
     return like(call, call.shape(), 2)
 
 
@@ -74,9 +74,9 @@ def segment_sum(call: Call) -> tuple[TensorSpec, ...]:
     shape, segments, count = call.shape(0), call.shape(1), call.settings["num_segments"]
     integers(call, 1, "segment_ids")
     if not segments or shape[: len(segments)] != segments:
-        refuse("shape of segment_ids", f"the first axes of {shape}", segments)
+        refuse("graph/shape-first", subject="segment_ids", whole=shape, got=segments)
     if not isinstance(count, int) or not 1 <= count <= _LARGEST:
-        refuse("num_segments", "a positive integer", count)
+        refuse("graph/integer", subject="num_segments", least=1, got=count)
     return like(call, (count, *shape[len(segments) :]))
 
 
@@ -85,10 +85,10 @@ def scatter_nd(call: Call) -> tuple[TensorSpec, ...]:
     indices, shape = call.shape(0), _sizes(call, "shape")
     integers(call, 0, "the indices")
     if not indices or not 1 <= indices[-1] <= len(shape):
-        refuse("last size of the indices", f"in [1, {len(shape)}]", indices)
+        refuse("graph/index-rows", most=len(shape), got=indices)
     wanted = (*indices[:-1], *shape[indices[-1] :])
     if call.shape(1) != wanted:
-        refuse("shape of updates", f"{wanted}", call.shape(1))
+        refuse("graph/shape", subject="updates", expected=wanted, got=call.shape(1))
     return like(call, shape, 1)
 
 
@@ -97,16 +97,23 @@ def unstack(call: Call) -> tuple[TensorSpec, ...]:
     shape = call.shape()
     axis = one_axis(call.settings["axis"], len(shape))
     if not shape or not shape[axis]:
-        refuse("size of the axis", "at least 1", shape)
+        refuse("graph/empty-axis", got=shape)
     if call.settings["num"] not in (None, shape[axis]):
-        refuse("num", f"{shape[axis]} (axis {axis} of {shape})", call.settings["num"])
+        refuse(
+            "graph/axis-count",
+            subject="num",
+            axis=axis,
+            shape=shape,
+            expected=shape[axis],
+            got=call.settings["num"],
+        )
     return like(call, (*shape[:axis], *shape[axis + 1 :])) * shape[axis]
 
 
 def fill(call: Call) -> tuple[TensorSpec, ...]:
     """A tensor of ``shape`` and the dtype of the 0-d value."""
     if call.shape() != ():
-        refuse("shape of value", "()", call.shape())
+        refuse("graph/shape", subject="value", expected=(), got=call.shape())
     return like(call, _sizes(call, "shape"))
 
 
@@ -114,8 +121,8 @@ def dropout(call: Call) -> tuple[TensorSpec, ...]:
     """Return the output and the mask, both like the input."""
     kept = call.settings["keep_prob"]
     if not isinstance(kept, int | float) or not 0 < kept <= 1:
-        refuse("keep_prob", "in (0, 1]", kept)
+        refuse("graph/probability", subject="keep_prob", got=kept)
     for name in ("Seed0", "Seed1"):
         if not isinstance(call.settings[name], int):
-            refuse(name, "an integer", call.settings[name])
+            refuse("graph/integer-any", subject=name, got=call.settings[name])
     return like(call, call.shape()) * 2

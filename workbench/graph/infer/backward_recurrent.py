@@ -24,12 +24,17 @@ def dynamic_rnn(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     x, w, b = call.shape(0), call.shape(1), call.shape(2)
     if len(x) != 3 or len(b) != 1 or w != (x[2] + b[0] // 4, b[0]):
-        refuse("shapes of x, w and b", "(T, B, I), (I + H, 4H) and (4H,)", (x, w, b))
+        refuse(
+            "graph/layout",
+            subject="x, w and b",
+            expected="(T, B, I), (I + H, 4H), (4H,)",
+            got=(x, w, b),
+        )
     state = (x[1], b[0] // 4)
     for index, name in enumerate(_AFTER, 3):
         wanted = state if name in ("init_h", "init_c", "dh", "dc") else (x[0], *state)
         if call.shape(index) != wanted:
-            refuse(f"shape of {name}", f"{wanted}", call.shape(index))
+            refuse("graph/shape", subject=name, expected=wanted, got=call.shape(index))
     shapes = (w, b, x, state, state)
     return tuple(spec for shape in shapes for spec in like(call, shape))
 
@@ -41,5 +46,5 @@ def lstm(call: Call) -> tuple[TensorSpec, ...]:
     for first in (4, 7):
         for spec, index, name in zip(outputs[:3], range(first, first + 3), "yhc", strict=True):
             if call.shape(index) != spec.shape:
-                refuse(f"shape of {name} or its gradient", f"{spec.shape}", call.shape(index))
+                refuse("graph/shape", subject=name, expected=spec.shape, got=call.shape(index))
     return tuple(call.tensors[:4])

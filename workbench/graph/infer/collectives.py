@@ -31,7 +31,7 @@ def scattered(call: Call) -> tuple[TensorSpec, ...]:
     _reduction(call)
     (rows, *rest), ranks = _rows(call), _ranks(call)
     if rows % ranks:
-        refuse("rows of the input", f"a multiple of rank_size {ranks}", rows)
+        refuse("graph/multiple", subject="rows of the input", of=ranks, got=rows)
     return like(call, (rows // ranks, *rest))
 
 
@@ -39,24 +39,24 @@ def same(call: Call) -> tuple[TensorSpec, ...]:
     """Every input as it lies on the root."""
     root = call.settings["root_rank"]
     if isinstance(root, bool) or not isinstance(root, int) or root < 0:
-        refuse("root_rank", "a rank", root)
+        refuse("graph/integer", subject="root_rank", least=0, got=root)
     return call.tensors
 
 
 def _reduction(call: Call) -> None:
     name = "op" if "op" in call.settings else "reduction"
     if call.settings[name] not in REDUCTIONS:
-        refuse(name, f"one of {[*REDUCTIONS]}", call.settings[name])
+        refuse("core/choice", subject=name, got=call.settings[name], known=[*REDUCTIONS])
 
 
 def _rows(call: Call) -> tuple[int, ...]:
     if not call.shape():
-        refuse("rank of the input", "at least 1", call.shape())
+        refuse("graph/rank", subject="input", least=1, got=call.shape())
     return call.shape()
 
 
 def _ranks(call: Call) -> int:
     ranks = call.settings["rank_size"]
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        refuse("rank_size", "a number of ranks", ranks)
+        refuse("graph/integer", subject="rank_size", least=1, got=ranks)
     return int(ranks)

@@ -17,7 +17,7 @@ def _joint(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        refuse("shapes of the inputs", "equal or broadcastable", tuple(shapes))
+        refuse("graph/broadcast", got=tuple(shapes))
 
 
 def broadcast(call: Call) -> tuple[TensorSpec, ...]:
@@ -40,7 +40,12 @@ def logic(call: Call) -> tuple[TensorSpec, ...]:
     """One or two bool inputs."""
     for spec in call.tensors:
         if spec.dtype != "bool":
-            refuse("dtypes of the inputs", "bool", tuple(one.dtype for one in call.tensors))
+            refuse(
+                "graph/dtype",
+                subject="inputs",
+                expected=["bool"],
+                got=tuple(one.dtype for one in call.tensors),
+            )
     return like(call, _joint([call.shape(index) for index in range(len(call.tensors))]))
 
 
@@ -57,7 +62,7 @@ def total(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shapes = tuple(call.shape(index) for index in range(len(call.tensors)))
     if len(set(shapes)) != 1:
-        refuse("shapes of the inputs", "equal", shapes)
+        refuse("graph/shapes-differ", subject="inputs", got=shapes)
     return like(call, shapes[0])
 
 
@@ -66,9 +71,9 @@ def bias_add(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shape = call.shape()
     if len(shape) < 2:
-        refuse("rank of the input", "at least 2", shape)
+        refuse("graph/rank", subject="input", least=2, got=shape)
     if call.shape(1) != (shape[1],):
-        refuse("shape of bias", f"{(shape[1],)} (axis 1 of {shape})", call.shape(1))
+        refuse("graph/shape", subject="bias", expected=(shape[1],), got=call.shape(1))
     return like(call, shape)
 
 
@@ -78,17 +83,17 @@ def prelu(call: Call) -> tuple[TensorSpec, ...]:
     shape = call.shape()
     channels = shape[1] if len(shape) > 1 else 1
     if call.shape(1) not in ((1,), (channels,)):
-        refuse("shape of weight", f"(1,) or {(channels,)} (axis 1 of {shape})", call.shape(1))
+        refuse("graph/shape-or", subject="weight", expected=[(1,), (channels,)], got=call.shape(1))
     return like(call, shape)
 
 
 def select(call: Call) -> tuple[TensorSpec, ...]:
     """A bool condition and two inputs of one dtype, NumPy's broadcasting."""
     if call.tensors[0].dtype != "bool":
-        refuse("dtype of condition", "bool", call.tensors[0].dtype)
+        refuse("graph/dtype", subject="condition", expected=["bool"], got=call.tensors[0].dtype)
     if call.tensors[1].dtype != call.tensors[2].dtype:
         got = (call.tensors[1].dtype, call.tensors[2].dtype)
-        refuse("dtypes of both values", "equal", got)
+        refuse("graph/dtypes-differ", subject="both values", got=got)
     return like(call, _joint([call.shape(index) for index in range(3)]), 1)
 
 
@@ -96,11 +101,11 @@ def masked_fill(call: Call) -> tuple[TensorSpec, ...]:
     """Input, bool mask that broadcasts to it, 0-d value of the input's dtype."""
     shape, mask = call.shape(0), call.shape(1)
     if call.tensors[1].dtype != "bool":
-        refuse("dtype of mask", "bool", call.tensors[1].dtype)
+        refuse("graph/dtype", subject="mask", expected=["bool"], got=call.tensors[1].dtype)
     try:
         return like(call, np.broadcast_shapes(shape, mask))
     except ValueError:
-        refuse("shape of mask", f"broadcastable to {shape}", mask)
+        refuse("graph/broadcast-to", subject="mask", expected=shape, got=mask)
 
 
 def cast(call: Call) -> tuple[TensorSpec, ...]:

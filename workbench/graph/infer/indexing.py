@@ -16,7 +16,7 @@ def gather(call: Call) -> tuple[TensorSpec, ...]:
     integers(call, 1, "the indices")
     batch = call.settings["batch_dims"]
     if batch:
-        refuse("batch_dims", "0", batch)
+        refuse("graph/only", subject="batch_dims", expected=0, got=batch)
     axis = one_axis(call.settings["axis"], len(shape))
     return like(call, (*shape[:axis], *indices, *shape[axis + 1 :]))
 
@@ -30,7 +30,7 @@ def gather_d(call: Call) -> tuple[TensorSpec, ...]:
         i <= n for k, (i, n) in enumerate(zip(index, shape, strict=True)) if k != axis
     )
     if not inside:
-        refuse("shape of index", f"inside {shape} except on axis {axis}", index)
+        refuse("graph/index-shape", subject="index", whole=shape, axis=axis, got=index)
     return like(call, index)
 
 
@@ -39,7 +39,7 @@ def _rest(call: Call, indices: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     rows = call.shape(indices)
     integers(call, indices, "the indices")
     if not rows or not 1 <= rows[-1] <= len(shape):
-        refuse("last size of the indices", f"in [1, {len(shape)}]", rows)
+        refuse("graph/index-rows", most=len(shape), got=rows)
     return shape[rows[-1] :]
 
 
@@ -54,9 +54,14 @@ def scatter_nd_update(call: Call) -> tuple[TensorSpec, ...]:
     shape, updates = call.shape(), call.shape(2)
     wanted = (*call.shape(1)[:-1], *_rest(call, 1, shape))
     if updates != wanted:
-        refuse("shape of updates", f"{wanted}", updates)
+        refuse("graph/shape", subject="updates", expected=wanted, got=updates)
     if call.tensors[2].dtype != call.tensors[0].dtype:
-        refuse("dtype of updates", call.tensors[0].dtype, call.tensors[2].dtype)
+        refuse(
+            "graph/dtype",
+            subject="updates",
+            expected=[call.tensors[0].dtype],
+            got=call.tensors[2].dtype,
+        )
     return like(call, shape)
 
 
@@ -66,12 +71,17 @@ def scatter_elements(call: Call) -> tuple[TensorSpec, ...]:
     integers(call, 1, "the indices")
     axis = one_axis(call.settings["axis"], len(shape))
     if call.settings["reduce"] not in REDUCTIONS:
-        refuse("reduce", f"one of {sorted(map(str, REDUCTIONS))}", call.settings["reduce"])
+        refuse(
+            "core/choice",
+            subject="reduce",
+            got=call.settings["reduce"],
+            known=sorted(map(str, REDUCTIONS)),
+        )
     inside = len(index) == len(shape) and all(
         i <= n for k, (i, n) in enumerate(zip(index, shape, strict=True)) if k != axis
     )
     if index != updates or not inside:
-        refuse("shapes of indices and updates", f"equal and inside {shape}", (index, updates))
+        refuse("graph/index-updates", whole=shape, axis=axis, indices=index, updates=updates)
     return like(call, shape)
 
 
@@ -84,9 +94,9 @@ def one_hot(call: Call) -> tuple[TensorSpec, ...]:
     shape, depth = call.shape(), call.settings["depth"]
     integers(call, 0, "the indices")
     if not isinstance(depth, int) or depth < 0:
-        refuse("depth", "an integer not below 0", depth)
+        refuse("graph/integer", subject="depth", least=0, got=depth)
     if call.tensors[1].dtype != call.tensors[2].dtype:
         got = (call.tensors[1].dtype, call.tensors[2].dtype)
-        refuse("dtypes of on_value and off_value", "equal", got)
+        refuse("graph/dtypes-differ", subject="on_value and off_value", got=got)
     axis = one_axis(call.settings["axis"], len(shape) + 1)
     return like(call, (*shape[:axis], depth, *shape[axis:]), 1)

@@ -24,31 +24,34 @@ def matmul(call: Call) -> tuple[TensorSpec, ...]:
     """Two matrices, or stacks of them whose leading axes broadcast (BatchMatMul)."""
     one_dtype(call)
     left, right = call.shape(0), call.shape(1)
-    lowest = 2 if call.op_type == "MatMul" else 3
     for shape in (left, right):
         if len(shape) < 2 or (call.op_type == "MatMul" and len(shape) != 2):
-            refuse("rank of both inputs", "2" if lowest == 2 else "at least 2", (left, right))
+            refuse("graph/matrices", type=call.op_type, got=(left, right))
     rows, inner = left[-2:][::-1] if call.settings["transpose_a"] else left[-2:]
     other, columns = right[-2:][::-1] if call.settings["transpose_b"] else right[-2:]
     if inner != other:
         flag = call.settings["transpose_b"]
-        refuse(f"inner size of {right} (transpose_b {flag})", f"{inner} as in {left}", other)
+        refuse("graph/inner", left=left, right=right, transposed=flag, expected=inner, got=other)
     try:
         stack = np.broadcast_shapes(left[:-2], right[:-2])
     except ValueError:
-        refuse("leading axes of both inputs", "broadcastable", (left, right))
+        refuse("graph/broadcast", got=(left[:-2], right[:-2]))
     return _product(call, (*stack, rows, columns))
 
 
 def _channels(shape: tuple[int, ...], weight: tuple[int, ...], group: Any) -> None:
     if len(shape) != 4 or len(weight) != 4:
-        refuse("shapes of input and weight", "of rank 4 (NCHW, OIHW)", (shape, weight))
+        refuse(
+            "graph/layout", subject="input and weight", expected="NCHW, OIHW", got=(shape, weight)
+        )
     if not isinstance(group, int) or group < 1:
-        refuse("group", "a positive integer", group)
+        refuse("graph/integer", subject="group", least=1, got=group)
     if shape[1] != weight[1] * group:
-        refuse("channels of the input", f"{weight[1] * group} (weight {weight})", shape[1])
+        refuse(
+            "graph/channels", weight=weight, group=group, expected=weight[1] * group, got=shape[1]
+        )
     if weight[0] % group:
-        refuse("output channels", f"a multiple of group {group}", weight[0])
+        refuse("graph/multiple", subject="output channels", of=group, got=weight[0])
 
 
 def conv2d(call: Call) -> tuple[TensorSpec, ...]:
@@ -74,12 +77,12 @@ def conv2d_transpose(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shape, weight, wanted = call.shape(0), call.shape(1), call.sizes("input_size")
     if len(wanted) != 4:
-        refuse("input_size", "four sizes (NCHW)", wanted)
+        refuse("graph/layout", subject="input_size", expected="NCHW", got=wanted)
     _channels(wanted, weight, call.settings["group"])
     view = window(call.settings, wanted[2:], weight[2:], call.settings["stride"])
     forward = (wanted[0], weight[0], *view.output(*wanted[2:]))
     if forward != shape:
-        refuse(f"input_size (whose convolution gives {forward})", f"one that gives {shape}", wanted)
+        refuse("graph/input-size", given=forward, expected=shape, got=wanted)
     return _product(call, wanted)
 
 

@@ -13,10 +13,10 @@ def reshape(call: Call) -> tuple[TensorSpec, ...]:
     """At most one -1 in the new shape."""
     shape, wanted = call.shape(), call.sizes("shape")
     if wanted.count(-1) > 1 or any(dim < -1 for dim in wanted):
-        refuse("shape", "sizes with at most one -1", wanted)
+        refuse("graph/reshape-open", got=wanted)
     filled = whole_shape(shape, wanted)
     if prod(filled) != prod(shape):
-        refuse("shape", f"of {prod(shape)} elements like {shape}", wanted)
+        refuse("graph/reshape", shape=shape, elements=prod(shape), got=wanted)
     return like(call, filled)
 
 
@@ -31,7 +31,7 @@ def flatten(call: Call) -> tuple[TensorSpec, ...]:
     """Every axis but the first becomes one."""
     shape = call.shape()
     if not shape:
-        refuse("rank of the input", "at least 1", shape)
+        refuse("graph/rank", subject="input", least=1, got=shape)
     return like(call, (shape[0], prod(shape[1:])))
 
 
@@ -50,7 +50,7 @@ def squeeze(call: Call) -> tuple[TensorSpec, ...]:
         return like(call, tuple(dim for dim in shape if dim != 1))
     for axis in axes:
         if not shape or shape[axis] != 1:
-            refuse(f"size of axis {axis} of {shape}", "1", shape[axis] if shape else None)
+            refuse("graph/squeeze", axis=axis, shape=shape)
     return like(call, tuple(dim for i, dim in enumerate(shape) if i not in axes))
 
 
@@ -59,7 +59,7 @@ def transpose(call: Call) -> tuple[TensorSpec, ...]:
     shape, order = call.shape(), call.sizes("dims")
     axes = tuple(one_axis(axis, len(shape), "dims") for axis in order)
     if sorted(axes) != list(range(len(shape))):
-        refuse("dims", f"a permutation of {len(shape)} axes", order)
+        refuse("graph/permutation", rank=len(shape), got=order)
     return like(call, tuple(shape[axis] for axis in axes))
 
 
@@ -67,14 +67,14 @@ def concat(call: Call) -> tuple[TensorSpec, ...]:
     """Equal shapes but for the joined axis."""
     one_dtype(call)
     if not call.tensors:
-        refuse("tensors", "at least one tensor", call.tensors)
+        refuse("graph/no-tensor")
     shapes = [call.shape(index) for index in range(len(call.tensors))]
     if not shapes[0]:
-        refuse("rank of the inputs", "at least 1", 0)
+        refuse("graph/rank", subject="inputs", least=1, got=())
     axis = one_axis(call.settings["axis"], len(shapes[0]))
     rests = {(len(s), s[:axis], s[axis + 1 :]) for s in shapes}
     if len(rests) > 1:
-        refuse("shapes of the inputs", f"equal except on axis {axis}", tuple(shapes))
+        refuse("graph/concat", axis=axis, got=tuple(shapes))
     total = sum(shape[axis] for shape in shapes)
     return like(call, (*shapes[0][:axis], total, *shapes[0][axis + 1 :]))
 
@@ -84,7 +84,7 @@ def stack(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shapes = tuple(call.shape(index) for index in range(len(call.tensors)))
     if len(set(shapes)) != 1:
-        refuse("shapes of the inputs", "equal", shapes)
+        refuse("graph/shapes-differ", subject="inputs", got=shapes)
     axis = one_axis(call.settings["axis"], len(shapes[0]) + 1)
     return like(call, (*shapes[0][:axis], len(shapes), *shapes[0][axis:]))
 
@@ -94,7 +94,7 @@ def split(call: Call) -> tuple[TensorSpec, ...]:
     shape, count = call.shape(), call.settings["output_num"]
     axis = one_axis(call.settings["axis"], len(shape))
     if not shape or not isinstance(count, int) or count < 1 or shape[axis] % count:
-        refuse("output_num", f"a divisor of axis {axis} of {shape}", count)
+        refuse("graph/axis-parts", axis=axis, shape=shape, got=count)
     piece = (*shape[:axis], shape[axis] // count, *shape[axis + 1 :])
     return like(call, piece) * count
 
@@ -106,7 +106,7 @@ def split_sizes(call: Call) -> tuple[TensorSpec, ...]:
     length = shape[axis] if shape else 0
     pieces = whole_sizes(sizes, length)
     if not sizes or min(pieces) < 0 or sum(pieces) != length:
-        refuse("size_splits", f"sizes whose sum is {length}", sizes)
+        refuse("graph/splits", expected=length, got=sizes)
     return tuple(
         one for size in pieces for one in like(call, (*shape[:axis], size, *shape[axis + 1 :]))
     )
@@ -122,11 +122,11 @@ def slices(call: Call) -> tuple[TensorSpec, ...]:
     """``size`` elements from ``begin`` on, for every axis; -1: all that follow."""
     shape, begin, size = call.shape(), call.sizes("begin"), call.sizes("size")
     if len(begin) != len(shape) or len(size) != len(shape):
-        refuse("begin and size", f"as long as {shape}", (begin, size))
+        refuse("graph/slice-outside", whole=shape, begin=begin, size=size)
     taken = tuple(n - b if s == -1 else s for n, b, s in zip(shape, begin, size, strict=True))
     for n, b, s in zip(shape, begin, taken, strict=True):
         if b < 0 or s < 0 or b + s > n:
-            refuse("begin and size", f"inside {shape}", (begin, size))
+            refuse("graph/slice-outside", whole=shape, begin=begin, size=size)
     return like(call, taken)
 
 
@@ -139,20 +139,25 @@ def pad(call: Call) -> tuple[TensorSpec, ...]:
     """``paddings`` before and after each axis, from the last axis on; negative ones cut off."""
     shape, paddings, mode = call.shape(), call.sizes("paddings"), call.settings["mode"]
     if mode not in ("constant", "reflect", "edge", "circular"):
-        refuse("mode", "constant, reflect, edge or circular", mode)
+        refuse(
+            "core/choice",
+            subject="mode",
+            got=mode,
+            known=["constant", "reflect", "edge", "circular"],
+        )
     if len(paddings) % 2 or len(paddings) > 2 * len(shape):
-        refuse("paddings", f"pairs of sizes, at most {len(shape)}", paddings)
+        refuse("graph/paddings", most=len(shape), got=paddings)
     if mode != "constant" and min(paddings, default=0) < 0:
-        refuse(f"paddings ({mode})", "at least 0", paddings)
+        refuse("graph/paddings-negative", mode=mode, got=paddings)
     padded = list(shape)
     for place, (before, after) in enumerate(zip(paddings[::2], paddings[1::2], strict=True)):
         axis = len(shape) - 1 - place
         size = shape[axis]
         most = {"constant": inf, "edge": (before + after) * size, "circular": size}
         if max(before, after) > most.get(mode, size - 1):
-            refuse(f"paddings of axis {axis} of {shape} ({mode})", "smaller", (before, after))
+            refuse("graph/paddings-large", axis=axis, shape=shape, mode=mode, got=(before, after))
         if size + min(before, 0) + min(after, 0) < 0:
-            refuse(f"paddings of axis {axis} of {shape}", "larger", (before, after))
+            refuse("graph/paddings-small", axis=axis, shape=shape, got=(before, after))
         padded[axis] += before + after
     return like(call, padded)
 
@@ -161,7 +166,7 @@ def tile(call: Call) -> tuple[TensorSpec, ...]:
     """Every axis repeated; more repeats than axes add axes in front."""
     shape, dims = call.shape(), call.sizes("dims")
     if min(dims, default=0) < 0:
-        refuse("dims", "not negative", dims)
+        refuse("graph/negative", subject="dims", got=dims)
     rank = max(len(shape), len(dims))
     whole = (1,) * (rank - len(shape)) + shape
     repeats = (1,) * (rank - len(dims)) + dims
@@ -173,11 +178,11 @@ def broadcast_to(call: Call) -> tuple[TensorSpec, ...]:
     shape, wanted = call.shape(), call.sizes("shape")
     extra = len(wanted) - len(shape)
     if extra < 0:
-        refuse("shape", f"of rank {len(shape)} at least", wanted)
+        refuse("graph/broadcast-to", subject="input", expected=wanted, got=shape)
     whole = (1,) * extra + shape
     filled = tuple(n if w == -1 else w for n, w in zip(whole, wanted, strict=True))
     if any(n not in (1, w) or w < 0 for n, w in zip(whole, filled, strict=True)):
-        refuse("shape", f"one that {shape} can be broadcast to", wanted)
+        refuse("graph/broadcast-to", subject="input", expected=wanted, got=shape)
     return like(call, filled)
 
 
@@ -185,9 +190,9 @@ def triangle(call: Call) -> tuple[TensorSpec, ...]:
     """Output as the input, which is a matrix or a stack of them."""
     shape, diagonal = call.shape(), call.settings["diagonal"]
     if len(shape) < 2:
-        refuse("rank of the input", "at least 2", shape)
+        refuse("graph/rank", subject="input", least=2, got=shape)
     if not isinstance(diagonal, int):
-        refuse("diagonal", "an integer", diagonal)
+        refuse("graph/integer-any", subject="diagonal", got=diagonal)
     return like(call, shape)
 
 
@@ -205,7 +210,7 @@ def reverse_sequence(call: Call) -> tuple[TensorSpec, ...]:
     batch = one_axis(call.settings["batch_dim"], len(shape), "batch_dim")
     integers(call, 1, "seq_lengths")
     if call.shape(1) != (shape[batch],):
-        refuse("shape of seq_lengths", f"{(shape[batch],)}", call.shape(1))
+        refuse("graph/shape", subject="seq_lengths", expected=(shape[batch],), got=call.shape(1))
     return like(call, shape)
 
 
@@ -213,9 +218,9 @@ def block(call: Call) -> tuple[int, int, int, int, int]:
     """Shape and block size of `DepthToSpace` and `SpaceToDepth`."""
     shape, size = call.shape(), call.settings["block_size"]
     if len(shape) != 4:
-        refuse("shape of the input", "of rank 4 (NCHW)", shape)
+        refuse("graph/layout", subject="input", expected="NCHW", got=shape)
     if not isinstance(size, int) or size < 1:
-        refuse("block_size", "a positive integer", size)
+        refuse("graph/integer", subject="block_size", least=1, got=size)
     return (*shape, size)
 
 
@@ -223,7 +228,7 @@ def depth_to_space(call: Call) -> tuple[TensorSpec, ...]:
     """Blocks of channels become blocks of pixels."""
     n, c, h, w, size = block(call)
     if c % (size * size):
-        refuse("channels of the input", f"a multiple of {size * size}", c)
+        refuse("graph/multiple", subject="channels of the input", of=size * size, got=c)
     return like(call, (n, c // (size * size), h * size, w * size))
 
 
@@ -231,5 +236,5 @@ def space_to_depth(call: Call) -> tuple[TensorSpec, ...]:
     """Blocks of pixels become blocks of channels."""
     n, c, h, w, size = block(call)
     if h % size or w % size:
-        refuse("height and width of the input", f"multiples of {size}", (h, w))
+        refuse("graph/multiple", subject="height and width of the input", of=size, got=(h, w))
     return like(call, (n, c * size * size, h // size, w // size))

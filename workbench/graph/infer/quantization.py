@@ -18,27 +18,29 @@ def ge_type(value: Any, what: str) -> str:
     """Dtype by GE's number, or by name."""
     if isinstance(value, int):
         name = GE_TYPES.get(value, "")
-        return name or refuse(what, f"one of {sorted(GE_TYPES)}", value)
+        return name or refuse("core/choice", subject=what, got=value, known=sorted(GE_TYPES))
     return cast_target(value, what)
 
 
 def _number(call: Call, name: str) -> None:
     value = call.settings[name]
     if not isinstance(value, int | float) or not math.isfinite(value):
-        refuse(name, "a finite number", value)
+        refuse("graph/finite", subject=name, got=value)
 
 
 def quant(call: Call) -> tuple[TensorSpec, ...]:
     """A float becomes int8 or int4."""
     if not call.tensors[0].dtype.startswith(("float", "bfloat")):
-        refuse("dtype of the input", "a float", call.tensors[0].dtype)
+        refuse("graph/dtype-float", subject="input", got=call.tensors[0].dtype)
     if call.settings["round_mode"] not in ROUND_MODES:
-        refuse("round_mode", f"one of {ROUND_MODES}", call.settings["round_mode"])
+        refuse(
+            "core/choice", subject="round_mode", got=call.settings["round_mode"], known=ROUND_MODES
+        )
     _number(call, "scale")
     _number(call, "offset")
     target = ge_type(call.settings["dst_type"], "dst_type")
     if target not in ("int8", "int4"):
-        refuse("dst_type", "int8 or int4", target)
+        refuse("core/choice", subject="dst_type", got=target, known=["int8", "int4"])
     return (TensorSpec(target, call.shape()),)
 
 
@@ -50,36 +52,40 @@ def dequant(call: Call) -> tuple[TensorSpec, ...]:
     """
     shape, scales = call.shape(), call.shape(1)
     if call.tensors[0].dtype != "int32":
-        refuse("dtype of the input", "int32", call.tensors[0].dtype)
+        refuse("graph/dtype", subject="input", expected=["int32"], got=call.tensors[0].dtype)
     if not call.tensors[1].dtype.startswith(("float", "bfloat", "uint64")):
-        refuse("dtype of deq_scale", "a float or uint64", call.tensors[1].dtype)
+        refuse(
+            "graph/dtype-float-or", subject="deq_scale", other="uint64", got=call.tensors[1].dtype
+        )
     channels = shape[1 if len(shape) == 4 else -1] if shape else 1
     if scales not in ((), (1,), (channels,)):
-        refuse("shape of deq_scale", f"(1,) or {(channels,)}", scales)
+        refuse("graph/shape-or", subject="deq_scale", expected=[(1,), (channels,)], got=scales)
     return (TensorSpec(ge_type(call.settings["dtype"], "dtype"), shape),)
 
 
 def trans_quant_param(call: Call) -> tuple[TensorSpec, ...]:
     """Float32 scales, and offsets if there are any, become words of 64 bits."""
     if len(call.tensors) > 2:
-        refuse("inputs", "scale and offset", len(call.tensors))
+        refuse("graph/scale-and-offset", got=len(call.tensors))
     if call.settings["round_mode"] not in (0, 1):
-        refuse("round_mode", "0 (truncate) or 1 (nearest)", call.settings["round_mode"])
+        refuse("core/choice", subject="round_mode", got=call.settings["round_mode"], known=[0, 1])
     for slot, name in enumerate(("scale", "offset")[: len(call.tensors)]):
         if call.tensors[slot].dtype not in ("float32", "float64"):
-            refuse(f"dtype of {name}", "float32", call.tensors[slot].dtype)
+            refuse("graph/dtype", subject=name, expected=["float32"], got=call.tensors[slot].dtype)
     shapes = [call.shape(slot) for slot in range(len(call.tensors))]
     lengths = {shape[-1] for shape in shapes if shape} - {1}
     leads = any(one != 1 for shape in shapes for one in shape[:-1])
     if len(lengths) > 1 or leads or not all(len(shape) in (1, 2) for shape in shapes):
-        refuse("shapes of scale and offset", "(n,), (1, n) or (1,)", shapes)
+        refuse(
+            "graph/layout", subject="scale and offset", expected="(n,), (1, n) or (1,)", got=shapes
+        )
     return (TensorSpec("uint64", max(shapes, key=lambda shape: (shape[-1] != 1, len(shape)))),)
 
 
 def anti_quant(call: Call) -> tuple[TensorSpec, ...]:
     """An int8 becomes a float again."""
     if call.tensors[0].dtype not in ("int8", "int4"):
-        refuse("dtype of the input", "int8 or int4", call.tensors[0].dtype)
+        refuse("graph/dtype", subject="input", expected=["int8", "int4"], got=call.tensors[0].dtype)
     _number(call, "scale")
     _number(call, "offset")
     return (TensorSpec(ge_type(call.settings["dtype"], "dtype"), call.shape()),)

@@ -42,19 +42,19 @@ _ONLY: Mapping[str, Mapping[str, Any]] = {
 def _supported(call: Call) -> None:
     for name, value in _ONLY[call.op_type].items():
         if call.settings[name] != value:
-            refuse(name, repr(value), call.settings[name])
+            refuse("graph/only", subject=name, expected=value, got=call.settings[name])
 
 
 def _shapes(call: Call, wanted: Mapping[str, tuple[int, ...]]) -> None:
     for index, (name, shape) in enumerate(wanted.items(), 1):
         if call.shape(index) != shape:
-            refuse(f"shape of {name}", f"{shape}", call.shape(index))
+            refuse("graph/shape", subject=name, expected=shape, got=call.shape(index))
 
 
 def _steps(call: Call) -> tuple[int, int, int]:
     shape = call.shape()
     if len(shape) != 3:
-        refuse("shape of the input", "of rank 3 (time, batch, features)", shape)
+        refuse("graph/layout", subject="input", expected="(time, batch, features)", got=shape)
     return shape[0], shape[1], shape[2]
 
 
@@ -88,7 +88,12 @@ def dynamic_gru(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     _supported(call)
     if call.settings["gate_order"] not in ("rzh", "zrh"):
-        refuse("gate_order", "'rzh' or 'zrh'", call.settings["gate_order"])
+        refuse(
+            "core/choice",
+            subject="gate_order",
+            got=call.settings["gate_order"],
+            known=["rzh", "zrh"],
+        )
     steps, batch, features = _steps(call)
     hidden = call.shape(5)[-1] if call.shape(5) else 0
     width = 3 * hidden

@@ -11,7 +11,7 @@ def reduce(call: Call) -> tuple[TensorSpec, ...]:
     shape = call.shape()
     axes = reduced_axes(call.settings["axis"], len(shape))
     if call.op_type in ("ReduceMax", "ReduceMin") and any(not shape[axis] for axis in axes):
-        refuse("sizes of the reduced axes", "at least 1", shape)
+        refuse("graph/empty-axis", got=shape)
     if call.settings["keep_dims"]:
         return like(call, tuple(1 if i in axes else dim for i, dim in enumerate(shape)))
     return like(call, tuple(dim for i, dim in enumerate(shape) if i not in axes))
@@ -20,14 +20,14 @@ def reduce(call: Call) -> tuple[TensorSpec, ...]:
 def reduce_bool(call: Call) -> tuple[TensorSpec, ...]:
     """As `reduce`, of bools."""
     if call.tensors[0].dtype != "bool":
-        refuse("dtype of the input", "bool", call.tensors[0].dtype)
+        refuse("graph/dtype", subject="input", expected=["bool"], got=call.tensors[0].dtype)
     return reduce(call)
 
 
 def _without(call: Call, axis: int, keep: bool) -> tuple[int, ...]:
     shape = call.shape()
     if not shape or not shape[axis]:
-        refuse("size of the reduced axis", "at least 1", shape)
+        refuse("graph/empty-axis", got=shape)
     return (*shape[:axis], *((1,) if keep else ()), *shape[axis + 1 :])
 
 
@@ -36,7 +36,7 @@ def place_of(call: Call) -> tuple[TensorSpec, ...]:
     axis = one_axis(call.settings["axis"], len(call.shape()))
     kind = cast_target(call.settings["output_type"], "output_type")
     if kind not in ("int32", "int64"):
-        refuse("output_type", "int32 or int64", kind)
+        refuse("core/choice", subject="output_type", got=kind, known=["int32", "int64"])
     return (TensorSpec(kind, _without(call, axis, False)),)
 
 
@@ -52,7 +52,7 @@ def top_k(call: Call) -> tuple[TensorSpec, ...]:
     shape, k = call.shape(), call.settings["k"]
     last = shape[-1] if shape else 0
     if not isinstance(k, int) or not 0 <= k <= last:
-        refuse("k", f"an integer in [0, {last}]", k)
+        refuse("graph/between", subject="k", low=0, high=last, got=k)
     return (*like(call, (*shape[:-1], k)), TensorSpec("int32", (*shape[:-1], k)))
 
 
@@ -78,7 +78,7 @@ def layer_norm(call: Call) -> tuple[TensorSpec, ...]:
     first = one_axis(call.settings["begin_params_axis"], len(shape), "begin_params_axis")
     for index, name in ((1, "gamma"), (2, "beta")):
         if call.shape(index) != shape[first:]:
-            refuse(f"shape of {name}", f"{shape[first:]} (axes of {shape})", call.shape(index))
+            refuse("graph/shape", subject=name, expected=shape[first:], got=call.shape(index))
     moments = TensorSpec(call.tensors[0].dtype, (*shape[:begin], *(1 for _ in shape[begin:])))
     return (*like(call, shape), moments, moments)
 
@@ -89,7 +89,7 @@ def rms_norm(call: Call) -> tuple[TensorSpec, ...]:
     shape, gamma = call.shape(), call.shape(1)
     begin = len(shape) - len(gamma)
     if not gamma or begin < 0 or shape[begin:] != gamma:
-        refuse("shape of gamma", f"the last axes of {shape}", gamma)
+        refuse("graph/shape-last", subject="gamma", whole=shape, got=gamma)
     return (*like(call, shape), TensorSpec("float32", (*shape[:begin], *(1 for _ in gamma))))
 
 
@@ -98,12 +98,12 @@ def group_norm(call: Call) -> tuple[TensorSpec, ...]:
     one_dtype(call)
     shape, groups = call.shape(), call.settings["num_groups"]
     if len(shape) < 2:
-        refuse("rank of the input", "at least 2", shape)
+        refuse("graph/rank", subject="input", least=2, got=shape)
     if not isinstance(groups, int) or groups < 1 or shape[1] % groups:
-        refuse("num_groups", f"a divisor of {shape[1]} channels", groups)
+        refuse("graph/divisor", subject="num_groups", whole=shape[1], got=groups)
     for index, name in ((1, "weight"), (2, "bias")):
         if call.shape(index) != (shape[1],):
-            refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
+            refuse("graph/shape", subject=name, expected=(shape[1],), got=call.shape(index))
     moments = TensorSpec(call.tensors[0].dtype, (shape[0], groups))
     return (*like(call, shape), moments, moments)
 
@@ -115,10 +115,10 @@ def batch_norm(call: Call) -> tuple[TensorSpec, ...]:
     """
     shape = call.shape()
     if len(shape) < 2:
-        refuse("rank of the input", "at least 2", shape)
+        refuse("graph/rank", subject="input", least=2, got=shape)
     for index, name in enumerate(("scale", "bias", "mean", "variance"), 1):
         if call.shape(index) != (shape[1],):
-            refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
+            refuse("graph/shape", subject=name, expected=(shape[1],), got=call.shape(index))
     moments = TensorSpec(call.tensors[1].dtype, (shape[1],))
     return (*like(call, shape), moments, moments, moments, moments)
 
@@ -127,7 +127,7 @@ def channel_sums(call: Call) -> tuple[TensorSpec, ...]:
     """Sum of every channel and of its squares; the input has at least 2 dimensions."""
     shape = call.shape()
     if len(shape) < 2:
-        refuse("rank of the input", "at least 2", shape)
+        refuse("graph/rank", subject="input", least=2, got=shape)
     dtype = "float64" if call.tensors[0].dtype == "float64" else "float32"
     return (TensorSpec(dtype, (shape[1],)),) * 2
 
@@ -136,11 +136,11 @@ def update_by_sums(call: Call) -> tuple[TensorSpec, ...]:
     """Return the normalized input, moving mean and variance, and those of the batch."""
     shape = call.shape()
     if len(shape) < 2:
-        refuse("rank of the input", "at least 2", shape)
+        refuse("graph/rank", subject="input", least=2, got=shape)
     names = ("sum", "square_sum", "scale", "offset", "mean", "variance")
     for index, name in enumerate(names, 1):
         if call.shape(index) != (shape[1],):
-            refuse(f"shape of {name}", f"{(shape[1],)}", call.shape(index))
+            refuse("graph/shape", subject=name, expected=(shape[1],), got=call.shape(index))
     return (*like(call, shape), *(TensorSpec(call.tensors[5].dtype, (shape[1],)),) * 4)
 
 
@@ -148,9 +148,14 @@ def lrn(call: Call) -> tuple[TensorSpec, ...]:
     """Input (N, C, H, W)."""
     shape, radius = call.shape(), call.settings["depth_radius"]
     if len(shape) != 4:
-        refuse("shape of the input", "of rank 4 (NCHW)", shape)
+        refuse("graph/layout", subject="input", expected="NCHW", got=shape)
     if not isinstance(radius, int) or radius < 0:
-        refuse("depth_radius", "an integer not below 0", radius)
+        refuse("graph/integer", subject="depth_radius", least=0, got=radius)
     if call.settings["norm_region"] != "ACROSS_CHANNELS":
-        refuse("norm_region", "'ACROSS_CHANNELS'", call.settings["norm_region"])
+        refuse(
+            "core/choice",
+            subject="norm_region",
+            got=call.settings["norm_region"],
+            known=["ACROSS_CHANNELS"],
+        )
     return like(call, shape)

@@ -21,7 +21,7 @@ STATUS = 8
 def assign(call: Call) -> tuple[TensorSpec, ...]:
     """Return the variable; the value is like it."""
     if call.tensors[0] != call.tensors[1]:
-        refuse("value", f"like the variable, {call.tensors[0]}", call.tensors[1])
+        refuse("graph/assigned", expected=call.tensors[0], got=call.tensors[1])
     return like(call, call.shape())
 
 
@@ -33,11 +33,11 @@ def optimizer(alike: tuple[int, ...], numbers: tuple[int, ...], outputs: int = 1
         for place in alike:
             if call.shape(place) != shape:
                 refuse(
-                    f"shape of input {place}", f"that of the variable, {shape}", call.shape(place)
+                    "graph/shape", subject=f"input {place}", expected=shape, got=call.shape(place)
                 )
         for place in numbers:
             if call.tensors[place].size != 1:
-                refuse(f"shape of input {place}", "of one number", call.shape(place))
+                refuse("graph/one-number", subject=f"input {place}", got=call.shape(place))
         return like(call, shape) * outputs
 
     return rule
@@ -52,5 +52,5 @@ def float_status(call: Call) -> tuple[TensorSpec, ...]:
     """Return the status of the device, eight numbers as the input."""
     integers(call, 0, "the status")
     if call.shape() != (STATUS,):
-        refuse("shape of the status", f"({STATUS},)", call.shape())
+        refuse("graph/shape", subject="status", expected=(STATUS,), got=call.shape())
     return like(call, call.shape())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _image(call: Call) -> tuple[int, ...]:
     shape = call.shape()
     if len(shape) != 4:
-        refuse("shape of the input", "of rank 4 (NCHW)", shape)
+        refuse("graph/layout", subject="input", expected="NCHW", got=shape)
     return shape
 
 
@@ -36,7 +36,7 @@ def resize(call: Call) -> tuple[TensorSpec, ...]:
     """Input (N, C, H, W), ``size`` the new height and width."""
     shape, size = _image(call), call.sizes("size")
     if len(size) != 2 or min(size) < 1:
-        refuse("size", "two positive sizes", size)
+        refuse("graph/two-sizes", subject="size", got=size)
     if call.settings["align_corners"] and call.settings["half_pixel_centers"]:
-        refuse("align_corners and half_pixel_centers", "at most one of them true", (True, True))
+        refuse("graph/corners")
     return like(call, (*shape[:2], *size))

@@ -62,8 +62,7 @@ def dtype_of(code: int) -> str:
     except (KeyError, ValueError, TypeError):
         name = str(code)
     if name not in DTYPES:
-        message = f"dtype must be one of {sorted(DTYPES)}, got {name!r}"
-        raise Lacking(message)
+        raise Lacking("core/choice", subject="dtype", got=name, known=sorted(DTYPES))
     return name
 
 
@@ -140,8 +139,7 @@ def dropout(node: Node) -> Any:
     """Nothing, in inference; the mask is all true."""
     training = node.opset >= 12 and node.has(2) and bool(node.known(2).item())
     if training and (not node.has(1) or node.known(1).item() != 0):
-        message = "training_mode must be false, got true"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-attribute", name="training_mode", expected=[False], got=True)
     x = node.tensor()
     return (x, cast(record("OnesLike", x), "bool")) if node.wants(1) else x
 

@@ -37,8 +37,7 @@ def library() -> ModuleType:
         import onnx.inliner
         import onnx.numpy_helper
     except ImportError as error:
-        message = "onnx must be installed to read an ONNX model, got none"
-        raise GraphError(f"{message}; pip install 'npu-accuracy-workbench[onnx]'") from error
+        raise GraphError("graph/onnx-missing") from error
     return onnx
 
 
@@ -46,16 +45,15 @@ def read_model(path: Path) -> ModelProto:
     """Return the model of a file, without the data that lie in other files."""
     onnx = library()
     if not is_file(path):
-        message = f"graph file must exist, got {str(path)!r}"
-        raise GraphError(message)
+        raise GraphError("core/missing", got=str(path))
     if path.stat().st_size >= _MOST_BYTES:
-        message = f"{path}: byte 0: model must be smaller than 2 GiB, got {path.stat().st_size}"
-        raise FormatError(f"{message}; keep its weights in external data")
+        size = path.stat().st_size
+        raise FormatError("graph/onnx-large", place=str(path), got=size, limit=_MOST_BYTES)
     try:
         model: ModelProto = onnx.load(str(path), format="protobuf", load_external_data=False)
     except Exception as error:  # protobuf's own classes differ by version
-        message = f"{path}: byte 0: file must be an ONNX model, got {type(error).__name__}: {error}"
-        raise FormatError(message) from error
+        kind = type(error).__name__
+        raise FormatError("graph/onnx-invalid", place=str(path), error=kind, why=error) from error
     return model
 
 
@@ -75,8 +73,8 @@ def refuse_bytes(message: Any, where: str) -> None:
             if not isinstance(value, str | bytes):
                 wrong = next((one for one in value if isinstance(one, bytes)), None)
             if wrong is not None:
-                error = f"{where}: byte 0: text of a model must be UTF-8, got {wrong[:80]!r}"
-                raise FormatError(error)
+                got = wrong[:80].decode("latin-1")
+                raise FormatError("graph/onnx-utf8", place=where, got=got)
         elif hasattr(value, "DESCRIPTOR"):
             if message.HasField(field.name):
                 refuse_bytes(value, where)
@@ -92,76 +90,80 @@ class Weights:
         self._folder = folder
         self._where = where
 
-    def array(self, tensor: TensorProto, what: str) -> Array:
+    def array(self, tensor: TensorProto, name: str) -> Array:
         """Return the values of a tensor; raises FormatError if sizes, types or places are wrong."""
         onnx = library()
         shape = tuple(int(dim) for dim in tensor.dims)
         if any(dim < 0 for dim in shape) or prod(shape) > _MOST_ELEMENTS:
-            self._refuse(f"shape of {what} must be sizes, got {shape}")
-        kind = self._dtype(tensor.data_type, what)
+            self._refuse("graph/onnx-data-shape", name=name, got=shape)
+        kind = self._dtype(tensor.data_type, name)
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            return self._external(tensor, what, shape, kind)
+            return self._external(tensor, name, shape, kind)
         try:
             array = onnx.numpy_helper.to_array(tensor)
         except Exception as error:
-            self._refuse(f"values of {what} must fill {shape}, got {type(error).__name__}: {error}")
+            got = type(error).__name__
+            self._refuse("graph/onnx-data-values", name=name, shape=shape, error=got, why=error)
         return np.asarray(array).reshape(shape)
 
-    def _dtype(self, number: int, what: str) -> np.dtype[Any]:
+    def _dtype(self, number: int, name: str) -> np.dtype[Any]:
         try:
             kind: np.dtype[Any] = np.dtype(library().helper.tensor_dtype_to_np_dtype(number))
         except (KeyError, ValueError, TypeError):
-            self._refuse(f"data type of {what} must be one that ONNX knows, got {number}")
+            self._refuse("graph/onnx-data-type", name=name, got=number)
         if kind.name not in DTYPES:
-            message = f"dtype of {what} must be one of {sorted(DTYPES)}, got {kind.name!r}"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-dtype", place=self._where, name=name, got=kind.name)
         return kind
 
     def _external(
-        self, tensor: TensorProto, what: str, shape: tuple[int, ...], kind: np.dtype[Any]
+        self, tensor: TensorProto, name: str, shape: tuple[int, ...], kind: np.dtype[Any]
     ) -> Array:
         """Read values from a file beside the model: 64 bits at most in little-endian order."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
-        path = self._inside(entries.get("location", ""), what)
-        offset = self._size(entries, "offset", 0, what)
+        path = self._inside(entries.get("location", ""), name)
+        offset = self._size(entries, "offset", 0, name)
         if kind.name == "int4":
-            self._refuse(f"external data of {what} must not be packed int4, got it")
+            self._refuse("graph/onnx-external-int4", name=name)
         wanted = prod(shape) * kind.itemsize
-        length = self._size(entries, "length", wanted, what)
+        length = self._size(entries, "length", wanted, name)
         if length != wanted:
-            self._refuse(f"length of {what} must be {wanted} bytes for {shape}, got {length}")
+            self._refuse(
+                "graph/onnx-external-length", name=name, shape=shape, expected=wanted, got=length
+            )
         with open(path, "rb", opener=_regular) as file:
             held = os.fstat(file.fileno()).st_size
             if offset + wanted > held:
-                message = f"{path}: byte {held}: file must hold {offset + wanted} bytes for {what}"
-                raise FormatError(f"{message}, got {held}")
+                needed = offset + wanted
+                raise FormatError(
+                    "graph/onnx-external-short", place=str(path), name=name, needed=needed, got=held
+                )
             file.seek(offset)
             flat = np.fromfile(
                 file, kind.newbyteorder("<") if kind.kind != "V" else kind, prod(shape)
             )
         return flat.astype(kind, copy=False).reshape(shape)
 
-    def _inside(self, location: str, what: str) -> Path:
+    def _inside(self, location: str, name: str) -> Path:
         """Path of a data file; nothing outside the model's folder is opened."""
         if self._folder is None:
-            self._refuse(f"values of {what} must be in the model, got external data {location!r}")
+            self._refuse("graph/onnx-external-none", name=name, got=location)
         folder = self._folder.resolve()
         inside = "\0" not in location and ".." not in Path(location).parts
         path = (folder / location).resolve() if inside else folder
         if not path.is_relative_to(folder) or path == folder:
-            self._refuse(f"external data of {what} must lie in {folder}, got {location!r}")
+            self._refuse("graph/onnx-external-outside", name=name, folder=str(folder), got=location)
         if not is_file(path):
-            self._refuse(f"external data of {what} must exist, got {str(path)!r}")
+            self._refuse("graph/onnx-external-missing", name=name, got=str(path))
         return path
 
-    def _size(self, entries: Mapping[str, str], key: str, default: int, what: str) -> int:
+    def _size(self, entries: Mapping[str, str], key: str, default: int, name: str) -> int:
         text = entries.get(key, str(default))
         if not text.isascii() or not text.isdecimal() or len(text) > 18:
-            self._refuse(f"{key} of {what} must be a number of bytes, got {text!r}")
+            self._refuse("graph/onnx-external-size", name=name, key=key, got=text)
         return int(text)
 
-    def _refuse(self, message: str) -> NoReturn:
-        raise FormatError(f"{self._where}: byte 0: {message}")
+    def _refuse(self, code: str, **values: Any) -> NoReturn:
+        raise FormatError(code, place=self._where, **values)
 
 
 def _regular(path: str, flags: int) -> int:
@@ -169,6 +171,5 @@ def _regular(path: str, flags: int) -> int:
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        message = f"{path}: byte 0: external data must be a regular file, got none"
-        raise FormatError(message)
+        raise FormatError("core/not-a-file", place=path, subject="external data")
     return handle

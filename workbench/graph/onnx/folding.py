@@ -50,8 +50,7 @@ class Folder:
 
         self._left -= sum(_bytes(item) for item in outputs)
         if self._left < 0:
-            message = f"constants of the model must take at most {_MOST_BYTES} bytes, got more"
-            raise GraphError(f"{message} with node {node.name!r} ({node.op_type})")
+            raise GraphError("graph/onnx-constants-large", most=_MOST_BYTES)
         onnx = library()
         feeds = {f"i{k}": value for k, value in enumerate(inputs) if value is not None}
         bare = onnx.NodeProto()
@@ -68,10 +67,8 @@ class Folder:
         try:
             return list(ReferenceEvaluator(model).run(None, feeds))
         except Exception as error:
-            message = (
-                f"constant {names[0]!r} must be computable, got {type(error).__name__}: {error}"
-            )
-            raise GraphError(message) from error
+            kind = type(error).__name__
+            raise GraphError("graph/onnx-constant", name=names[0], error=kind, why=error) from error
 
 
 def _bytes(item: Item) -> int:

@@ -58,18 +58,14 @@ def _check_size(model: ModelProto, where: str) -> None:
         return total
 
     if size(model.graph.node, 0) > _MOST_NODES:
-        message = f"functions of {where} must expand to at most {_MOST_NODES} nodes, got more"
-        raise GraphError(message)
+        raise GraphError("graph/onnx-functions-large", place=where, most=_MOST_NODES)
 
 
 def _within(
     function: FunctionProto, depth: int, size: Callable[[Iterable[NodeProto], int], int], where: str
 ) -> int:
     if depth >= 100:
-        message = (
-            f"functions of {where} must call each other less than 100 deep, got {function.name!r}"
-        )
-        raise GraphError(message)
+        raise GraphError("graph/onnx-functions-deep", place=where, most=100, got=function.name)
     return min(size(function.node, depth + 1), _MOST_NODES + 1)
 
 
@@ -77,8 +73,8 @@ def _inlined(function: Callable[[Any], Any], model: ModelProto, where: str) -> M
     try:
         found: ModelProto = function(model)
     except Exception as error:
-        message = f"functions of {where} must be expandable, got {type(error).__name__}: {error}"
-        raise GraphError(message) from error
+        kind = type(error).__name__
+        raise GraphError("graph/onnx-functions", place=where, error=kind, why=error) from error
     _name(list(model.graph.node), found.graph.node)
     return found
 

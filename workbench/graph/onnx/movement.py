@@ -35,8 +35,7 @@ _REDUCED = {"none": 0, "add": 1}
 def checked(shape: Sequence[int], most: int = _MOST_NUMBERS) -> tuple[int, ...]:
     """Shape of a constant that is about to be made; raises GraphError if it is too large."""
     if min(shape, default=0) < 0 or prod(shape) > most:
-        message = f"shape of a constant must be sizes of at most {most} elements"
-        raise GraphError(f"{message}, got {tuple(shape)}")
+        raise GraphError("graph/sizes", subject="shape", most=most, got=tuple(shape))
     return tuple(shape)
 
 
@@ -48,8 +47,7 @@ def constant(node: Node) -> Array:
             return np.asarray(node.attr(name), dtype)
     value = node.attr("value")
     if not isinstance(value, np.ndarray):
-        message = "value must be a dense tensor or numbers, got another one"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-constant-value")
     return value
 
 
@@ -92,8 +90,7 @@ def reshape(node: Node) -> Any:
     for place, size in enumerate(wanted):
         if size == 0 and not node.attr("allowzero", 0):
             if place >= len(shape):
-                message = f"shape must keep an axis of {shape}, got 0 for axis {place}"
-                raise GraphError(message)
+                raise GraphError("graph/onnx-kept-axis", shape=shape, axis=place)
             wanted[place] = shape[place]
     return record("Reshape", node.tensor(), tuple(wanted))
 
@@ -143,8 +140,7 @@ def expand(node: Node) -> Any:
     try:
         shape = np.broadcast_shapes(node.shape(), node.known_ints(1))
     except ValueError as error:
-        message = f"shape must be one that {node.shape()} fits, got {node.known_ints(1)}"
-        raise GraphError(message) from error
+        raise GraphError("graph/broadcast", got=(node.shape(), node.known_ints(1))) from error
     return record("BroadcastTo", node.tensor(), shape)
 
 
@@ -161,8 +157,7 @@ def pad(node: Node) -> Any:
     if node.opset >= 18 and node.has(3):
         axes = [node.axis(axis) for axis in node.known_ints(3)]
     if len(widths) != 2 * len(axes):
-        message = f"pads must be two for each of {len(axes)} axes, got {widths}"
-        raise GraphError(message)
+        raise GraphError("graph/onnx-sizes", name="pads", expected=2 * len(axes), got=widths)
     pairs = [(0, 0)] * rank
     for place, axis in enumerate(axes):
         pairs[axis] = (widths[place], widths[place + len(axes)])
@@ -200,8 +195,7 @@ def slices(node: Node) -> Any:
     bounds = [(0, size, 1) for size in shape]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step == 0:
-            message = f"steps must not be 0, got {steps}"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-steps", got=steps)
         place = node.axis(axis)
         first, last, stride = slice(start, end, step).indices(shape[place])
         bounds[place] = (first, last if last >= 0 else -shape[place] - 1, stride)

@@ -13,6 +13,7 @@ import numpy as np
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.graph import nodes
 from workbench.graph.finish import finish
 from workbench.graph.onnx.files import Weights, library, read_model, refuse_bytes
@@ -37,7 +38,6 @@ OPSETS = (7, 28)
 
 _LARGEST_EXAMPLE = 1 << 26  # elements
 _LARGEST_FEED = 1 << 40
-_SHOWN = 8  # nodes that an error names for each operator
 
 
 def read_onnx(
@@ -86,8 +86,7 @@ def _opset(model: ModelProto, where: str) -> int:
     first, last = OPSETS
     if len(versions) != 1 or not first <= versions[0] <= last:
         got = versions[0] if len(versions) == 1 else versions
-        message = f"opset of {where} must be {first} to {last}, got {got!r}"
-        raise GraphError(message)
+        raise GraphError("graph/onnx-opset", place=where, first=first, last=last, got=got)
     return int(versions[0])
 
 
@@ -99,22 +98,15 @@ def _refuse_unknown(model: ModelProto, where: str) -> None:
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             missing.setdefault(kind, []).append(_title(node, number))
     if missing:
-        _refuse_all(where, [f"{kind} ({_few(names)})" for kind, names in missing.items()])
-
-
-def _refuse_all(where: str, lines: Sequence[str]) -> None:
-    found = "\n  ".join(lines)
-    message = f"operators of {where} must be among those the workbench knows, got:\n  {found}"
-    raise GraphError(message)
+        problems = [
+            Message("graph/onnx-operator", type=kind, nodes=names)
+            for kind, names in missing.items()
+        ]
+        raise GraphError("graph/onnx-unsupported", place=where, problems=problems)
 
 
 def _title(node: NodeProto, number: int) -> str:
-    return repr(node.name) if node.name else f"number {number}"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"node {', '.join(names[:_SHOWN])}{more}"
+    return repr(node.name) if node.name else f"#{number}"
 
 
 class _Reader:
@@ -132,11 +124,11 @@ class _Reader:
         self._folder = Folder(opset)
         self._items: dict[str, Item] = {}
         self._lost: set[str] = set()
-        self._lacking: list[str] = []
+        self._lacking: list[Lacking] = []
 
     def graph(self, shapes: dict[str, int | Sequence[int]], values: dict[str, Any]) -> Graph:
         if not self._proto.output:
-            raise GraphError(f"outputs of {self._where} must be at least one, got none")
+            raise GraphError("graph/onnx-no-output", place=self._where)
         with self._active():
             self._initial()
             self._feeds(shapes, values)
@@ -144,7 +136,9 @@ class _Reader:
                 self._trace.enter(node, number)
                 self._convert(node, number)
             if self._lacking:
-                _refuse_all(self._where, self._lacking)
+                raise GraphError(
+                    "graph/onnx-unsupported", place=self._where, problems=self._lacking
+                )
             outputs = [self._output(info.name) for info in self._proto.output]
         name = safe_name(self._proto.name).replace("/", "_")[:64] or "onnx"
         return finish(name, self._trace, tuple(outputs))
@@ -161,10 +155,9 @@ class _Reader:
         """Weights under their own names."""
         if self._proto.sparse_initializer:
             name = self._proto.sparse_initializer[0].values.name
-            message = f"weights of {self._where} must be dense, got a sparse one, {name!r}"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-sparse", place=self._where, got=name)
         for tensor in self._proto.initializer:
-            array = self._weights.array(tensor, f"weight {tensor.name!r}")
+            array = self._weights.array(tensor, tensor.name)
             self._items[tensor.name] = self._weight(array, tensor.name)
 
     def _weight(self, array: Array, name: str) -> Parameter:
@@ -178,8 +171,13 @@ class _Reader:
         for given, allowed in ((shapes, known | dims), (values, known)):
             for name in given:
                 if name not in allowed:
-                    message = f"input of {self._where} must be one of {sorted(allowed)}"
-                    raise GraphError(f"{message}, got {name!r}")
+                    raise GraphError(
+                        "core/choice",
+                        place=self._where,
+                        subject="input",
+                        got=name,
+                        known=sorted(allowed),
+                    )
         for info in infos:
             if info.name in values:
                 self._items[info.name] = np.asarray(values[info.name])
@@ -197,16 +195,14 @@ class _Reader:
 
     def _dtype(self, info: ValueInfoProto) -> str:
         if info.type.WhichOneof("value") != "tensor_type":
-            message = f"input {info.name!r} of {self._where} must be a tensor, got another type"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-input-type", place=self._where, name=info.name)
         number = info.type.tensor_type.elem_type
         try:
             dtype: str = np.dtype(library().helper.tensor_dtype_to_np_dtype(number)).name
         except (KeyError, ValueError, TypeError):
             dtype = f"type {number}"
         if dtype not in DTYPES:
-            message = f"dtype of input {info.name!r} must be one of {sorted(DTYPES)}, got {dtype!r}"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-dtype", place=self._where, name=info.name, got=dtype)
         return dtype
 
     def _shape(
@@ -215,10 +211,7 @@ class _Reader:
         """Shape of an input; raises GraphError if a size is not known, or beyond all use."""
         shape = self._stated_shape(info, shapes)
         if min(shape, default=0) < 0 or prod(max(size, 1) for size in shape) > _LARGEST_FEED:
-            message = (
-                f"shape of input {info.name!r} must be sizes of at most {_LARGEST_FEED} elements"
-            )
-            raise GraphError(f"{message}, got {shape}")
+            raise GraphError("graph/sizes", subject=info.name, most=_LARGEST_FEED, got=shape)
         return shape
 
     def _stated_shape(
@@ -236,9 +229,10 @@ class _Reader:
         if not stated.HasField("shape") or any(isinstance(d, str) for d in found):
             got = tuple(found) if stated.HasField("shape") else None
             name = next((d for d in found if isinstance(d, str) and d != "?"), info.name)
-            message = f"shape of input {info.name!r} must be known, got {got!r}"
             example = 1 if name != info.name else "(1, ...)"
-            raise GraphError(f"{message}; pass shapes={{{name!r}: {example}}}")
+            raise GraphError(
+                "graph/onnx-open-shape", name=info.name, got=got, size=name, example=example
+            )
         return tuple(int(size) for size in found)
 
     def _convert(self, node: NodeProto, number: int) -> None:
@@ -248,31 +242,27 @@ class _Reader:
             return
         for name in names:
             if name not in self._items:
-                message = (
-                    f"input of node {_title(node, number)} ({node.op_type}) must come before it"
-                )
-                raise GraphError(f"{message}, got {name!r}")
+                raise GraphError("graph/onnx-input-later", got=name).at(self._at(node, number))
         try:
             outputs = self._outputs(node)
         except Lacking as error:
-            self._lacking.append(f"{node.op_type} (node {_title(node, number)}): {error}")
+            self._lacking.append(error.at(f"{node.op_type} (node {_title(node, number)})"))
             self._lost.update(node.output)
             return
         except GraphError as error:
-            message = f"node {_title(node, number)} ({node.op_type}) of {self._where}: {error}"
-            raise GraphError(message) from error
+            raise error.at(self._at(node, number)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError, MemoryError) as error:
-            message = (
-                f"node {_title(node, number)} ({node.op_type}) of {self._where} must be as ONNX"
-            )
-            got = f"{type(error).__name__}: {error}"
-            raise GraphError(f"{message} defines it, got {got}") from error
+            kind, place = type(error).__name__, self._at(node, number)
+            raise GraphError("graph/onnx-node", place=place, error=kind, why=error) from error
         for name, item in zip(node.output, outputs, strict=False):
             if name in self._items:
-                message = f"output of node {_title(node, number)} ({node.op_type}) of {self._where}"
-                raise GraphError(f"{message} must have a name of its own, got {name!r} again")
+                place = self._at(node, number)
+                raise GraphError("graph/onnx-output-twice", place=place, got=name)
             if name:
                 self._items[name] = item
+
+    def _at(self, node: NodeProto, number: int) -> str:
+        return f"{self._where}: node {_title(node, number)} ({node.op_type})"
 
     def _outputs(self, node: NodeProto) -> list[Item]:
         inputs = [self._items[name] if name else None for name in node.input]
@@ -282,8 +272,7 @@ class _Reader:
         outputs = list(found) if isinstance(found, tuple | list) else [found]
         for place, needed in enumerate(wanted[len(outputs) :], len(outputs)):
             if needed:
-                message = f"output {place} must not be used, got {node.output[place]!r}"
-                raise Lacking(message)
+                raise Lacking("graph/onnx-output", got=node.output[place])
         known = [None if item is None else values_of(item) for item in inputs]
         absent = [item is None for item in inputs]
         all_known = all(a or value is not None for a, value in zip(absent, known, strict=True))
@@ -312,10 +301,9 @@ class _Reader:
         found: dict[str, Any] = {}
         for attribute in node.attribute:
             if attribute.ref_attr_name:
-                message = f"attribute {attribute.name!r} must have a value, got a reference"
-                raise GraphError(message)
+                raise GraphError("graph/onnx-reference", name=attribute.name)
             if attribute.type == onnx.AttributeProto.TENSOR:
-                found[attribute.name] = self._weights.array(attribute.t, f"{attribute.name!r}")
+                found[attribute.name] = self._weights.array(attribute.t, attribute.name)
             else:
                 found[attribute.name] = onnx.helper.get_attribute_value(attribute)
         return found
@@ -323,8 +311,7 @@ class _Reader:
     def _output(self, name: str) -> nodes.Operand:
         item = self._items.get(name)
         if item is None:
-            message = f"output {name!r} of {self._where} must come of a node, got none"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-output-nowhere", place=self._where, got=name)
         return self._trace.operand(item)
 
 

@@ -24,14 +24,15 @@ def _checked(node: Node, activations: tuple[str, ...]) -> int:
     directions = 2 if node.attr("direction", "forward") == "bidirectional" else 1
     given = [value.decode().lower() for value in node.attr("activations", [])]
     if given and tuple(given) != activations * directions:
-        message = f"activations must be {activations * directions}, got {tuple(given)}"
-        raise Lacking(message)
+        expected = [activations * directions]
+        raise Lacking(
+            "graph/onnx-attribute", name="activations", expected=expected, got=tuple(given)
+        )
     node.only("clip", None, None)
     node.only("input_forget", 0, 0)
     steps = node.shape()[1 if node.attr("layout", 0) else 0]
     if node.has(4) and any(length != steps for length in node.known_ints(4)):
-        message = f"sequence_lens must all be {steps}, got {node.known_ints(4)}"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-lengths", expected=steps, got=node.known_ints(4))
     return directions
 
 
@@ -79,8 +80,7 @@ def _state(node: Node, index: int, place: int, batch: int, hidden: int) -> Any:
 def lstm(node: Node) -> Any:
     """Gates i, o, f, c of weights that are known become i, j, f, o of `DynamicRNN`."""
     if node.has(7):
-        message = "peepholes must be left out, got P"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-peepholes")
     return _both(node, ("sigmoid", "tanh", "tanh"), _lstm)
 
 

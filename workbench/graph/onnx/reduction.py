@@ -145,8 +145,7 @@ def top_k(node: Node) -> Any:
     order = list(range(node.rank()))
     order[axis], order[-1] = order[-1], order[axis]
     if not largest and node.dtype().startswith("u"):
-        message = "largest of unsigned integers must be 1, got 0"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-attribute", name="largest", expected=[1], got=0)
     if axis != node.rank() - 1:
         x = record("Transpose", x, tuple(order))
     values, places = record_all("TopK", x if largest else record("Neg", x), k, sorted=True)

@@ -96,8 +96,7 @@ class Node:
     def tensor(self, index: int = 0) -> Any:
         """Return an input as an operand of an operator."""
         if not self.has(index):
-            message = f"input {index} of {self.op_type} must be there, got none"
-            raise GraphError(message)
+            raise GraphError("graph/onnx-no-input", input=index)
         return self.inputs[index]
 
     def shape(self, index: int = 0) -> tuple[int, ...]:
@@ -116,8 +115,7 @@ class Node:
         """Values of an input that a converter must know before the run."""
         value = values_of(self.tensor(index))
         if value is None:
-            message = f"input {index} of {self.op_type} must be known before the run, got a tensor"
-            raise Lacking(f"{message}; pass its value in values=")
+            raise Lacking("graph/onnx-unknown-input", input=index)
         return value
 
     def known_ints(self, index: int) -> tuple[int, ...]:
@@ -143,8 +141,7 @@ class Node:
         """Axis counted from the front."""
         size = self.rank() if rank is None else rank
         if not -size <= value < max(size, 1):
-            message = f"axis of {self.op_type} must be in [{-size}, {size}), got {value}"
-            raise GraphError(message)
+            raise GraphError("graph/axis", subject="axis", low=-size, high=size, got=value)
         return value % max(size, 1)
 
     def only(self, name: str, default: Any, *wanted: Any) -> None:
@@ -152,8 +149,7 @@ class Node:
         value = self.attr(name, default)
         value = tuple(value) if isinstance(value, list) else value
         if value not in wanted:
-            message = f"{name} must be {' or '.join(map(repr, wanted))}, got {value!r}"
-            raise Lacking(message)
+            raise Lacking("graph/onnx-attribute", name=name, expected=wanted, got=value)
 
 
 def values_of(item: Item) -> Array | None:

@@ -28,8 +28,7 @@ class View(NamedTuple):
 def _two(values: tuple[int, ...], count: int, what: str) -> tuple[int, int]:
     """Height and width; a sequence has height 1."""
     if len(values) != count:
-        message = f"{what} must be {count} sizes, got {values}"
-        raise GraphError(message)
+        raise GraphError("graph/onnx-sizes", name=what, expected=count, got=values)
     return (1, values[0]) if count == 1 else (values[0], values[1])
 
 
@@ -39,8 +38,7 @@ def _image(node: Node, index: int = 0) -> Any:
     if len(shape) == 3:
         return reshaped(node.tensor(index), (*shape[:2], 1, shape[2]))
     if len(shape) != 4:
-        message = f"rank of input {index} must be 3 or 4, got {len(shape)}"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-rank", input=index, expected=[3, 4], got=len(shape))
     return node.tensor(index)
 
 
@@ -55,8 +53,7 @@ def view_of(node: Node, kernel: tuple[int, ...]) -> View:
     """Window of a convolution or pooling, with paddings as numbers where MindSpore has no word."""
     count = node.rank() - 2
     if count not in (1, 2):
-        message = f"rank of the input must be 3 or 4, got {node.rank()}"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-rank", input=0, expected=[3, 4], got=node.rank())
     size = _two(node.shape()[2:], count, "space")
     high_wide = _two(kernel, count, "kernel_shape")
     stride = _two(node.ints("strides", (1,) * count), count, "strides")
@@ -69,8 +66,7 @@ def view_of(node: Node, kernel: tuple[int, ...]) -> View:
         return View(high_wide, stride, gap, (*pads[0], *pads[1]), "pad")
     widths = node.ints("pads", (0,) * (2 * count)) if word == "NOTSET" else (0,) * (2 * count)
     if len(widths) != 2 * count:
-        message = f"pads must be {2 * count} sizes, got {widths}"
-        raise GraphError(message)
+        raise GraphError("graph/onnx-sizes", name="pads", expected=2 * count, got=widths)
     four: Any = (0, 0, *widths) if count == 1 else (widths[0], widths[2], widths[1], widths[3])
     return View(high_wide, stride, gap, four, "pad" if any(four) else "valid")
 
@@ -78,8 +74,7 @@ def view_of(node: Node, kernel: tuple[int, ...]) -> View:
 def _lower(size: int, kernel: int, stride: int, gap: int) -> tuple[int, int]:
     """Padding of ``SAME_LOWER``: the odd element in front."""
     if stride < 1:
-        message = f"strides must be at least 1, got {stride}"
-        raise GraphError(message)
+        raise GraphError("graph/integer", subject="strides", least=1, got=stride)
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * gap + 1 - size, 0)
     return total - total // 2, total // 2
 
@@ -116,8 +111,7 @@ def conv_transpose(node: Node) -> Any:
             pads[2 * k : 2 * k + 2] = (small, large) if word == "SAME_UPPER" else (large, small)
         sizes.append(whole - pads[2 * k] - pads[2 * k + 1])
     if min(pads[::2]) < 0:
-        message = f"padding in front must not be negative, got {pads}"
-        raise Lacking(message)
+        raise Lacking("graph/negative", subject="pads", got=pads)
     pads = [max(width, 0) for width in pads]  # behind it means elements that no window meets
     y = _transposed(node, view, (*sizes,), tuple(pads), group)
     if node.has(2):
@@ -145,15 +139,15 @@ def _transposed(
     try:
         return record("Conv2DTranspose", _image(node), weight, shape, **attrs)
     except GraphError as error:
-        raise Lacking(str(error)) from error
+        raise Lacking(error.code, place=error.place, **error.values) from error
 
 
 def _pooled(node: Node, plain: str, padded: str, **attrs: Any) -> Any:
     """MindSpore's pooling where it has the padding, else GE's."""
     view = view_of(node, node.ints("kernel_shape"))
     if view.dilation != (1, 1):
-        message = f"dilations must be 1, got {node.ints('dilations')}"
-        raise Lacking(message)
+        got = node.ints("dilations")
+        raise Lacking("graph/onnx-attribute", name="dilations", expected=[1], got=got)
     x, ceil = _image(node), bool(node.attr("ceil_mode", 0))
     if view.mode != "pad" and not (ceil and view.mode == "valid"):
         if plain == "MaxPool":
@@ -177,8 +171,7 @@ def _pooled(node: Node, plain: str, padded: str, **attrs: Any) -> Any:
 def max_pool(node: Node) -> Any:
     """Largest value of each window."""
     if node.wants(1):
-        message = "output Indices must not be used, got it"
-        raise Lacking(message)
+        raise Lacking("graph/onnx-output", got="Indices")
     return _back(node, _pooled(node, "MaxPool", "MaxPoolV3"))
 
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def wrong_attribute(fault: Fault, site: Site) -> Site:
     """Compute with other settings than the network asked for."""
     if not isinstance(fault.value, dict) or not fault.value:
-        message = f"value of a wrong-attribute fault must be attributes, got {fault.value!r}"
-        raise GraphError(f"{message}; write wrong-attribute:{site.op.name}:pad_mode=pad,pad=1")
+        raise GraphError("run/fault-attributes", op=site.op.name, got=fault.value)
     op = site.op
     for name, value in fault.value.items():
         op = _with_setting(op, name, value)
@@ -45,8 +44,9 @@ def _with_setting(op: Op, name: str, value: Any) -> Op:
             return replace(op, inputs=tuple(inputs))
     known = set(op.attrs) | set(row.defaults)
     if name not in known:
-        message = f"attribute of {op.name} ({op.op_type}) must be one of {sorted(known)}"
-        raise GraphError(f"{message}, got {name!r}")
+        raise GraphError(
+            "run/fault-attribute", op=op.name, type=op.op_type, got=name, known=sorted(known)
+        )
     attrs = dict(op.attrs)
     attrs[name] = _shaped(name, value, op.attrs.get(name, row.defaults.get(name)))
     return replace(op, attrs=attrs)
@@ -75,8 +75,7 @@ def _derived(op: Op, altered: set[str]) -> Op:
     if [spec.shape for spec in outputs] != [spec.shape for spec in op.outputs]:
         got = tuple(spec.shape for spec in outputs)
         want = tuple(spec.shape for spec in op.outputs)
-        message = f"output shapes of {op.name} with wrong attributes must stay {want}, got {got}"
-        raise GraphError(message)
+        raise GraphError("run/fault-shapes", op=op.name, expected=want, got=got)
     return fresh
 
 

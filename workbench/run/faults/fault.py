@@ -74,16 +74,18 @@ class Fault:
         """Return the strength as a number of things, at most ``most``."""
         strength = default if self.strength is None else self.strength
         if not 1 <= strength < float("inf"):
-            message = f"strength of {self} must be 1 or more, got {strength!r}"
-            raise GraphError(message)
+            raise GraphError(
+                "run/fault-least", name="strength", fault=self.kind, least=1, got=strength
+            )
         return min(int(strength), most)
 
     def magnitude(self, default: float) -> float:
         """Return the strength as a magnitude."""
         strength = default if self.strength is None else self.strength
         if not strength >= 0:
-            message = f"strength of {self} must be 0 or more, got {strength!r}"
-            raise GraphError(message)
+            raise GraphError(
+                "run/fault-least", name="strength", fault=self.kind, least=0, got=strength
+            )
         return strength
 
     def number(self, default: float) -> float:
@@ -91,8 +93,7 @@ class Fault:
         if self.value is None:
             return default
         if not isinstance(self.value, int | float):
-            message = f"value of {self} must be a number, got {self.value!r}"
-            raise GraphError(message)
+            raise GraphError("run/fault-number", name="value", fault=self.kind, got=self.value)
         return float(self.value)
 
     def write(self, op: Op, array: Array, value: float) -> Array:

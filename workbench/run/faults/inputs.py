@@ -34,11 +34,10 @@ def transposed_weight(fault: Fault, site: Site) -> Site:
         first, second = (int(axis) for axis in axes)
         shape = list(weight.shape)
         if first % len(shape) == second % len(shape):
-            raise ValueError  # noqa: TRY301 - the same words as for any other pair that is none
+            raise ValueError  # noqa: TRY301 - the same error as for any other pair that is none
         shape[first], shape[second] = shape[second], shape[first]
     except (TypeError, ValueError, IndexError):
-        message = f"value of {fault} must be two axes of {weight.shape}"
-        raise GraphError(f"{message}, got {axes!r}") from None
+        raise GraphError("run/fault-axes", fault=fault.kind, shape=weight.shape, got=axes) from None
     read = np.ascontiguousarray(weight).reshape(shape).swapaxes(first, second)
     return replace(site, inputs=(left, np.ascontiguousarray(read), *rest))
 

@@ -53,8 +53,9 @@ def bit_flip(fault: Fault, site: Site) -> Site:
     bits = 8 * first.dtype.itemsize
     bit = (0 if first.dtype.kind == "b" else bits - 2) if fault.value is None else fault.value
     if bit not in range(bits):
-        message = f"value of {fault} must be a bit of {first.dtype}, 0 to {bits - 1}"
-        raise GraphError(f"{message}, got {fault.value!r}")
+        raise GraphError(
+            "run/fault-bit", fault=fault.kind, dtype=first.dtype, last=bits - 1, got=fault.value
+        )
     if first.size:
         words = first.view(f"u{first.dtype.itemsize}").reshape(-1)
         words[fault.run(site.op, first.size)] ^= words.dtype.type(1 << bit)

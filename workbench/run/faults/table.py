@@ -13,6 +13,7 @@ from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.core.seeds import check_seed
+from workbench.core.words import Message
 from workbench.graph.nodes import Param
 from workbench.graph.ops import op_def
 from workbench.run.approximations import APPROXIMATIONS
@@ -105,7 +106,7 @@ def apply_faults(faults: Sequence[Fault], site: Site, step: Step) -> Site:
 
 def _strikes(fault: Fault, op: Op) -> bool:
     """Whether a fault is in an operator: of those that a pattern meets, in those that can have it."""
-    return fault.meets(op) and not (fault.is_pattern and _unable(fault, op))
+    return fault.meets(op) and not (fault.is_pattern and _unable(fault, op) is not None)
 
 
 def ends_run(faults: Iterable[Fault]) -> bool:
@@ -160,7 +161,7 @@ def uploaded(graph: Graph, feeds: Mapping[str, Any], faults: Sequence[Fault]) ->
             weights = [(op, _weight(op, graph)) for op in ops]
             idle = [op for op, weight in weights if weight is None]
             if idle and not (fault.is_pattern and len(idle) < len(ops)):
-                raise GraphError(f"operator of {fault} must read a weight, got {idle[0].name!r}")
+                raise GraphError("run/fault-no-weight", fault=fault.kind, op=idle[0].name)
             for op, weight in weights:
                 if weight is not None:
                     _upload(fault, op, weight, found)
@@ -199,29 +200,26 @@ def check_faults(faults: Iterable[Fault], ops: Sequence[Op], name: str) -> None:
 
 def _check(fault: Fault, ops: Sequence[Op], name: str) -> None:
     if fault.kind not in FAULTS:
-        message = f"kind of fault must be one of {sorted(FAULTS)}, got {fault.kind!r}"
-        raise GraphError(message)
+        raise GraphError("core/choice", subject="fault", got=fault.kind, known=sorted(FAULTS))
     check_settings(fault)
     met = [op for op in ops if fault.meets(op)]
-    refused = [why for why in (_unable(fault, op) for op in met) if why]
+    refused = [why for why in (_unable(fault, op) for op in met) if why is not None]
     if refused and not (fault.is_pattern and len(refused) < len(met)):
-        raise GraphError(refused[0])
+        raise GraphError(refused[0].code, **refused[0].values)
     idle = {op.name for op in ops if op.attrs.get(NO_TASK) is True}
     if met and not FAULTS[fault.kind].alters and all(op.name in idle for op in met):
-        message = f"operator of {fault} must run on the device"
-        raise GraphError(f"{message}, got {met[0].name!r}, which the compiler has left out")
+        raise GraphError("run/fault-not-run", fault=fault.kind, op=met[0].name)
     if not met:
         names = [op.name for op in ops]
         close = difflib.get_close_matches(fault.op_name, names, 3, 0.3) or names[:3]
-        message = f"operator of a fault must be one of graph {name!r}, got {fault.op_name!r}"
-        hint = "; settings follow a second colon" if "=" in fault.op_name else ""
-        raise GraphError(f"{message}{hint}; close: {close}")
+        code = "run/fault-colon" if "=" in fault.op_name else "run/fault-nowhere"
+        raise GraphError(code, graph=name, got=fault.op_name, close=close)
 
 
 def check_settings(fault: Fault) -> None:
     """Raise GraphError for a setting that faults of this kind do not have, or a strength that is none."""
     kind = FAULTS[fault.kind]
-    check_seed(fault.seed, f"seed of {fault}")
+    check_seed(fault.seed, f"seed of {fault.kind}")
     later = "" if kind.alters or kind.step == "upload" else "when"
     known = {"strength": kind.strength, "value": kind.value, "seed": "where", "iteration": later}
     by_name = kind.alters
@@ -232,35 +230,36 @@ def check_settings(fault: Fault) -> None:
     for name in given:
         if not known.get(name):
             names = [name for name, meaning in known.items() if meaning]
-            names = ["an attribute", "seed"] if by_name else names
-            raise GraphError(f"setting of {fault} must be one of {names}, got {name!r}")
+            if by_name:
+                raise GraphError("run/fault-attributes-only", fault=fault.kind, got=name)
+            raise GraphError(
+                "run/fault-choice", name="setting", fault=fault.kind, got=name, known=names
+            )
     if fault.iteration is not None:
         _check_iteration(fault, kind)
     if fault.strength is not None and not isfinite(fault.strength):
-        message = f"strength of {fault} must be a finite number, got {fault.strength!r}"
-        raise GraphError(message)
+        raise GraphError("run/fault-finite", fault=fault.kind, got=fault.strength)
 
 
 def _check_iteration(fault: Fault, kind: Kind) -> None:
     """What is compiled into the graph or copied to the device before it runs is there in every iteration."""
     if kind.alters or kind.step == "upload":
-        message = f"iteration of {fault} must be left out, got {fault.iteration!r}"
-        raise GraphError(f"{message}; it is there before the first one")
+        raise GraphError("run/fault-iteration", fault=fault.kind, got=fault.iteration)
     if fault.iteration is not None and fault.iteration < 0:
-        message = f"iteration of {fault} must be 0 or more, got {fault.iteration!r}"
-        raise GraphError(message)
+        raise GraphError(
+            "run/fault-least", name="iteration", fault=fault.kind, least=0, got=fault.iteration
+        )
 
 
-def _unable(fault: Fault, op: Op) -> str:
-    """Say why an operator cannot have a fault; ``""`` if it can."""
+def _unable(fault: Fault, op: Op) -> Message | None:
+    """Say why an operator cannot have a fault; ``None`` if it can."""
     kind = FAULTS[fault.kind]
-    place = f"{op.name!r} ({op.op_type})"
+    place = {"fault": fault.kind, "op": op.name, "type": op.op_type}
     if kind.step == "memory" and op_def(op.op_type).engine == "none":
-        own = "write to memory of its own"
-        return f"operator of {fault} must {own}, got {place}, which only renames data"
+        return Message("run/fault-renames", **place)
     if kind.types and op.op_type not in kind.types:
-        return f"operator of {fault} must be one of {sorted(kind.types)}, got {place}"
+        return Message("run/fault-type", **place, known=sorted(kind.types))
     dtype = op.outputs[0].dtype if op.outputs else ""
     if kind.floats and (dtype not in DTYPES or not dtype_row(dtype).is_float):
-        return f"output of {fault} must hold floats, got {op.name!r} ({dtype or 'no output'})"
-    return ""
+        return Message("run/fault-floats", **place, dtype=dtype or None)
+    return None

@@ -33,10 +33,10 @@ def parse_fault(text: str) -> Fault:
     """
     kind, _, rest = text.partition(":")
     op_name, _, settings = rest.partition(":")
-    if kind not in FAULTS or not op_name:
-        form = f"kind:operator[:settings] with a kind of {sorted(FAULTS)}"
-        message = f"fault must be {form}, got {text!r}"
-        raise GraphError(message)
+    if kind not in FAULTS:
+        raise GraphError("core/choice", subject="fault", got=kind, known=sorted(FAULTS))
+    if not op_name:
+        raise GraphError("run/fault-form", got=text)
     own: dict[str, Any] = {}
     attributes: dict[str, Any] = {}
     for piece in _pieces(settings):
@@ -46,13 +46,12 @@ def parse_fault(text: str) -> Fault:
         key = key.strip()
         target = own if key in _OWN else attributes
         if key in target:
-            raise GraphError(f"{key} of fault {text!r} must be given once, got {settings!r}")
+            raise GraphError("run/fault-twice", name=key, fault=text)
         target[key] = _literal(value.strip())
     fault = Fault(kind, op_name, **own)
     if attributes:
         if fault.value is not None:
-            message = f"value of fault {text!r} must be given once, got attributes, too"
-            raise GraphError(message)
+            raise GraphError("run/fault-value-and-attributes", fault=text)
         fault = replace(fault, value=attributes)
     _check_numbers(fault, text)
     check_settings(fault)
@@ -63,8 +62,7 @@ def _check_numbers(fault: Fault, text: str) -> None:
     for name, kinds in _NUMBERS.items():
         value = getattr(fault, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
-            message = f"{name} of fault {text!r} must be a number, got {value!r}"
-            raise GraphError(message)
+            raise GraphError("run/fault-number", name=name, fault=text, got=value)
 
 
 def _pieces(text: str) -> Iterator[str]:

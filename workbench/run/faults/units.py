@@ -33,8 +33,9 @@ def missing_cast(fault: Fault, site: Site) -> Site:
     present = site.formats.output or site.formats.inputs or dtype
     wanted = fault.value or _COARSER.get(present, "float16")
     if not isinstance(wanted, str) or wanted not in ROUND:
-        message = f"value of {fault} must be one of {[*ROUND]}, got {wanted!r}"
-        raise GraphError(message)
+        raise GraphError(
+            "run/fault-choice", name="value", fault=fault.kind, got=wanted, known=[*ROUND]
+        )
     return replace(site, formats=Formats(wanted, wanted))
 
 
@@ -43,5 +44,7 @@ def fast_approximation(fault: Fault, site: Site) -> Site:
     wanted = fault.value or "super_performance"
     if not isinstance(wanted, str) or wanted not in APPROXIMATIONS:
         known = [*APPROXIMATIONS]
-        raise GraphError(f"value of {fault} must be one of {known}, got {wanted!r}")
+        raise GraphError(
+            "run/fault-choice", name="value", fault=fault.kind, got=wanted, known=known
+        )
     return replace(site, implementation=wanted)

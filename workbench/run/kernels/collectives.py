@@ -57,7 +57,7 @@ def broadcast(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arra
     """Return the tensors of the root."""
     root, ranks = settings["root_rank"], settings.get("ranks", 1)
     if root >= ranks:
-        raise GraphError(f"root_rank must be below the number of ranks, {ranks}, got {root}")
+        raise GraphError("run/out-of-range", subject="root_rank", low=0, high=ranks, got=root)
     count = len(inputs) // ranks
     return list(inputs[root * count : (root + 1) * count])
 
@@ -65,8 +65,7 @@ def broadcast(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arra
 def _check(settings: Mapping[str, Any]) -> None:
     ranks = settings.get("ranks", 1)
     if settings["rank_size"] != ranks:
-        message = f"rank_size must be the number of ranks, {ranks}, got {settings['rank_size']}"
-        raise GraphError(f"{message}; trace the network for as many")
+        raise GraphError("run/rank-size", ranks=ranks, got=settings["rank_size"])
 
 
 REDUCING = {

@@ -25,8 +25,7 @@ def _inside(indices: Array, size: int) -> Array:
     outside = (where < -size) | (where >= size)
     if outside.any():
         got = int(where[outside][0])
-        message = f"indices must be in [{-size}, {size}), got {got}"
-        raise GraphError(message)
+        raise GraphError("run/out-of-range", subject="indices", low=-size, high=size, got=got)
     return np.where(where < 0, where + size, where)
 
 

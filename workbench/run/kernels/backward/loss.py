@@ -37,8 +37,8 @@ def sparse_cross_entropy(inputs: Sequence[Array], settings: Mapping[str, Any]) -
     x, labels = inputs
     outside = (labels < 0) | (labels >= x.shape[1])
     if outside.any():
-        message = f"labels must be in [0, {x.shape[1]}), got {int(labels[outside][0])}"
-        raise GraphError(message)
+        got = int(labels[outside][0])
+        raise GraphError("run/out-of-range", subject="labels", low=0, high=x.shape[1], got=got)
     logs, samples = _log_shares(x), np.arange(x.shape[0])
     if not settings["is_grad"]:
         return [np.asarray(-np.mean(logs[samples, labels]))]

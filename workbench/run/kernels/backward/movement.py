@@ -52,8 +52,8 @@ def segment_sum(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Ar
     x, segments = inputs
     count = int(settings["num_segments"])
     if segments.size and segments.max() >= count:
-        message = f"segment_ids must be below num_segments {count}, got {int(segments.max())}"
-        raise GraphError(message)
+        got = int(segments.max())
+        raise GraphError("run/out-of-range", subject="segment_ids", low=0, high=count, got=got)
     flat = segments.reshape(-1)
     values = x.reshape(flat.size, *x.shape[segments.ndim :])
     out = np.zeros((count, *values.shape[1:]), x.dtype)
