@@ -19,6 +19,23 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_addoption(parser):
+    """``--exhaustive``: with the tests that ``make test`` leaves to the nightly ``make test-all``."""
+    parser.addoption(
+        "--exhaustive", action="store_true", help="run the tests marked exhaustive as well"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is marked ``exhaustive``, and say how many, unless it is asked for."""
+    if config.getoption("exhaustive"):
+        return
+    nightly = [item for item in items if item.get_closest_marker("exhaustive")]
+    if nightly:
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Keep the files of the browser together: one Chromium, one JupyterLab, in one process."""

@@ -2,6 +2,7 @@
 
 Their files and the published outputs come with the package onnx. Their weights are constants, so
 that most outputs are uniform; the same networks with random weights go against onnx's own evaluator.
+Every run computes them in float64 and on one device, the nightly run in float32 and on another one, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from kit.build.node_cases import results
+from kit.cases import nightly
 from workbench.graph.onnx import read_onnx
 from workbench.run.npu import run_npu
 from workbench.run.reference import run_reference
@@ -47,7 +49,7 @@ def test_the_light_set_is_there():
     assert len(MODELS) >= 9
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", nightly(RUNS, ("reference", "a2")))
 @pytest.mark.parametrize("name", named(MODELS))
 def test_a_light_model_gives_its_published_output(name, run):
     graph = read_onnx(LIGHT / f"{name}.onnx")

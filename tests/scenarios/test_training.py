@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
-from kit.build.cells import asked
+from kit.cases import asked
 from workbench import nn
 from workbench.cli import app
 from workbench.config import new
