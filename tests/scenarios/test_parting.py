@@ -1,7 +1,7 @@
 """Two training runs part: the comparison says in which iteration, in which part of it, and at which operator.
 
-Every run takes each fault and each training without one once, in modes and goldens by turns; the
-others are for the nightly run.
+Every run takes most faults and trainings without one once, in modes and goldens by turns; the others
+are for the nightly run.
 """
 
 from __future__ import annotations
@@ -64,7 +64,14 @@ FAULTS = [
 GOLDEN = {"reference": ("mindspore-cpu", "reference"), "device": ("mindspore-o0o1", "a2")}
 WAYS = [*product((None, "force_fp16"), GOLDEN)]
 CASES = [(*fault, *way) for fault in FAULTS for way in WAYS]
-DAILY = [(*fault, *WAYS[number % len(WAYS)]) for number, fault in enumerate(FAULTS)]
+NIGHTLY = [
+    ("transformer_train", "wrong-sign")
+]  # what takes longest and strikes as another one does
+DAILY = [
+    (*fault, *WAYS[number % len(WAYS)])
+    for number, fault in enumerate(FAULTS)
+    if fault[:2] not in NIGHTLY
+]
 
 
 def slow(cases):
@@ -143,7 +150,6 @@ CLEAN_DAILY = [
     ("lenet_train", "mindspore-o0o1", "force_fp16"),
     ("lenet_train", "tensorflow", None),
     ("mlp_train", "tensorflow", "force_fp16"),
-    ("resnet_train", "tensorflow", "allow_mix_precision_bf16"),
     ("transformer_train", "tensorflow", "force_fp16"),
 ]
 
