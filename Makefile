@@ -12,10 +12,11 @@ FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-# a process for each core, four at most: each takes a gigabyte, one of them two. A file's tests stay together, in the order of the files
-PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# a process for each core, four at most: each takes a gigabyte, two of them two. A file's tests stay together, the longest file
+# comes first: tests/durations.json
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test test-all check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
+.PHONY: demo test test-all durations check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -27,6 +28,10 @@ test: $(VENV)/developed
 # with those marked exhaustive, which continuous integration leaves to the night; some forty minutes
 test-all: $(VENV)/developed
 	$(BIN)/python -m pytest $(PARALLEL) --exhaustive $(PYTEST_ARGS)
+
+# the tests, and in tests/durations.json how long each file took; on a machine with a Chromium and nothing else to do
+durations: $(VENV)/developed
+	REQUIRE_BROWSER=1 $(BIN)/python -m pytest $(PARALLEL) --record-durations $(PYTEST_ARGS)
 
 check: lint types
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not browser"

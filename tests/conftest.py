@@ -20,35 +20,43 @@ settings.load_profile("untimed")
 
 
 def pytest_addoption(parser):
-    """``--exhaustive``: with the tests that ``make test`` leaves to the nightly ``make test-all``."""
+    """What a run leaves out, and what it writes down."""
     parser.addoption(
-        "--exhaustive", action="store_true", help="run the tests marked exhaustive as well"
+        "--exhaustive",
+        action="store_true",
+        help="with the tests marked exhaustive, which make test leaves to the nightly make test-all",
     )
+    parser.addoption(
+        "--record-durations",
+        action="store_true",
+        help="write how long each file takes to tests/durations.json",
+    )
+
+
+def pytest_configure(config):
+    """Write down durations where they are asked for, in the process that hears of all tests."""
+    if config.getoption("record_durations") and not hasattr(config, "workerinput"):
+        from kit.schedule import Recorder
+
+        config.pluginmanager.register(Recorder())
 
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what is marked ``exhaustive``, and say how many, unless it is asked for."""
-    if config.getoption("exhaustive"):
-        return
     nightly = [item for item in items if item.get_closest_marker("exhaustive")]
-    if nightly:
+    if nightly and not config.getoption("exhaustive"):
         config.hook.pytest_deselected(items=nightly)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Keep the files of the browser together: one Chromium, one JupyterLab, in one process."""
+    """Share whole files among the processes, the longest first; see `kit.schedule`."""
     if config.getoption("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadFileScheduling
+    from kit.schedule import LongestFirst
 
-    class WholeFiles(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            browser = "tests/browser/"
-            return browser if nodeid.startswith(browser) else super()._split_scope(nodeid)
-
-    return WholeFiles(config, log)
+    return LongestFirst(config, log)
 
 
 @pytest.fixture(scope="session")

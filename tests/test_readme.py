@@ -26,6 +26,7 @@ TARGETS = {
     "demo": ["workbench demo --out demo_out"],
     "test": ["python -m pytest"],
     "test-all": ["python -m pytest", "--exhaustive"],
+    "durations": ["python -m pytest", "--record-durations"],
     "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
     "lab": ["workbench lab ."],
     "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
