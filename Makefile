@@ -16,7 +16,7 @@ MSPROBE   ?= 26.2.0
 # comes first: tests/durations.json
 PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test test-all durations check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
+.PHONY: demo test test-all durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -33,8 +33,12 @@ test-all: $(VENV)/developed
 durations: $(VENV)/developed
 	REQUIRE_BROWSER=1 $(BIN)/python -m pytest $(PARALLEL) --record-durations $(PYTEST_ARGS)
 
-check: lint types
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not browser"
+# a minute: lint and types beside the tests of all files that took half a second at most when recorded
+check: $(VENV)/developed
+	+$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types quick
+
+quick: $(VENV)/developed
+	$(BIN)/python -m pytest $(PARALLEL) --at-most 0.5 -m "not slow and not browser" --quiet tests
 
 lint: $(VENV)/developed
 	$(BIN)/ruff check .

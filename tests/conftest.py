@@ -27,6 +27,12 @@ def pytest_addoption(parser):
         help="with the tests marked exhaustive, which make test leaves to the nightly make test-all",
     )
     parser.addoption(
+        "--at-most",
+        type=float,
+        metavar="SECONDS",
+        help="without the files that took longer when last recorded in tests/durations.json",
+    )
+    parser.addoption(
         "--record-durations",
         action="store_true",
         help="write how long each file takes to tests/durations.json",
@@ -39,6 +45,17 @@ def pytest_configure(config):
         from kit.schedule import Recorder
 
         config.pluginmanager.register(Recorder())
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out files that take too long for a short loop; not even what they import is loaded."""
+    limit = config.getoption("at_most")
+    if limit is not None and collection_path.suffix == ".py":
+        from kit.schedule import ROOT, recorded
+
+        file = collection_path.relative_to(ROOT).as_posix()
+        return True if recorded().get(file, 0) > limit else None
+    return None
 
 
 def pytest_collection_modifyitems(config, items):

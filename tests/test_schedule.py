@@ -175,3 +175,13 @@ def test_durations_are_those_of_the_files_that_ran_and_are_there(record, monkeyp
 
 def test_what_is_recorded_are_files_of_this_tree():
     assert [file for file in schedule.recorded() if not (schedule.ROOT / file).is_file()] == []
+
+
+def test_a_short_loop_leaves_out_the_files_that_take_long(record, pytestconfig, monkeypatch):
+    from conftest import pytest_ignore_collect
+
+    record(short=0.2, long=3)
+    monkeypatch.setattr(pytestconfig.option, "at_most", 0.5)
+    files = ("short", "long", "new")
+    left_out = [pytest_ignore_collect(schedule.ROOT / f"tests/{f}.py", pytestconfig) for f in files]
+    assert left_out == [None, True, None]
