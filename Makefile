@@ -1,5 +1,5 @@
 # make demo   sets everything up and runs the main job on a simulated NPU
-# make test   sets everything up and runs all tests
+# make test   sets everything up and runs the tests, as continuous integration does
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,10 +12,11 @@ FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-# a process for each core, four at most: each takes a gigabyte, one of them two. A file's tests stay together, in the order of the files
-PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# a process for each core, four at most: each takes a gigabyte, two of them two. A file's tests stay together, the longest file
+# comes first: tests/durations.json
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
+.PHONY: demo test test-all durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 
 demo: $(VENV)/installed
 	rm -rf demo_out
@@ -24,8 +25,20 @@ demo: $(VENV)/installed
 test: $(VENV)/developed
 	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
-check: lint types
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not browser"
+# with those marked exhaustive, which continuous integration leaves to the night; some forty minutes
+test-all: $(VENV)/developed
+	$(BIN)/python -m pytest $(PARALLEL) --exhaustive $(PYTEST_ARGS)
+
+# the tests, and in tests/durations.json how long each file took; on a machine with a Chromium and nothing else to do
+durations: $(VENV)/developed
+	REQUIRE_BROWSER=1 $(BIN)/python -m pytest $(PARALLEL) --record-durations $(PYTEST_ARGS)
+
+# a minute: lint and types beside the tests of all files that took half a second at most when recorded
+check: $(VENV)/developed
+	+$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types quick
+
+quick: $(VENV)/developed
+	$(BIN)/python -m pytest $(PARALLEL) --at-most 0.5 -m "not slow and not browser" --quiet tests
 
 lint: $(VENV)/developed
 	$(BIN)/ruff check .
@@ -81,7 +94,7 @@ mutations: $(VENV)/developed
 
 # every network on every surface and device, clean in thirty variants and with every fault; hours, not minutes
 grid: $(VENV)/developed
-	GRID=all SEEDS=30 $(BIN)/python -m pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py tests/scenarios/test_steady.py
+	GRID=all SEEDS=30 $(BIN)/python -m pytest --exhaustive tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py tests/scenarios/test_steady.py
 
 clean:
 	rm -rf $(VENV) .venv-mindspore .venv-msprobe demo_out

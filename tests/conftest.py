@@ -20,6 +20,23 @@ settings.load_profile("untimed")
 
 
 def pytest_addoption(parser):
+    """What a run leaves out, and what it writes down."""
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="with the tests marked exhaustive, which make test leaves to the nightly make test-all",
+    )
+    parser.addoption(
+        "--at-most",
+        type=float,
+        metavar="SECONDS",
+        help="without the files that took longer when last recorded in tests/durations.json",
+    )
+    parser.addoption(
+        "--record-durations",
+        action="store_true",
+        help="write how long each file takes to tests/durations.json",
+    )
     group = parser.getgroup("words", "sentences in tests/words")
     group.addoption(
         "--record-words", action="store_true", help="Add sentences that this run makes."
@@ -28,26 +45,44 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    """Write down durations where they are asked for, in the process that hears of all tests."""
     if config.getoption("record_words"):
-        from kit.words import Recorder
+        from kit import words
 
-        recorder = Recorder()
-        config.add_cleanup(recorder.write)
+        config.add_cleanup(words.Recorder().write)
+    if config.getoption("record_durations") and not hasattr(config, "workerinput"):
+        from kit.schedule import Recorder
+
+        config.pluginmanager.register(Recorder())
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out files that take too long for a short loop; not even what they import is loaded."""
+    limit = config.getoption("at_most")
+    if limit is not None and collection_path.suffix == ".py":
+        from kit.schedule import ROOT, recorded
+
+        file = collection_path.relative_to(ROOT).as_posix()
+        return True if recorded().get(file, 0) > limit else None
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is marked ``exhaustive``, and say how many, unless it is asked for."""
+    nightly = [item for item in items if item.get_closest_marker("exhaustive")]
+    if nightly and not config.getoption("exhaustive"):
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Keep the files of the browser together: one Chromium, one JupyterLab, in one process."""
+    """Share whole files among the processes, the longest first; see `kit.schedule`."""
     if config.getoption("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadFileScheduling
+    from kit.schedule import LongestFirst
 
-    class WholeFiles(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            browser = "tests/browser/"
-            return browser if nodeid.startswith(browser) else super()._split_scope(nodeid)
-
-    return WholeFiles(config, log)
+    return LongestFirst(config, log)
 
 
 @pytest.fixture(scope="session")

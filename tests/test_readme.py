@@ -26,6 +26,8 @@ SECONDS = 120
 TARGETS = {
     "demo": ["workbench demo --out demo_out"],
     "test": ["python -m pytest"],
+    "test-all": ["python -m pytest", "--exhaustive"],
+    "durations": ["python -m pytest", "--record-durations"],
     "check": ["ruff check", "ruff format --check", "mypy", "python -m pytest"],
     "lab": ["workbench lab ."],
     "conformance": ["conformance/run_mindspore.py", "pytest tests/config/test_conformance.py"],
@@ -53,7 +55,7 @@ TARGETS = {
     ],
     "grid": [
         "GRID=all SEEDS=30",
-        "pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py",
+        "pytest --exhaustive tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py",
     ],
 }
 

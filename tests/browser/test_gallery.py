@@ -1,4 +1,7 @@
-"""What the face looks like: a picture of every panel, light and dark, wide and narrow, and what is measured of it."""
+"""What the face looks like: a picture of every panel, light and dark, wide and narrow, and what is measured of it.
+
+Every run takes each panel in both themes and both widths by turns, the nightly run in all four ways.
+"""
 
 import io
 import os
@@ -8,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kit.cases import nightly
 from kit.face.at_panels import FAULT, REAL, faults_of_access
 from kit.face.jupyter_lab import Reader, within
 
@@ -34,6 +38,7 @@ bench.comparison.to_html("report.html", pins=["Default/relu-ReLU/ReLU-op2"]);"""
 )
 THEMES = ("light", "dark")
 WIDTHS = (1280, 800)
+WAYS = [*product(THEMES, WIDTHS)]
 
 
 def turn(page, *names):
@@ -105,6 +110,13 @@ VIEWS = {
     "report": lambda page: (turn(page, "Report"), open_all(page)),
 }
 
+
+POSES = [(*way, view) for way in WAYS for view in VIEWS]
+DAILY = [
+    (*way, view)
+    for number, view in enumerate(VIEWS)
+    for way in (WAYS[::3] if number % 2 else WAYS[1:3])
+]
 
 STILL = within(
     60,
@@ -203,7 +215,7 @@ def assert_it_shows_something(pixels, theme):
 
 
 @pytest.mark.criterion(15, 16)
-@pytest.mark.parametrize(("theme", "width", "view"), [*product(THEMES, WIDTHS, VIEWS)])
+@pytest.mark.parametrize(("theme", "width", "view"), nightly(POSES, DAILY))
 def test_a_panel_looks_right_and_everybody_can_read_it(sitter, lab, pictures, view, theme, width):
     place = sitter.pose(lab, view, theme, width)
     pixels = picture(sitter.page, place, pictures / f"{view}-{theme}-{width}.png")
@@ -227,7 +239,7 @@ def test_the_plot_changes_its_colors_with_the_theme_while_nothing_runs(sitter, l
     assert_it_shows_something(seen["dark"], "dark")
 
 
-@pytest.mark.parametrize(("theme", "width"), [*product(THEMES, WIDTHS)])
+@pytest.mark.parametrize(("theme", "width"), nightly(WAYS, WAYS[1:3]))
 def test_the_explorer_in_a_frame_looks_right(sitter, lab, pictures, theme, width):
     sitter.pose(lab, "divergence", theme, width)
     page, place = sitter.page, sitter.page.locator(FRAME)
@@ -251,9 +263,10 @@ def report(sitter, lab):
     return (lab.root / "gallery" / "report.html").as_uri()
 
 
-@pytest.mark.parametrize(
-    ("medium", "theme", "width"), [*product(["screen"], THEMES, WIDTHS), ("print", "light", 800)]
-)
+SHEETS = [*(("screen", *way) for way in WAYS), ("print", "light", 800)]
+
+
+@pytest.mark.parametrize(("medium", "theme", "width"), nightly(SHEETS, [*SHEETS[1:3], SHEETS[4]]))
 def test_the_report_looks_right(chromium, report, pictures, medium, theme, width):
     context = chromium.new_context(
         viewport={"width": width, "height": 1000}, color_scheme=theme, offline=True

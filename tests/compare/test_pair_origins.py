@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.build import ge_dumps
-from kit.build.cells import first_form
+from kit.cases import first_form
 from workbench.compare.overrides import Match, Overrides
 from workbench.dump.container.blocks import Origin
 from workbench.graph.networks import load_graph

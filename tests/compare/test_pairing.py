@@ -33,6 +33,17 @@ def partners(found) -> set[tuple[str, str]]:
     return {(p.op_name, p.golden_run.op_name) for p in found.pairs if p.run is not None}
 
 
+def tensors(pair_side) -> tuple[str, str, int]:
+    """What a tensor is called, whatever dump, rank or iteration it is of."""
+    return pair_side.key.op_name, pair_side.key.io, pair_side.key.slot
+
+
+def alike(found, records) -> bool:
+    """Whether every one of the records, and nothing else, was paired with the tensor of its name."""
+    pairs = [(tensors(pair.target), tensors(pair.golden)) for pair in found.pairs]
+    return sorted(pairs) == sorted((tensors(one), tensors(one)) for one in records)
+
+
 def skipped(found, side: str) -> set[tuple[str, str]]:
     return {(s.name, s.reason) for s in getattr(found, f"skipped_{side}")}
 
@@ -81,8 +92,10 @@ def test_common_iterations_pair_and_the_others_stay_alone():
 
 
 def test_the_only_iterations_pair_whatever_their_numbers():
-    found = pairing(in_memory(steps([1]), GRAPH), in_memory(steps([5]), GRAPH))
-    assert len(found.pairs) == len(SHOTS)
+    dump = in_memory(steps([1]), GRAPH)
+    found = pairing(dump, in_memory(steps([5]), GRAPH))
+    assert alike(found, dump.records)
+    assert {(p.target.key.iteration, p.golden.key.iteration) for p in found.pairs} == {(1, 5)}
 
 
 def test_several_iterations_without_a_common_number_pair_nothing():
@@ -129,8 +142,10 @@ def test_a_selected_rank_leaves_the_others_out_by_name():
 
 def test_the_only_ranks_pair_where_one_side_has_no_graph():
     bare = replace(ranks(3), graphs={})
-    assert len(pairing(bare, ranks(0)).pairs) == len(SHOTS)
-    assert len(pairing(ranks(0), bare).pairs) == len(SHOTS)
+    for dumps, numbers in (((bare, ranks(0)), (3, 0)), ((ranks(0), bare), (0, 3))):
+        found = pairing(*dumps)
+        assert alike(found, bare.records)
+        assert rank_pairs(found) == {numbers}
 
 
 # --- graphs ----------------------------------------------------------------------------------
@@ -174,7 +189,8 @@ def test_files_of_a_graph_without_an_ir_are_compared_by_name():
     half = replace(full, graphs={(0, 0): full.graphs[0, 0]})
     for target, golden in ((half, full), (full, half), (half, half)):
         found = pairing(target, golden)
-        assert len(found.pairs) == len(full.records)
+        assert alike(found, full.records)
+        assert {p.target.key.graph_id - p.golden.key.graph_id for p in found.pairs} == {0}
         assert not found.skipped_target
         assert not found.skipped_golden
 
@@ -189,7 +205,7 @@ def test_an_ir_of_another_network_on_one_side_is_replaced_by_the_other_sides():
 
 def test_irs_of_another_network_on_both_sides_leave_the_file_names():
     wrong = in_memory(SHOTS, chain("Exp", "Sigmoid", "Neg", "Exp", "Exp"))
-    assert len(pairing(wrong, wrong).pairs) == len(SHOTS)
+    assert alike(pairing(wrong, wrong), wrong.records)
 
 
 # --- turns and runs --------------------------------------------------------------------------
@@ -235,6 +251,7 @@ def test_two_runs_on_both_sides_pair_run_by_run():
     two = SHOTS + shoot(GRAPH, small.given(GRAPH, 9), start=START + 5 * SECOND)
     found = pairing(in_memory(two, GRAPH), in_memory(two, GRAPH))
     assert len(found.pairs) == len(two)
+    assert {p.target.timestamp_us - p.golden.timestamp_us for p in found.pairs} == {0}
     assert [note.kind for _, note in found.notes] == ["several-runs", "several-runs"]
 
 
@@ -247,8 +264,12 @@ def test_another_net_in_the_same_tree_does_not_stand_in_for_the_common_one(name)
 
 
 def test_nets_of_different_names_pair_where_no_name_is_common():
-    other = shoot(GRAPH, VALUES, net_name="Renamed")
-    assert len(pairing(in_memory(other, GRAPH), in_memory(SHOTS, GRAPH)).pairs) == len(SHOTS)
+    other = in_memory(shoot(GRAPH, VALUES, net_name="Renamed"), GRAPH)
+    found = pairing(other, in_memory(SHOTS, GRAPH))
+    assert alike(found, other.records)
+    assert {(p.target.key.net_name, p.golden.key.net_name) for p in found.pairs} == {
+        ("Renamed", "Net")
+    }
 
 
 # --- map file --------------------------------------------------------------------------------

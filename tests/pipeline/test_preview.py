@@ -9,6 +9,7 @@ import pytest
 
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
+from kit.cases import nightly, pairwise
 from kit.words import check_said, refused
 from workbench import config
 from workbench.config.context import Context
@@ -79,31 +80,53 @@ ONLY = {
 
 _ACL = "dump.dump_list[0]"
 OTHERS = {
-    "tensorflow": [
-        {},
-        {"dump.dump_step": "0|2"},
-        {"dump.dump_mode": "output", "dump.dump_layer": f"{CONV} none"},
-        {"script.rank": 1},
-    ],
-    "torchair": [{}, {"dump_config.dump_step": "1-5"}, {"dump_config.dump_layer": "none"}],
-    "acl": [
-        {},
-        {"dump.dump_step": "2", "dump.dump_mode": "input"},
-        {f"{_ACL}.layer": [CONV]},
-        {"dump.dump_level": "op", f"{_ACL}.optype_blacklist": [{"name": "MatMul", "pos": ["input1"]}]},
-        {"dump.dump_op_switch": "on", "dump.dump_list": [], "dump.dump_step": ""},
-        {"dump.dump_scene": "watcher", "dump.dump_mode": "output", f"{_ACL}.watcher_nodes": [CONV]},
-    ],
+    "tensorflow": {
+        "all": {},
+        "some iterations": {"dump.dump_step": "0|2"},
+        "names": {"dump.dump_mode": "output", "dump.dump_layer": f"{CONV} none"},
+        "rank": {"script.rank": 1},
+    },
+    "torchair": {
+        "all": {},
+        "some iterations": {"dump_config.dump_step": "1-5"},
+        "wrong name": {"dump_config.dump_layer": "none"},
+    },
+    "acl": {
+        "all": {},
+        "inputs": {"dump.dump_step": "2", "dump.dump_mode": "input"},
+        "names": {f"{_ACL}.layer": [CONV]},
+        "blacklist": {
+            "dump.dump_level": "op", f"{_ACL}.optype_blacklist": [{"name": "MatMul", "pos": ["input1"]}],
+        },
+        "single operators": {
+            "dump.dump_op_switch": "on", "dump.dump_list": [], "dump.dump_step": "",
+        },
+        "watcher": {
+            "dump.dump_scene": "watcher", "dump.dump_mode": "output", f"{_ACL}.watcher_nodes": [CONV],
+        },
+    },
 }  # fmt: skip
 
-CASES = [
-    (surface, FORMS[case])
+
+def has(surface, settings):
+    """Whether a surface of MindSpore has the settings of a form."""
+    lacking = ("saved_data",) if surface == "mindspore-ge" else ONLY.get(surface, ())
+    return not settings.keys() & {*lacking}
+
+
+SETTINGS = {
+    surface: {title: one for title, one in FORMS.items() if has(surface, one)}
     for surface in sorted(SIMULATED)
     if surface.startswith("mindspore")
-    for case in FORMS
-    if not set(ONLY.get(surface, ())) & FORMS[case].keys()
-    if surface != "mindspore-ge" or "saved_data" not in FORMS[case]
-] + [(surface, case) for surface, cases in OTHERS.items() for case in cases]
+} | OTHERS
+"""Surface → its forms by what they ask for."""
+
+CASES = [
+    (name, surface, title)
+    for surface, forms in SETTINGS.items()
+    for title in forms
+    for name in sorted(MODELS)
+]
 
 
 def asked_of(surface, settings):
@@ -115,10 +138,11 @@ def asked_of(surface, settings):
     return changed
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
-@pytest.mark.parametrize(("surface", "settings"), CASES)
-def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, settings):
-    asked = asked_of(surface, settings)
+@pytest.mark.parametrize(
+    ("name", "surface", "title"), nightly(CASES, pairwise(CASES)), ids=map(" ".join, CASES)
+)
+def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, title):
+    asked = asked_of(surface, SETTINGS[surface][title])
     graph = load_graph(name)
     foreseen = preview(asked, graph, iterations=3, seed=5)
     device = "reference" if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"

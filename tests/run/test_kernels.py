@@ -29,49 +29,76 @@ def test_every_operator_has_a_kernel_and_an_oracle():
     assert OPS.keys() == KERNELS.keys() == CASES.keys()
 
 
-@pytest.mark.parametrize(("name", "number"), EVERY)
-def test_a_kernel_in_float64_equals_the_loops(name, number):
-    oracle, cases = CASES[name]
-    inputs, settings = cases[number]
-    got = KERNELS[name](inputs, settings_of(name, settings))
-    want = oracle(inputs, settings)
-    assert len(got) == len(want)
-    for one, other in zip(got, want, strict=True):
-        one = one.astype(np.int8) if one.dtype.name == "int4" else one
-        near = (1e-9, 1e-10) if name in DIFFERENCES else (1e-12, 1e-13)
-        np.testing.assert_allclose(one, other, rtol=near[0], atol=near[1], strict=False)
+class Case:
+    """One case of an operator, computed once in float64."""
+
+    def __init__(self, name, number):
+        self.name = name
+        self.oracle, cases = CASES[name]
+        self.inputs, self.settings = cases[number]
+        self.before = [x.copy() for x in self.inputs]
+        self.got = self.computed(self.inputs)
+
+    def computed(self, inputs):
+        return KERNELS[self.name](inputs, settings_of(self.name, self.settings))
+
+    def inferred(self, inputs):
+        specs = [TensorSpec(x.dtype.name, x.shape) for x in inputs]
+        return results_of(self.name, specs, self.settings)
+
+
+def comparable(array):
+    return array.astype(np.int8) if array.dtype.name == "int4" else array
+
+
+def float64_equals_the_loops(case):
+    want = case.oracle(case.inputs, case.settings)
+    near = (1e-9, 1e-10) if case.name in DIFFERENCES else (1e-12, 1e-13)
+    for one, other in zip(case.got, want, strict=True):
+        np.testing.assert_allclose(comparable(one), other, rtol=near[0], atol=near[1], strict=False)
         assert one.shape == other.shape
 
 
-@pytest.mark.parametrize(("name", "number"), EVERY)
-def test_a_kernel_in_float32_stays_in_float32_and_close(name, number):
-    oracle, cases = CASES[name]
-    inputs, settings = cases[number]
-    single = [x.astype(np.float32) if x.dtype == np.float64 else x for x in inputs]
-    got = KERNELS[name](single, settings_of(name, settings))
-    specs = results_of(name, [TensorSpec(x.dtype.name, x.shape) for x in single], settings)
-    for one, other, spec in zip(got, oracle(single, settings), specs, strict=True):
-        assert one.dtype == spec.dtype or name == "Cast"
-        one = one.astype(np.int8) if one.dtype.name == "int4" else one
-        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+def float32_stays_in_float32_and_close(case):
+    single = [x.astype(np.float32) if x.dtype == np.float64 else x for x in case.inputs]
+    want = case.oracle(single, case.settings)
+    specs = case.inferred(single)
+    for one, other, spec in zip(case.computed(single), want, specs, strict=True):
+        assert one.dtype == spec.dtype or case.name == "Cast"
+        np.testing.assert_allclose(comparable(one), other, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize(("name", "number"), EVERY)
-def test_the_inferred_shapes_are_those_of_the_kernel(name, number):
-    inputs, settings = CASES[name][1][number]
-    specs = [TensorSpec(x.dtype.name, x.shape) for x in inputs]
-    outputs = results_of(name, specs, settings)
-    got = KERNELS[name](inputs, settings_of(name, settings))
-    assert [spec.shape for spec in outputs] == [array.shape for array in got]
+def shapes_are_the_inferred_ones(case):
+    assert [spec.shape for spec in case.inferred(case.inputs)] == [x.shape for x in case.got]
 
 
-@pytest.mark.parametrize(("name", "number"), EVERY)
-def test_a_kernel_leaves_its_inputs_alone(name, number):
-    inputs, settings = CASES[name][1][number]
-    before = [x.copy() for x in inputs]
-    KERNELS[name](inputs, settings_of(name, settings))
-    for one, other in zip(inputs, before, strict=True):
+def inputs_are_left_alone(case):
+    for one, other in zip(case.inputs, case.before, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+PROPERTIES = (
+    inputs_are_left_alone,
+    float64_equals_the_loops,
+    float32_stays_in_float32_and_close,
+    shapes_are_the_inferred_ones,
+)
+
+
+def broken(prove, case):
+    """Name of a property that a case does not have, and why; empty if it has it."""
+    try:
+        prove(case)
+    except AssertionError as error:
+        return f"{prove.__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize(("name", "number"), EVERY)
+def test_a_kernel_has_every_property(name, number):
+    case = Case(name, number)
+    problems = [*filter(None, (broken(prove, case) for prove in PROPERTIES))]
+    assert not problems, f"{name}, case {number}: " + "\n".join(problems)
 
 
 def test_erf_is_right_to_the_last_bits_everywhere():

@@ -1,7 +1,8 @@
 """Every tensor in every tree: written, recognised, read back, compared with its golden, converted.
 
 The functions above the tests say which cells a tree does not hold, or not as they were, and why; all
-others must come back element for element.
+others must come back element for element. Every run takes one surface of each writer, the nightly run
+all of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pytest
 
 import workbench as wb
 from kit.build.every_tensor import CELLS, GRAPH, LAYOUTS, UNPACKED, Cell, record
+from kit.cases import nightly
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
@@ -100,6 +102,20 @@ TREES = {
     "acl-statistic": Tree("ge", "acl", **BIN, **FIGURES),
     "acl-single-statistic": Tree("single-operator", "acl", single=True, **BIN, **FIGURES),
 }
+DAILY = (
+    *("o0o1", "cpu", "o2-npy", "l2-bin", "tensorflow", "torchair-host", "acl-single"),
+    *("o0o1-trans-statistic", "o2-statistic", "acl-statistic"),
+)
+"""One of each layout, in every way in which files are written and statistics taken."""
+
+
+def test_every_run_takes_every_layout():
+    taken = [TREES[name] for name in DAILY]
+    assert {tree.layout for tree in taken} == {tree.layout for tree in TREES.values()}
+    for saved in ("tensor", "statistic"):
+        ways = {(tree.is_npy, bool(tree.surface)) for tree in taken if tree.saved == saved}
+        assert ways == {(True, False), (True, True), (False, True)}
+
 
 # ---------------------------------------------------------------- what is not as it was, and why
 
@@ -216,7 +232,7 @@ def numpys(cell: Cell, array: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- the tests
 
 
-@pytest.fixture(params=TREES, scope="module")
+@pytest.fixture(params=nightly(TREES, DAILY), scope="module")
 def tree(request, tmp_path_factory):
     row = TREES[request.param]
     records = [record(cell, cell.array()) for cell in CELLS]
@@ -379,7 +395,7 @@ def npy_bytes(array: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("name", nightly(CONTAINERS, ("l2-bin", "acl", "acl-single")))
 def test_containers_become_npy_files_of_what_lies_there(tmp_path, written, name):
     root, out = written(name), tmp_path / "out"
     result = convert(root, out)

@@ -2,6 +2,7 @@
 
 By default as many cells as put every two of model, surface and device together once; all of them with
 ``GRID=all``. ``SEEDS`` says with how many weights and feeds the clean runs of 16 and 8 bits are judged.
+Every run takes as many of both as put every two of model, surface, device and mode together.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from itertools import combinations
 
 import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
-from kit.build.cells import two_by_two
+from kit.cases import nightly, pairwise, two_by_two
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
@@ -47,6 +49,23 @@ parameters and constants.
 
 CELLS = two_by_two(NETWORKS, SURFACES, DEVICES)
 
+MODES = {
+    "float16": ("force_fp16", DEVICES[1:]),
+    "bfloat16": ("allow_mix_precision_bf16", ("a2", "a3", "950")),
+    "hifloat8": ("mixed_hif8", ("950",)),
+}
+"""Format → a mode that computes in it, and the devices that have it; the others refuse the mode."""
+
+NPUS = [name for name, (_, _, _, claims) in SURFACES.items() if claims == "NPU"]
+CLEAN = [
+    (*cell, mode)
+    for mode, devices in MODES.values()
+    for cell in two_by_two(NETWORKS, NPUS, devices)
+]
+
+EVERY = [*((*cell, "default") for cell in CELLS), *CLEAN]
+DAILY = pairwise(EVERY)
+
 
 def test_the_table_has_all_models_surfaces_and_devices():
     assert set(NETWORKS) == MODELS.keys()
@@ -59,6 +78,13 @@ def test_every_two_are_in_a_cell():
     assert len(pairs) == len(NETWORKS) * (len(SURFACES) + len(DEVICES)) + len(SURFACES) * len(
         DEVICES
     )
+
+
+@pytest.mark.parametrize("places", [*combinations(range(4), 2)])
+def test_every_two_are_in_a_cell_of_every_run(places):
+    found, all_of_them = ({tuple(c[p] for p in places) for c in cases} for cases in (DAILY, EVERY))
+    assert found == all_of_them
+    assert len(DAILY) < 0.4 * len(EVERY)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +115,11 @@ def simulate(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize(("network", "surface", "device"), CELLS, ids=map(" ".join, CELLS))
+@pytest.mark.parametrize(
+    ("network", "surface", "device"),
+    nightly(CELLS, [tuple(cell) for *cell, mode in DAILY if mode == "default"]),
+    ids=map(" ".join, CELLS),
+)
 def test_a_cell(network, surface, device, simulate):
     _, _, layout, claims = SURFACES[surface]
     tree = simulate(network, surface, device)
@@ -113,20 +143,6 @@ def test_a_cell(network, surface, device, simulate):
 
 SEEDS = range(int(os.environ.get("SEEDS", "2")))
 
-MODES = {
-    "float16": ("force_fp16", DEVICES[1:]),
-    "bfloat16": ("allow_mix_precision_bf16", ("a2", "a3", "950")),
-    "hifloat8": ("mixed_hif8", ("950",)),
-}
-"""Format → a mode that computes in it, and the devices that have it; the others refuse the mode."""
-
-NPUS = [name for name, (_, _, _, claims) in SURFACES.items() if claims == "NPU"]
-CLEAN = [
-    (*cell, mode)
-    for mode, devices in MODES.values()
-    for cell in two_by_two(NETWORKS, NPUS, devices)
-]
-
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
@@ -143,7 +159,11 @@ def reference(tmp_path_factory):
     return tree
 
 
-@pytest.mark.parametrize(("network", "surface", "device", "mode"), CLEAN, ids=map(" ".join, CLEAN))
+@pytest.mark.parametrize(
+    ("network", "surface", "device", "mode"),
+    nightly(CLEAN, [case for case in DAILY if case[3] != "default"]),
+    ids=map(" ".join, CLEAN),
+)
 def test_a_clean_run_of_few_bits_is_not_blamed(network, surface, device, mode, reference, tmp_path):
     name, changes, _, _ = SURFACES[surface]
     form = new(name)

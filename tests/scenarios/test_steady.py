@@ -1,6 +1,7 @@
 """Trainings of seven steps on devices without a defect: nobody is blamed, on any surface.
 
 Each network is trained on each surface, on one device after the other; on every device with ``GRID=all``.
+Every run takes each network once, on another surface; the others are for the nightly run.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import workbench as wb
-from kit.build.cells import asked, two_by_two
+from kit.cases import asked, nightly, two_by_two
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.simulate import REFERENCE, SIMULATED
@@ -18,8 +19,13 @@ pytestmark = pytest.mark.slow
 STEPS = 7
 SURFACES = [one for one in SIMULATED if one not in ("acl", "mindspore-cpu", "mindspore-gpu")]
 
-
 CASES = two_by_two(TRAININGS, SURFACES, ("910a", "a2", "950"))
+DAILY = [
+    ("lenet_train", "mindspore-o0o1", "910a"),
+    ("mlp_train", "torchair", "950"),
+    ("resnet_train", "mindspore-ge", "a2"),
+    ("transformer_train", "tensorflow", "910a"),
+]
 
 
 def trained(name, surface, device, folder):
@@ -29,7 +35,9 @@ def trained(name, surface, device, folder):
     return wb.simulate(load_graph(name), None, form, folder / device, **options)
 
 
-@pytest.mark.parametrize(("name", "surface", "device"), CASES, ids=map(" ".join, CASES))
+@pytest.mark.parametrize(
+    ("name", "surface", "device"), nightly(CASES, DAILY), ids=map(" ".join, CASES)
+)
 def test_a_device_without_a_defect_is_not_blamed(tmp_path, name, surface, device):
     trees = [trained(name, surface, one, tmp_path) for one in (REFERENCE, device)]
     comparison = wb.compare(trees[1], trees[0])

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
-from kit.build.cells import asked
 from kit.build.rehearsals import rehearse
+from kit.cases import asked
 from kit.words import refused
 from workbench import nn
 from workbench.cli import app

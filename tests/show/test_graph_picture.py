@@ -1,6 +1,7 @@
 """A small graph laid out: nothing overlaps, everything lies inside, edges run from node to node."""
 
 import itertools
+import re
 from dataclasses import replace
 
 from hypothesis import given
@@ -40,8 +41,20 @@ def test_an_edge_is_drawn_once_and_known_to_be_near():
 
 
 def test_an_edge_upwards_goes_around():
-    picture = drawn(neighbourhood([0, 0, -1], [("op 0", "op 1"), ("op 0", "op 2")]))
-    assert len(picture.wires) == 2
+    edges = [("op 0", "op 1"), ("op 0", "op 2"), ("op 2", "op 1")]
+    picture = drawn(neighbourhood([0, 0, -1], edges))
+    boxes = {box.node.key: box for box in picture.boxes}
+    paths = {tuple(map(int, re.findall(r"-?\d+", wire.path))) for wire in picture.wires}
+    assert len(paths) == len(edges)
+    for start, end in edges[:2]:  # beside it, and upwards: from right side to right side
+        a, b = boxes[start], boxes[end]
+        sides = [(box.x + WIDE, box.y + HIGH // 2) for box in (a, b)]
+        ((one, other),) = [path[2:6:2] for path in paths if (path[:2], path[6:]) == (*sides,)]
+        assert one > sides[0][0]
+        assert other > sides[1][0]
+    a, b = boxes["op 2"], boxes["op 1"]  # down: from the middle below to the middle above
+    ends = (a.x + WIDE // 2, a.y + HIGH), (b.x + WIDE // 2, b.y)
+    assert ends in {(path[:2], path[6:]) for path in paths}
 
 
 def test_what_is_left_out_is_counted_beside_its_level():

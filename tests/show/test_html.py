@@ -84,8 +84,16 @@ def test_nothing_at_all_is_still_a_page():
 
 
 def test_colors_follow_the_notebook():
-    assert "var(--jp-layout-color1," in repr_html(make_result())
-    assert 'body[data-jp-theme-light="false"] .wb' in repr_html(make_result())
+    """Each color has one for light and one for dark themes, and the notebook's theme chooses."""
+    html = repr_html(make_result())
+    style = "".join(re.findall(r"<style>(.*?)</style>", html, re.S))
+    declared = set(re.findall(r"(--wb-[\w-]+)\s*:", style))
+    assert set(re.findall(r"var\((--wb-[\w-]+)", style)) <= declared
+    one_for_all = re.sub(r"light-dark\((#\w+), (?!\1)#\w+\)", "", style)
+    assert re.findall(r":[^;{}]*#[0-9a-f]{3,8}\b[^;{}]*", one_for_all) == []
+    (schemes,) = re.findall(r"([^{}]*)\{ color-scheme: dark; \}", style)
+    assert 'body[data-jp-theme-light="false"] .wb' in schemes
+    assert "--wb-back: var(--jp-layout-color1," in style
 
 
 @pytest.mark.parametrize("ranks", [(0, 0), (0, 2)])

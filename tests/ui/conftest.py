@@ -39,6 +39,29 @@ def real_threads(work_at_once):
 
 
 @pytest.fixture(autouse=True)
+def blank_figures(monkeypatch):
+    """Figures of matplotlib are empty: they take most of the time, and few tests look at what is drawn."""
+    figures = {
+        "workbench.show.operator_plots.inline_svg": lambda draw, label, size: blank(label),
+        "workbench.show.report.divergence_svg": lambda result, **size: blank("divergence"),
+    }
+    with monkeypatch.context() as blanks:
+        for name, blank_one in figures.items():
+            blanks.setattr(name, blank_one)
+        yield blanks.undo
+
+
+def blank(label):
+    return f'<svg role="img" aria-label="{label}"></svg>'
+
+
+@pytest.fixture
+def pictures(blank_figures):
+    """Figures are drawn, as in a notebook, for a test that compares them."""
+    blank_figures()
+
+
+@pytest.fixture(autouse=True)
 def nothing_left_behind():
     """A panel that is closed leaves no widget in the kernel; each test closes what it opens."""
     before = set(widgets._instances)

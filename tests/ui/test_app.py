@@ -84,6 +84,7 @@ def test_an_unknown_graph_is_the_reason():
 
 
 @pytest.mark.criterion(26)
+@pytest.mark.usefixtures("pictures")
 def test_reports_of_the_same_rehearsal_are_the_same_bytes(tmp_path):
     pages = []
     for number in range(2):

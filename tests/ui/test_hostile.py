@@ -95,6 +95,7 @@ def wrong_of(view):
 
 
 @pytest.mark.criterion(29)
+@pytest.mark.usefixtures("pictures")
 def test_no_panel_takes_a_name_for_anything_but_text(shown_as):
     shell = shown_as()
     for number, part in enumerate(shell.parts.values()):

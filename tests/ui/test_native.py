@@ -80,6 +80,7 @@ def test_drawing_anew_chooses_nothing(either):
     close_tree(pieces)
 
 
+@pytest.mark.usefixtures("pictures")
 def test_every_panel_works(either):
     bench = wb.Workbench(graph="mlp", faults=["scaled-output:Default/head-Dense/MatMul-op0:2"])
     shell = bench.form()

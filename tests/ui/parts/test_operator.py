@@ -80,6 +80,7 @@ def test_next_and_previous_walk_the_failing_operators(panel, bench):
     assert bench.comparison.look.selected == first
 
 
+@pytest.mark.usefixtures("pictures")
 def test_a_slider_moves_the_heat_map(panel, bench):
     before = image(panel)
     (slider, _) = panel.planes.sliders.children
@@ -97,6 +98,7 @@ def test_a_slider_stays_inside_its_axis(panel):
     assert slider.value == 0
 
 
+@pytest.mark.usefixtures("pictures")
 def test_the_axes_can_be_chosen_and_change_places(panel, bench):
     assert (panel.planes.rows.value, panel.planes.columns.value) == (1, 2)
     panel.planes.columns.value = 3

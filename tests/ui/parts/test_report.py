@@ -28,6 +28,7 @@ def panel(bench, tmp_path):
     shown.close()
 
 
+@pytest.mark.usefixtures("pictures")
 def test_every_file_is_written_and_told(panel, bench, tmp_path):
     for kind, button in panel.writers.items():
         button.click()
@@ -58,6 +59,7 @@ def test_a_cell_sets_the_inputs(panel, bench):
     assert panel.inputs["pins"].value == (KERNEL, "gone")
 
 
+@pytest.mark.usefixtures("pictures")
 def test_the_code_of_everything_writes_the_same_files(panel, bench, tmp_path):
     bench.map_file.tolerate(0.001, "why", name="*ReLU*")
     bench.compare()

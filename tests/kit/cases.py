@@ -1,0 +1,80 @@
+"""Which cases of a large table are run: pairs that cover it, what every run takes and what only the nightly one.
+
+`GRID=all` makes `two_by_two` give every cell. What `nightly` leaves for the nightly run carries the mark
+``exhaustive``: ``make test-all`` runs it, ``make test`` does not.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations
+
+import pytest
+
+from workbench.config import new
+
+STEPS = {"tensorflow": "dump.dump_step", "torchair": "dump_config.dump_step"}
+
+
+def two_by_two(networks, surfaces, devices):
+    """As many cells as put every two of a network, a surface and a device together; all with ``GRID=all``."""
+    return [
+        (network, surface, device)
+        for n, network in enumerate(networks)
+        for s, surface in enumerate(surfaces)
+        for d, device in enumerate(devices)
+        if os.environ.get("GRID") == "all" or (n + s) % len(devices) == d
+    ]
+
+
+def pairs_of(case):
+    """Every two values of a case, each with its place in it."""
+    return frozenset(combinations(enumerate(case), 2))
+
+
+def pairwise(cases):
+    """Some of the cases, in their order, that hold every two values which any case holds together.
+
+    Always the case that adds most, the first of several: no case is taken whose pairs the others have.
+    """
+    open_pairs = frozenset().union(*map(pairs_of, cases))
+    left, taken = dict.fromkeys(cases), set()
+    while open_pairs:
+        best = max(left, key=lambda case: len(pairs_of(case) & open_pairs))
+        open_pairs -= pairs_of(best)
+        taken.add(best)
+        del left[best]
+    return [case for case in cases if case in taken]
+
+
+def nightly(cases, daily):
+    """The cases as parameters; those that are not ``daily`` are for the nightly run alone."""
+    daily = {_values(case) for case in daily}
+    unknown = daily - {_values(case) for case in cases}
+    assert not unknown, f"no such cases: {unknown}"
+    return [case if _values(case) in daily else _exhaustive(case) for case in cases]
+
+
+def _values(case):
+    """Values of a case: a parameter of pytest with marks of its own, a tuple, or a single value."""
+    if hasattr(case, "marks"):
+        return tuple(case.values)
+    return case if isinstance(case, tuple) else (case,)
+
+
+def _exhaustive(case):
+    marks = (*getattr(case, "marks", ()), pytest.mark.exhaustive)
+    return pytest.param(*_values(case), marks=marks, id=getattr(case, "id", None))
+
+
+def first_form(surface):
+    """The first form of a surface; MindSpore on the graph engine writes containers."""
+    form = new(surface)
+    if surface == "mindspore-ge":
+        form = form.set("common_dump_settings.file_format", "bin")
+    return form
+
+
+def asked(surface, steps):
+    """The first form of a surface that dumps steps (``0|2``, ``0-6``)."""
+    return first_form(surface).set(STEPS.get(surface, "common_dump_settings.iteration"), steps)
