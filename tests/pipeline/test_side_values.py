@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
+from kit.face.labels import label
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.operator_html import operator_html
 
@@ -58,7 +59,7 @@ def test_what_the_metrics_know_is_told_without_the_files():
     assert "at the largest number" not in names
     assert names[:3] == ["NaN", "+Inf", "−Inf"]
     html = operator_html(found, sections=("values",))
-    assert "Values of both sides" in html
+    assert label("show/values-of-sides") in html
     assert html.count("<tr>") == 3
 
 
@@ -69,9 +70,9 @@ def test_the_table_of_neighbours_tells_what_flows_in_and_out():
     html = operator_html(wb.compare(dump, dump).operator("Neg-op0"), sections=("neighbours",))
     read = np.maximum(values["x"], 0)
     for text in (
-        "1 before",
-        "1 behind",
-        "here",
+        label("show/upstream", n=1),
+        label("show/downstream", n=1),
+        label("show/here"),
         "float32 4×4",
         f"0 … {read.max():#.3g}",
         f"{-read.max():#.3g} … ",
@@ -87,7 +88,7 @@ def test_why_an_own_error_is_not_known_is_said():
     found = wb.compare(dump, dump).operator("Neg-op0")
     assert found.blame.own is None
     assert found.blame.lacking == "input.0 is not in the dump"
-    assert "not known" in operator_html(found, sections=("head",))
+    assert label("show/unknown") in operator_html(found, sections=("head",))
     whole = in_memory(shoot(graph, given(graph)), graph)
     known = wb.compare(whole, whole)
     assert known.operator("Neg-op0").blame.lacking == ""

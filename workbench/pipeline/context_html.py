@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.pipeline.operator_html import within
 from workbench.show.graph_picture import HIGH, WIDE, drawn
 from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from workbench.compare.result import Side
     from workbench.pipeline.compared import Compared
@@ -34,7 +35,7 @@ class Surrounded(Protocol):
 def context_html(
     view: Surrounded,
     *,
-    say: Callable[[str], str] = str,
+    say: Say = ENGLISH,
     clickable: bool = False,
     standalone: bool = False,
 ) -> str:
@@ -42,7 +43,7 @@ def context_html(
 
     Parameters
     ----------
-    say : callable
+    say : Say
         Words of the screen in the reader's language.
     clickable : bool
         What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.text import brief, escape_whole, readable, shorten, visible
+from workbench.core.words.translate import ENGLISH
 from workbench.show import view, words
 from workbench.show.assets import FOLDER, style_sheets
 from workbench.show.columns import shown_status
@@ -61,7 +62,16 @@ def _environment() -> Environment:
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
     made.globals.update(
-        verdicts=words.VERDICTS, times=words.times, side_counts=view.side_counts, say=str
+        say=ENGLISH,
+        verdicts=words.VERDICTS,
+        status_codes=words.STATUS_WORDS,
+        side_codes=words.SIDES,
+        blame_codes=words.BLAMES,
+        origin_codes=words.ORIGINS,
+        value_codes=words.SIDE_VALUES,
+        times=words.times,
+        side_counts=view.side_counts,
+        worst_caption=view.worst_caption,
     )
     return made
 

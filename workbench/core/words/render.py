@@ -28,7 +28,20 @@ from workbench.core.text import plural, shorten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-AREAS = ("core", "graph", "ir", "run", "dump", "compare", "config", "pipeline", "show", "ui", "cli")
+AREAS = (
+    "core",
+    "graph",
+    "ir",
+    "run",
+    "dump",
+    "compare",
+    "config",
+    "pipeline",
+    "show",
+    "explorer",
+    "ui",
+    "cli",
+)
 """Tables of sentences: each is the module of that name beside this one."""
 
 _QUOTED = 80
@@ -37,7 +50,12 @@ _LISTED = 20
 
 def sentence(code: str, values: Mapping[str, Any]) -> str:
     """Return the sentence of a code with its values; no line break is added, none taken out."""
-    return _FORMATTER.vformat(template(code), (), values)
+    return fill(template(code), values)
+
+
+def fill(words: str, values: Mapping[str, Any]) -> str:
+    """Return words with their values in the place of the braces."""
+    return _FORMATTER.vformat(words, (), values)
 
 
 def template(code: str) -> str:

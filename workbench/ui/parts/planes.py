@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workbench.compare.elements import Elements, HeatMap
+    from workbench.core.words.translate import Say
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
     from workbench.ui.app import Workbench
 
 _NONE = -1
+_KINDS = {"absolute": "ui/absolute", "relative": "ui/relative", "ulp": "ui/ulp"}
 
 
 class Owner(Protocol):
@@ -30,7 +32,8 @@ class Owner(Protocol):
     def view_of(self) -> OperatorView | None:
         """The operator that is looked at."""
 
-    def say(self, text: str) -> str:
+    @property
+    def say(self) -> Say:
         """Words in the language of the bench."""
 
     def on(self, control: Any, call: Callable[[], None]) -> None:
@@ -52,11 +55,11 @@ class Planes:
     def __init__(self, panel: Owner) -> None:
         self.panel = panel
         say = panel.say
-        self.kind = W.Dropdown(description=say("error"), options=["absolute"])
-        self.rows = W.Dropdown(description=say("rows"), options=[("–", _NONE)])
-        self.columns = W.Dropdown(description=say("columns"), options=[("–", _NONE)])
+        self.kind = W.Dropdown(description=say("ui/error"), options=["absolute"])
+        self.rows = W.Dropdown(description=say("ui/rows"), options=[("–", _NONE)])
+        self.columns = W.Dropdown(description=say("ui/columns"), options=[("–", _NONE)])
         self.count = W.BoundedIntText(
-            description=say("worst elements"), value=20, min=1, max=10_000
+            description=say("ui/worst-elements"), value=20, min=1, max=10_000
         )
         self.sliders = W.VBox()
         self.picture = make_pieces(lambda _row: None)
@@ -104,7 +107,7 @@ class Planes:
         self.picture.html = html
 
     def _show_choices(self, elements: Elements) -> None:
-        self.kind.options = [(self.panel.say(kind), kind) for kind in elements.kinds]
+        self.kind.options = [(self.panel.say(_KINDS[kind]), kind) for kind in elements.kinds]
         wanted = self.look.element_error
         self.kind.value = wanted if wanted in elements.kinds else "absolute"
         self.count.value = self.look.worst
@@ -132,7 +135,8 @@ class Planes:
 
     def _slider(self, axis: int, size: int) -> W.Widget:
         """A slider over the index in one axis."""
-        made = make_slider(axis, f"{self.panel.say('axis')} {axis}", size - 1)
+        say = self.panel.say
+        made = make_slider(axis, say("ui/axis", axis=axis), size - 1, say)
         made.observe(self.panel.guard(self.sliders, self._take_plane), "value")
         return made
 
