@@ -25,7 +25,7 @@ NOTEBOOKS = {  # and whom they blame
 PLOTLESS = ("05_diagnose", "06_report")
 WORST = {"06_report": "Default/fc3-Dense/MatMul-op0"}
 """Who stands in the table of the worst where it is not whom the sentence blames."""
-SENTENCE = "The first operator that adds error is"
+SENTENCE = ".wb-sentence"
 
 OVERLAPS = """(list) => {
   const boxes = [...list.querySelectorAll('dt, dd')].map((e) => {
@@ -88,11 +88,11 @@ def outputs(page):
 
 
 def assert_the_answer_can_be_read(page, operator):
-    sentence = page.get_by_text(SENTENCE).locator("visible=true")
+    sentence = page.locator(SENTENCE).filter(has_text=operator).locator("visible=true")
     table = page.locator("table")
     said = outputs(page).filter(has=sentence).filter(has_text=operator).filter(has=table)
     said.first.scroll_into_view_if_needed()
-    assert said.first.get_by_text(SENTENCE).first.is_visible()
+    assert said.first.locator(SENTENCE).first.is_visible()
     return said.first
 
 

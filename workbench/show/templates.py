@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,7 @@ def _environment() -> Environment:
         leaf=words.leaf,
         meaning=view.finding_meaning,
         finding_link=view.finding_link,
+        unbroken=_unbroken,
         lead=words.lead,
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
@@ -79,6 +81,21 @@ def _environment() -> Environment:
 def _readable(value: object) -> object:
     """Make every text readable that is not HTML of ours."""
     return value if hasattr(value, "__html__") else readable(str(value))
+
+
+_HYPHENATED = re.compile(r"(?<![\w.&#-])\w[\w.]*(?:-[\w.]+)+")
+_LONGEST = 60
+
+
+def _unbroken(text: str) -> Any:
+    """Keep names with hyphens on one line, as ``Conv2D-op0`` of a longer name; very long ones may break."""
+    from markupsafe import Markup, escape
+
+    def kept(found: re.Match[str]) -> str:
+        name = found[0]
+        return name if len(name) > _LONGEST else f'<span class="wb-id">{name}</span>'
+
+    return Markup(_HYPHENATED.sub(kept, str(escape(readable(str(text))))))
 
 
 def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:

@@ -23,3 +23,9 @@ def pattern(code, language="en"):
 def says(text, code, language="en"):
     """Whether a text ends with the words of a code, whatever their values."""
     return re.search(pattern(code, language), text, re.DOTALL) is not None
+
+
+def count_in(text, code):
+    """The first number of the words of a code, where they stand in a text."""
+    found = re.search(pattern(code).removesuffix("$"), text, re.DOTALL)
+    return int(re.findall(r"[\d,]+", found[1])[-1].replace(",", ""))

@@ -64,6 +64,8 @@ SENTENCES: dict[str, str] = {
     "col-ulp": "ULP",
     "col-number": "No.",
     "col-worst": "Worst",
+    "rule": "Rule",
+    "score": "Score",
     "col-why": "Basis",
     # counts
     "of": "{n:count} of {total:count}",

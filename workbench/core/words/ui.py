@@ -56,7 +56,7 @@ SENTENCES: dict[str, str] = {
     "file-report": "{kind} report",
     "file-minimal-case": "minimal case",
     # configure
-    "format": "Target format",
+    "format": "Format",
     "new": "New",
     "convert": "Convert",
     "new-tooltip": "Start from a working template",

@@ -134,7 +134,7 @@ function createGrades(store) {
       note.textContent = "";
     }
     const regraded = store.grade.factor !== null || store.grade.limit !== null;
-    told.hidden = given.hidden = !regraded;
+    for (const one of [told, given]) one.style.visibility = regraded ? "" : "hidden"; // their room stays: nothing moves
   }
   return { element, render };
 }

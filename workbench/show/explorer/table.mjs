@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------------------------ table
 
 const WIDTHS = { op_name: 370, order: 62, op_type: 150, tensor: 84, status: 134, shape: 120, golden_shape: 120, golden: 260,
-  rule: 110, reason: 260, source: 240, code: 240, dtype: 84, golden_dtype: 110 };
+  rule: 110, floor: 140, reason: 260, source: 240, code: 240, dtype: 84, golden_dtype: 110 };
 let serial = 0;
 
 function createTable(store) {
