@@ -93,7 +93,7 @@ def _unbroken(text: str) -> Any:
 
     def kept(found: re.Match[str]) -> str:
         name = found[0]
-        return name if len(name) > _LONGEST else f'<span class="wb-id">{name}</span>'
+        return name if len(name) > _LONGEST else f'<bdi class="wb-id">{name}</bdi>'
 
     return Markup(_HYPHENATED.sub(kept, str(escape(readable(str(text))))))
 
