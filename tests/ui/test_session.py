@@ -62,8 +62,8 @@ def saved(**other):
 @pytest.mark.parametrize(
     ("text", "code", "values"),
     [
-        ("{", "ui/session-value", {"key": "session"}),
-        ("[" * 100_000, "ui/session-value", {"key": "session"}),
+        ("{", "ui/session-json", {}),
+        ("[" * 100_000, "ui/session-json", {}),
         ("[]", "ui/session-value", {"key": "session", "got": "[]"}),
         (saved(look={"worst": 0}), "ui/session-value", {"key": "look.worst", "got": "0"}),
         (saved(look={"limit": math.nan}), "ui/session-value", {"key": "look.limit"}),

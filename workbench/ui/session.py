@@ -219,6 +219,8 @@ def read_session(path: str | Path) -> dict[str, Any]:
         return _arguments(_Session.model_validate_json(_without_lone(text)))
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            raise FormatError("ui/session-json", place=str(path), why=first["msg"]) from error
         values = {"key": ".".join(map(str, first["loc"])) or "session", "why": first["msg"]}
         place, got = str(path), str(first["input"])[:60]
         raise FormatError("ui/session-value", place=place, got=got, **values) from error

@@ -101,7 +101,7 @@ SENTENCES: dict[str, str] = {
     "only-in": "{n:count} {side}-only",
     "not-reached": "{n:count} not reached",
     "not-comparable": "{n:count} not comparable",
-    "excluded-reason": "{n:count} × {reason}",
+    "excluded-reason": "{n:count} uncomparable ({reason})",
     "skipped-side": "{n:count} {side} tensors ({reason})",
     "excluded-others": "{n:count} for other reasons",
     # iterations

@@ -199,7 +199,7 @@ SENTENCES: dict[str, str] = {
     "no-previous-failing": "no failing operator before this one",
     "select-to-pin": "select an operator to pin",
     "select-to-write": "select an operator to write",
-    "no-row": "row {got!r} is not one of the {rows:count} of the comparison",
+    "no-row": "row {got!r} does not exist; the comparison has {rows:count row}",
     # report
     "title": "Title",
     "notes": "Notes",
@@ -234,5 +234,6 @@ SENTENCES: dict[str, str] = {
     ),
     "not-simulated": "no simulated dumps to compare: run the simulation first",
     "session-value": "{key}: {why} (got {got!r})",
+    "session-json": "not a valid session file: {why}",
     "cancelled-empty": "cancelled before any result",
 }

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SIDES: tuple[Side, Side] = ("target", "golden")
 _EVERY = "all"
 _WORDS: dict[Side, str] = {"target": "ui/target", "golden": "ui/golden"}
+_SIDE_WORDS: dict[Side, str] = {"target": "show/side-target", "golden": "show/side-golden"}
 _ENTRIES = {Match: "ui/entry-match", Ignore: "ui/entry-ignore", Tolerance: "ui/entry-tolerate"}
 
 MOST = 500
@@ -159,7 +160,7 @@ class ByHand(Part):
         picked = {side: self._picked(side) for side in _SIDES}
         lacking = [side for side in _SIDES if not picked[side]]
         if lacking:
-            side = Message(_WORDS[lacking[0]])
+            side = Message(_SIDE_WORDS[lacking[0]])
             raise WorkbenchError("ui/nothing-to-match", side=side)
         self.bench.map_file.match(picked["target"], picked["golden"])
 

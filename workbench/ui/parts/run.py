@@ -154,6 +154,8 @@ def _told(job: Job, say: Say) -> str:
 
 def _running(job: Job) -> Message:
     state = Message("ui/stopping" if job.cancelled else STATES[job.state][1])
+    if not job.text:
+        return state
     if not job.done:
         return Message("ui/run-state", state=state, step=job.text)
     return Message("ui/run-state-tensors", state=state, done=job.done, step=job.text)
