@@ -37,12 +37,12 @@ types: $(VENV)/developed
 lab: $(VENV)/installed
 	$(BIN)/workbench lab .
 
-# what real MindSpore makes of over a thousand configurations; see docs/conformance.md
+# what real MindSpore makes of over a thousand configurations; see docs/evidence/conformance.md
 conformance: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore.py $(RECORD) --fresh 24
 	$(BIN)/python -m pytest tests/config/test_conformance.py
 
-# what real MindSpore computes on a CPU with the operators of our table; see docs/conformance.md
+# what real MindSpore computes on a CPU with the operators of our table; see docs/evidence/conformance.md
 conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	mkdir -p build
 	$(BIN)/python conformance/operator_cases.py build/operator_cases.json
@@ -54,17 +54,17 @@ conformance-operators: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python -m pip install --quiet --disable-pip-version-check 'mindspore==$(MINDSPORE)' 'numpy<2'
 	touch $@
 
-# what real MindSpore makes of a few steps of training; see docs/conformance.md
+# what real MindSpore makes of a few steps of training; see docs/evidence/conformance.md
 conformance-steps: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_steps.py $(STEPS)
 	$(BIN)/python -m pytest tests/run/test_mindspore_steps.py
 
-# what real MindSpore dumps of loops, choices and several networks; see docs/conformance.md
+# what real MindSpore dumps of loops, choices and several networks; see docs/evidence/conformance.md
 conformance-flows: .venv-mindspore/$(MINDSPORE) $(VENV)/developed
 	.venv-mindspore/bin/python conformance/run_mindspore_flows.py $(FLOWS)
 	$(BIN)/python -m pytest tests/run/test_flow.py tests/pipeline/test_process.py tests/scenarios/test_flows.py
 
-# what msprobe makes of over twenty pairs of dump trees; see docs/conformance.md
+# what msprobe makes of over twenty pairs of dump trees; see docs/evidence/conformance.md
 conformance-msprobe: .venv-msprobe/$(MSPROBE) $(VENV)/developed
 	$(BIN)/python conformance/run_msprobe.py .venv-msprobe/bin/msprobe tests/data/conformance/msprobe_$(MSPROBE).json
 	$(BIN)/python -m pytest tests/compare/test_msprobe_conformance.py

@@ -1,6 +1,6 @@
 """How well two graphs are aligned whose true correspondence is known by construction.
 
-``python benchmarks/alignment.py --seeds 0-9 [--json results.json] [--markdown docs/alignment.md]``
+``python benchmarks/alignment.py --seeds 0-9 [--json results.json] [--markdown docs/evidence/alignment.md]``
 
 Every seed takes every network of the catalogue, changes it in every way of `aligning.changes`, hides what an alignment
 could lean on, aligns the two graphs and counts: of the pairs of operators that are claimed the true ones
@@ -57,7 +57,9 @@ def main() -> None:
         content = {"seeds": seeds, "records": records}
         arguments.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     if arguments.markdown:
-        command = "python benchmarks/alignment.py --seeds {}-{} --markdown docs/alignment.md"
+        command = (
+            "python benchmarks/alignment.py --seeds {}-{} --markdown docs/evidence/alignment.md"
+        )
         arguments.markdown.write_text(document(records, command.format(*seeds)), encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """How often the diagnosis is right: faults are planted in simulated runs, dumped, compared and scored.
 
-``python benchmarks/diagnosis.py --seeds 0-99 --json results.json [--markdown docs/diagnosis.md]``
+``python benchmarks/diagnosis.py --seeds 0-99 --json results.json [--markdown docs/evidence/diagnosis.md]``
 
 Every seed plants every kind of fault once, in an operator, a network, on a device, in a precision mode and on a
 surface that it draws, and runs the same networks without a fault. Each run is dumped in full, with outputs
@@ -91,7 +91,9 @@ def main() -> None:
         from diagnosing.document import document
 
         seeds = f"{arguments.seeds[0]}-{arguments.seeds[-1]}"
-        command = f"python benchmarks/diagnosis.py --seeds {seeds} --markdown docs/diagnosis.md"
+        command = (
+            f"python benchmarks/diagnosis.py --seeds {seeds} --markdown docs/evidence/diagnosis.md"
+        )
         text = document(records, command, meaningless=arguments.renamed)
         arguments.markdown.write_text(text, encoding="utf-8")
 

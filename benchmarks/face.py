@@ -1,6 +1,6 @@
-"""How fast the face answers in a real browser: every promise of docs/promises.md that has a budget.
+"""How fast the UI responds in a real browser: every requirement of tests/promises.toml with a time limit.
 
-``python benchmarks/face.py [--rows 2000 20000 200000] [--rounds N] [--markdown docs/face.md]``
+``python benchmarks/face.py [--rows 2000 20000 200000] [--rounds N] [--markdown docs/evidence/ui-speed.md]``
 
 Needs Chromium and playwright. What happens in JupyterLab and Voila is timed by the wall clock, from the click to what
 can be seen, the best of all rounds; pages alone by the processor time of their main thread (`explorer.py`).
@@ -86,7 +86,7 @@ class Line(NamedTuple):
 
 def table(lines: Sequence[Line]) -> str:
     """Return the lines as a table of Markdown."""
-    head = ("promise", "what", "budget", "measured", "kept")
+    head = ("requirement", "what", "limit", "measured", "met")
     rows = [head, ("---",) * len(head), *(line.cells() for line in lines)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -271,16 +271,16 @@ def every_line(browser: Browser, rows: Sequence[int], rounds: int) -> list[Line]
     return sorted(found, key=lambda line: line.promise)
 
 
-DOCUMENT = """# How fast the face answers
+DOCUMENT = """# UI response times
 
-Measured in a real Chromium by `benchmarks/face.py` on a machine with {cores} cores, whose load was {load:.1f} when it
-began: the budgets of the [promises](promises.md) beside what it took, the best of {rounds} rounds. JupyterLab and Voila
-are timed by the wall clock, from the click to what is seen, and other programs slow them down; pages alone (22, 24) by
-the processor time of their main thread.
+Written by `{command}` in a real Chromium, on a machine with {cores} cores and a
+load of {load:.1f} at the start; the best of {rounds} rounds.
+
+*Limit* is the time limit of the [requirement](ui-requirements.md). JupyterLab and Voila: wall-clock time from the
+click until the result is visible; other programs slow it down. Reports (22, 24): processor time of the page's main
+thread.
 
 {table}
-
-Made by `{command}`.
 """
 
 
@@ -303,7 +303,7 @@ def main() -> None:
         browser.close()
     print(table(lines))
     if arguments.markdown:
-        command = f"python benchmarks/face.py --rounds {arguments.rounds} --markdown docs/face.md"
+        command = f"python benchmarks/face.py --rounds {arguments.rounds} --markdown docs/evidence/ui-speed.md"
         text = DOCUMENT.format(
             cores=os.cpu_count(), load=load, rounds=arguments.rounds, table=table(lines),
             command=command,

@@ -19,7 +19,7 @@ import numpy as np
 
 from kit.build.faulty_trials import KINDS, planted
 from workbench.compare.hypotheses.believed import settled
-from workbench.compare.hypotheses.calibration import features, fit
+from workbench.compare.hypotheses.calibration import features
 from workbench.compare.hypotheses.case import BUDGET
 from workbench.compare.hypotheses.explain import attempts, explain
 
@@ -57,6 +57,26 @@ def show_fit(cases):
                 rows.append(features(case, tried))
                 right.append(tried[0].guess.kind == one.kind)
     print(len(rows), sum(right) / len(rows), fit(rows, right))
+
+
+def fit(rows, right, ridge=1.0):
+    """Return the weights that make rows of features say best whether a guess was right.
+
+    Newton's method for the logistic model, with a ridge against weights that grow without end.
+    """
+    names = list(rows[0])
+    matrix = np.array([[row[name] for name in names] for row in rows])
+    target = np.array(right, np.float64)
+    weights = np.zeros(len(names))
+    for _ in range(50):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(matrix @ weights, -30, 30)))
+        slope = matrix.T @ (target - chance) - ridge * weights
+        bend = (matrix * (chance * (1 - chance))[:, None]).T @ matrix + ridge * np.eye(len(names))
+        move = np.linalg.solve(bend, slope)
+        weights += move
+        if float(np.abs(move).max()) < 1e-8:
+            break
+    return dict(zip(names, (round(float(w), 3) for w in weights), strict=True))
 
 
 def show_matrix(cases, misses):

@@ -32,7 +32,7 @@ OPEN, ACT = 2.0, 1.0
 HEAD = Path(__file__).parent / "looking" / "document.md"
 """What stands above the table."""
 
-COLUMNS = ("panel", "action", "kernel, s", "sent, kB", "JupyterLab, s", "deaf, s")
+COLUMNS = ("panel", "action", "kernel, s", "sent, kB", "JupyterLab, s", "blocked, s")
 
 
 def table(kernel: list[Took], lab: list[tuple[Took, float]]) -> str:
@@ -89,7 +89,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         facts, text = measured(arguments.operators, folder, browser=not arguments.no_browser)
     load = f"load of the machine {os.getloadavg()[1]:.0f} on {os.cpu_count()} cores"
-    command = "python benchmarks/panels.py --markdown docs/scale.md"
+    command = "python benchmarks/panels.py --markdown docs/evidence/scale.md"
     document = HEAD.read_text(encoding="utf-8").format(command=command, load=load, **facts) + text
     print(document)
     if arguments.markdown:

@@ -18,6 +18,9 @@ import pytest
 
 import workbench as wb
 from kit.face.labels import label
+from workbench.config.words import iterations_words, part_name, part_words, selector_words
+from workbench.core.plan import Iterations, Selector
+from workbench.core.words import Message
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -59,13 +62,21 @@ ANSWERS = {
         "typical factor: 1.020",
     ],
     "03_dump_configurations": [
-        "error | overflow-number | common_dump_settings.overflow_number",
-        "saved_data",
-        "2.6",
-        "Conv2D",
-        "21",
+        "error | overflow-number | ",
+        str(Message("config/near-key", near="saved_data")),
+        str(Message("config/version-advice", since="2.6")),
+        str(iterations_words(Iterations.parse("0|2-3"))),
+        str(selector_words(Selector("type", "Conv2D"))),
+        "5 of 21 operators match",
         '"dump_step": "0|2-3"',
-        "AlexNet",
+        str(
+            Message(
+                "config/lost-part",
+                part=part_name("net_name"),
+                here=part_words("net_name", "AlexNet"),
+                there=part_words("net_name", "Net"),
+            )
+        ),
         "export MINDSPORE_DUMP_CONFIG=",
         "widget-view",
         "bench = wb.Workbench(",

@@ -1,7 +1,7 @@
-"""docs/promises.md: every promise has tests that exist and say which one they hold."""
+"""tests/promises.toml: every UI requirement names tests that exist and carry its number, and the reverse."""
 
 import ast
-import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -9,11 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NUMBERS = range(1, 31)
-TEXT = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
-TABLE = {
-    int(number): tests
-    for number, tests in re.findall(r"^\| (\d+) \|.*\|([^|]*)\|$", TEXT, re.MULTILINE)
-}
+REQUIREMENTS = tomllib.loads((ROOT / "tests" / "promises.toml").read_text(encoding="utf-8"))
+TABLE = {one["number"]: one for one in REQUIREMENTS["requirement"]}
 
 
 def marks(node: ast.AST) -> set[int]:
@@ -41,21 +38,26 @@ def marked(path: Path) -> dict[str, set[int]]:
 
 
 def test_there_are_thirty_in_order():
-    assert list(TABLE) == [*NUMBERS]
+    assert [one["number"] for one in REQUIREMENTS["requirement"]] == [*NUMBERS]
+    for one in TABLE.values():
+        assert one["text"]
+        assert one["place"] in ("notebook", "report")
+        assert all(limit > 0 for limit in one.get("seconds", {}).values())
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_promise_names_tests_that_hold_it(number):
-    names = re.findall(r"`(tests/\S+\.py)::(\S+)`", TABLE[number])
+def test_a_requirement_names_tests_with_its_number(number):
+    names = TABLE[number]["tests"]
     assert names
-    assert len(names) == TABLE[number].count("`") // 2
-    for path, name in names:
-        assert number in marked(ROOT / path)[name], f"{path}::{name}"
+    assert len(set(names)) == len(names)
+    for place in names:
+        path, _, name = place.partition("::")
+        assert number in marked(ROOT / path)[name], place
 
 
-def test_a_marked_test_stands_beside_its_promise():
+def test_a_marked_test_is_listed_with_its_requirement():
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name, numbers in marked(path).items():
             for number in numbers:
                 place = f"{path.relative_to(ROOT).as_posix()}::{name}"
-                assert f"`{place}`" in TABLE[number], f"{place} beside promise {number}"
+                assert place in TABLE[number]["tests"], f"{place} in requirement {number}"

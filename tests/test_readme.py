@@ -1,6 +1,6 @@
-"""What the documents show is run: shell and Python as they stand, in a copy of the tree.
+"""Every example of the documents is run: shell and Python, in a copy of the tree.
 
-`make` targets are looked up instead: `make test` is what runs this file.
+`make` targets and installations are looked up instead: `make test` is what runs this file.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 SHELL = ("bash", "sh", "console")
 SECONDS = 120
 
@@ -55,6 +56,9 @@ TARGETS = {
         "pytest tests/scenarios/test_grid.py tests/scenarios/test_every_fault.py",
     ],
 }
+
+LOOKED_UP = ("make ", "pip install ")
+"""Commands that are not run: how they begin."""
 
 # (document, first line of a block) → why it is neither run nor looked up
 EXCUSED: dict[tuple[str, str], str] = {}
@@ -130,7 +134,7 @@ def shown(tree) -> dict[Block, subprocess.CompletedProcess[str]]:
     done = {}
     for block in BLOCKS:
         if block.language in SHELL:
-            script = "\n".join(c for c in commands(block) if not c.startswith("make "))
+            script = "\n".join(c for c in commands(block) if not c.startswith(LOOKED_UP))
             done[block] = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", script], cwd=tree, timeout=SECONDS, text=True,
                 capture_output=True, env=os.environ | {"PATH": path}, check=False,
@@ -194,6 +198,14 @@ def test_every_make_command_of_the_documents_is_looked_up():
     assert named == TARGETS.keys()
 
 
+def test_every_installation_names_this_folder_and_its_extras():
+    text = "\n".join(map(read, DOCUMENTS))
+    asked = re.findall(r"(?<!python -m )\bpip install ('[^']*'|[^`\s]+)", text)
+    extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    assert set(asked) == {".", *(f"'.[{name}]'" for name in ("onnx", "dev"))}
+    assert {"onnx", "dev"} <= extras.keys()
+
+
 def test_no_block_is_passed_over():
     handled = (*SHELL, "python", "json", "text")
     assert [str(block) for block in BLOCKS if block.language not in handled] == []
@@ -202,7 +214,30 @@ def test_no_block_is_passed_over():
     assert EXCUSED.keys() <= known
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_the_readme_is_short_and_begins_with_the_installation():
+    lines = read(ROOT / "README.md").splitlines()
+    assert len(lines) <= 90
+    assert next(line for line in lines if line.startswith("## ")) == "## Install"
+    assert blocks(ROOT / "README.md")[0].text == "pip install .\n"
+
+
+ONE_HOP = {
+    "Which exit status means what?": ("docs/reference/exit-status.md", "`workbench compare` | 1 |"),
+    "What does `noise_floor` mean?": ("docs/reference/glossary.md", "| `noise_floor` |"),
+    "How do I compare two ranks?": ("docs/guide/compare.md", "`--rank T:G`"),
+}
+"""Question of the README → the page that it links, and words of the answer there."""
+
+
+@pytest.mark.parametrize("question", ONE_HOP)
+def test_a_question_of_a_newcomer_is_answered_by_one_link(question):
+    page, answer = ONE_HOP[question]
+    (row,) = [line for line in read(ROOT / "README.md").splitlines() if question in line]
+    assert f"]({page}" in row
+    assert answer in read(ROOT / page)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_inside_the_tree_lead_somewhere(path):
     for link in re.findall(r"\]\(([^)\s]*)\)", read(path)):
         if link.startswith("https://"):

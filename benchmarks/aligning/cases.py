@@ -155,7 +155,7 @@ def _exchange(twin: Twin, rng: Generator) -> None:
 
 
 def used_twice(graph: Graph, rng: Generator) -> Graph | None:
-    """The graph with a part of it applied again to its own result; ``None`` if no part fits."""
+    """A part of the graph applied twice in sequence; ``None`` if no part fits."""
     twin = Twin(graph)
     for number in rng.permutation(len(graph.ops)):
         end = int(number)

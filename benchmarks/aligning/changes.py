@@ -43,7 +43,7 @@ def chosen(rng: Generator, places: Sequence[int], share: float) -> list[int]:
 
 
 def fused(twin: Twin, rng: Generator, share: float) -> bool:
-    """The device's own fusion passes: of the graph, and in the buffer."""
+    """Fusion passes of the device: graph level and buffer level."""
     before = len(twin.ops)
     graph, truth = twin.graph(), twin.truth()
     for level in ("graph", "buffer"):
@@ -70,7 +70,7 @@ def _untold(graph: Graph) -> Graph:
 
 
 def joined(twin: Twin, rng: Generator, share: float) -> bool:
-    """Neighbors in one kernel of a type of its own, as MindSpore's O1 joins them."""
+    """Adjacent operators joined into one kernel with its own type, as in MindSpore O1."""
     free = {n for n in twin.ops if _joins(twin, n)}
     ends = chosen(rng, sorted(free), share)
     for end in ends:
@@ -122,7 +122,7 @@ def _join(twin: Twin, members: Sequence[int]) -> None:
 
 
 def decomposed(twin: Twin, rng: Generator, share: float) -> bool:
-    """LayerNorm, Softmax, GeLU, BatchNorm and others in smaller operators."""
+    """LayerNorm, Softmax, GeLU, BatchNorm and others split into smaller operators."""
     places = chosen(rng, [n for n in twin.ops if can_decompose(twin, n)], share)
     for number in places:
         decompose(twin, number)
@@ -130,7 +130,7 @@ def decomposed(twin: Twin, rng: Generator, share: float) -> bool:
 
 
 def casts(twin: Twin, rng: Generator, share: float) -> bool:
-    """An autocast scope: products in float16 between casts, everything under a wrapper's name."""
+    """Autocast: products in float16 between casts, all names inside a wrapper scope."""
     places = [n for n, op in twin.ops.items() if op.op_type in CONTRACTIONS and not overwrites(op)]
     for number in places:
         _around(twin, number, "Cast", _half)
@@ -152,7 +152,7 @@ def _wrapped(name: str) -> str:
 
 
 def transdata(twin: Twin, rng: Generator, share: float) -> bool:
-    """Products and convolutions in a device format, and back."""
+    """Products and convolutions in a device format, with conversions."""
     places = [n for n, op in twin.ops.items() if op.op_type in CONTRACTIONS and not overwrites(op)]
     places = chosen(rng, places, share)
     for number in places:
@@ -188,7 +188,7 @@ def _spec(twin: Twin, operand: Value | Param) -> TensorSpec | None:
 
 
 def reshapes(twin: Twin, rng: Generator, share: float) -> bool:
-    """Operators on flattened tensors, with the shape restored behind them."""
+    """Operators on flattened tensors, with the shape restored afterwards."""
     places = [
         n
         for n, op in twin.ops.items()
@@ -208,7 +208,7 @@ def _behind(twin: Twin, number: int, op: Op, constants: tuple[Const, ...]) -> in
 
 
 def added(twin: Twin, rng: Generator, share: float) -> bool:
-    """Operators that the original does not have: a ReLU more, a factor, a clip."""
+    """Additional operators: a ReLU, a factor, a clip."""
     places = [n for n, op in twin.ops.items() if op.outputs and twin.is_alone(n)]
     for number in chosen(rng, places, share / 4):
         op = twin.ops[number]
@@ -220,7 +220,7 @@ def added(twin: Twin, rng: Generator, share: float) -> bool:
 
 
 def removed(twin: Twin, rng: Generator, share: float) -> bool:
-    """Operators left out whose input has the shape of their output."""
+    """Operators removed whose input and output have the same shape."""
     places = []
     for number, op in twin.ops.items():
         first = next(op.flat_inputs(), None)
@@ -234,7 +234,7 @@ def removed(twin: Twin, rng: Generator, share: float) -> bool:
 
 
 def replaced(twin: Twin, rng: Generator, share: float) -> bool:
-    """Operators of another type in the same place."""
+    """Operators replaced by another type."""
     places = [n for n, op in twin.ops.items() if op.op_type in ANOTHER and not op.fused]
     for number in chosen(rng, places, share / 4):
         op = twin.ops[number]
@@ -245,7 +245,7 @@ def replaced(twin: Twin, rng: Generator, share: float) -> bool:
 
 
 def repeated(twin: Twin, rng: Generator, share: float) -> bool:
-    """Operators computed once more for some of their readers, as recomputation does."""
+    """Operators computed twice, for different readers (recomputation)."""
     places = [
         n
         for n, op in twin.ops.items()
@@ -263,7 +263,7 @@ def repeated(twin: Twin, rng: Generator, share: float) -> bool:
 
 
 def swapped(twin: Twin, rng: Generator, share: float) -> bool:
-    """Operands of operators that commute in the other order."""
+    """Operands of commutative operators swapped."""
     places = [n for n, op in twin.ops.items() if op.op_type in COMMUTATIVE and len(op.inputs) == 2]
     for number in chosen(rng, places, share):
         op = twin.ops[number]
@@ -272,13 +272,13 @@ def swapped(twin: Twin, rng: Generator, share: float) -> bool:
 
 
 def reordered(twin: Twin, rng: Generator, share: float) -> bool:
-    """Branches that do not depend on each other in another order."""
+    """Independent branches in another order."""
     twin.shuffled = rng
     return True
 
 
 def dtypes(twin: Twin, rng: Generator, share: float) -> bool:
-    """All tensors of another float type."""
+    """All tensors in another float type."""
     for number, op in list(twin.ops.items()):
         outputs = tuple(_brief(spec) for spec in op.outputs)
         specs = tuple(spec and _brief(spec) for spec in op.input_specs)
@@ -292,7 +292,7 @@ def _brief(spec: TensorSpec) -> TensorSpec:
 
 
 def nothing(twin: Twin, rng: Generator, share: float) -> bool:
-    """Nothing but names and lines."""
+    """Only names and source lines."""
     return True
 
 

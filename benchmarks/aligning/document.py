@@ -1,4 +1,4 @@
-"""Tables of what was measured, and ``docs/alignment.md``: the same results give the same text."""
+"""Tables of the measurements, and ``docs/evidence/alignment.md``: the same results give the same text."""
 
 from __future__ import annotations
 
@@ -59,22 +59,22 @@ def _cells(records: Sequence[Record]) -> list[str]:
     ]
 
 
-_HEADS = ("graphs", "true pairs", "precision", "recall", "groups", "found whole")
+_HEADS = ("graphs", "true pairs", "precision", "recall", "groups", "complete")
 
 
 def total_table(records: Sequence[Record]) -> Table:
-    """By hints. A group has several operators on a side; one is whole with all of them and no other."""
+    """By hints. A group has several operators on a side; *complete* means all of them and no other."""
     rows = [[name, *_cells([r for r in records if r["hints"] == name])] for name in HINTS]
     return Table("Total", ["hints", *_HEADS], [*rows, ["all", *_cells(records)]])
 
 
 def precision_table(records: Sequence[Record]) -> Table:
-    """Of the pairs that were claimed, the true ones: changes (rows) and hints (columns)."""
+    """Share of the claimed pairs that are true, by change (rows) and hints (columns)."""
     return _by_change("Precision", records, "claimed")
 
 
 def recall_table(records: Sequence[Record]) -> Table:
-    """Of the true pairs, those that were claimed: changes (rows) and hints (columns)."""
+    """Share of the true pairs that are claimed, by change (rows) and hints (columns)."""
     return _by_change("Recall", records, "true")
 
 
@@ -88,7 +88,7 @@ def _by_change(title: str, records: Sequence[Record], whole: str) -> Table:
 
 
 def rules_table(records: Sequence[Record]) -> Table:
-    """Pairs by the rule that claims them, and how many of them are true."""
+    """Claimed pairs and their precision, by match rule."""
     rules: dict[str, list[int]] = {}
     for record in records:
         for name, (claimed, right) in record["rules"].items():
@@ -103,7 +103,7 @@ def rules_table(records: Sequence[Record]) -> Table:
 
 
 def networks_table(records: Sequence[Record]) -> Table:
-    """By network; the mixes alone."""
+    """By network, for *three of these*."""
     mixed = [r for r in records if r["row"] == MIXED]
     rows = [[name, *_cells([r for r in mixed if r["network"] == name])] for name in NETWORKS]
     return Table("Networks", ["network", *_HEADS], rows)

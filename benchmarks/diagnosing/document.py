@@ -1,4 +1,4 @@
-"""Write ``docs/diagnosis.md``: the same results give the same text."""
+"""Write ``docs/evidence/diagnosis.md``: the same results give the same text."""
 
 from __future__ import annotations
 

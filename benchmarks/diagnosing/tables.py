@@ -78,7 +78,7 @@ def _per_kind(
 
 
 def operators_table(records: Sequence[Record]) -> Table:
-    """How often the planted operator is the first answer, or among the first three."""
+    """Share of faults whose operator is the first finding (top 1) or among the first three (top 3)."""
 
     def cells(found: list[Record]) -> list[str]:
         return [str(len(found)), *(hits(found, way, n) for way in WAYS for n in (1, 3))]
@@ -92,22 +92,22 @@ def operators_table(records: Sequence[Record]) -> Table:
         for n in (1, 3)
     ]
     shares = (share(count, len(overruns)) for count in suffer)
-    rows.append(["overrun, its victim counted too", str(len(overruns)), *shares])
-    return Table("The guilty operator", heads, rows)
+    rows.append(["overrun, damaged operator counted too", str(len(overruns)), *shares])
+    return Table("Faulty operator", heads, rows)
 
 
 def kinds_table(records: Sequence[Record]) -> Table:
-    """How often the first answer names the kind of fault that was planted."""
+    """Share of faults whose first finding names the right kind of fault."""
 
     def cells(found: list[Record]) -> list[str]:
         right = [sum(r[way]["fault"] == r["kind"] for r in found) for way in WAYS]
         return [str(len(found)), *(share(count, len(found)) for count in right)]
 
-    return Table("The kind of fault", ["kind", "visible", *WAYS], _per_kind(records, cells))
+    return Table("Kind of fault", ["kind", "visible", *WAYS], _per_kind(records, cells))
 
 
 def rules_table(records: Sequence[Record]) -> Table:
-    """The simple rules of the field on the same full dumps, beside our first answer."""
+    """Common simple rules on the same full dumps, compared with the first finding."""
     found, clean = seen(records), [r for r in records if not r["kind"]]
     rows = []
     for rule in RULES:
@@ -118,18 +118,18 @@ def rules_table(records: Sequence[Record]) -> Table:
         )
     good = sum(hit(r, "full", 1) for r in found)
     alarms = sum(alarm(r, "full") for r in clean)
-    own = ["the first finding", share(good, len(found)), str(len(found) - good)]
+    own = ["first finding", share(good, len(found)), str(len(found) - good)]
     heads = ["full dumps", "right operator", "misses", "false alarms"]
     return Table("Simple rules", heads, [*rows, [*own, share(alarms, len(clean))]])
 
 
 def alarm(record: Record, way: str) -> bool:
-    """Whether a clean run was blamed."""
+    """Whether a clean run has a reported defect."""
     return record[way]["verdict"] in ("fail", "crash") or bool(record[way]["answers"])
 
 
 def alarms_table(records: Sequence[Record]) -> Table:
-    """Clean runs of which anything is called a defect; the golden tree's numbers are float32."""
+    """Clean runs with at least one reported defect. The golden is float32."""
     rows = []
     for title, low in (("same precision", False), ("lower precision", True)):
         for kind, training in (("forward", False), ("training", True)):
@@ -150,7 +150,7 @@ def _alarms(clean: Sequence[Record]) -> list[str]:
 
 
 def confusion_table(records: Sequence[Record]) -> Table:
-    """What kind the first answer names, for every kind that was planted; full dumps."""
+    """Kind named by the first finding, by injected kind; full dumps."""
     counts = {
         kind: Counter(r["full"]["fault"] or "nothing" for r in seen(records, kind))
         for kind in KINDS
@@ -158,13 +158,11 @@ def confusion_table(records: Sequence[Record]) -> Table:
     named = {name for count in counts.values() for name in count}
     columns = [*(k for k in KINDS if k in named), *sorted(named - {*KINDS})]
     rows = [[kind, *(str(counts[kind][c] or "") for c in columns)] for kind in KINDS]
-    return Table(
-        "Kinds: planted (rows) and named (columns), full dumps", ["planted", *columns], rows
-    )
+    return Table("Confusion of kinds", ["injected", *columns], rows)
 
 
 def calibration_table(records: Sequence[Record]) -> Table:
-    """How often the kind is right, by the probability that was stated for it; full dumps."""
+    """Share of right kinds, by stated confidence; full dumps."""
     stated = [
         (r["full"]["probability"], r["full"]["fault"] == r["kind"])
         for r in seen(records)
@@ -177,12 +175,12 @@ def calibration_table(records: Sequence[Record]) -> Table:
         mean = f"{sum(p for p, _ in here) / len(here):.3f}" if here else "–"
         good = sum(right for _, right in here)
         rows.append([f"{low} to {high}", str(len(here)), mean, share(good, len(here))])
-    heads = ["probability stated", "answers", "mean", "kind right"]
+    heads = ["stated confidence", "answers", "mean", "kind right"]
     return Table("Calibration", heads, rows)
 
 
 def visible_table(records: Sequence[Record]) -> Table:
-    """How many faults were planted, and how many of them did not show in the results and were left out."""
+    """Injected faults, and those excluded because they are not visible in the results."""
     rows = []
     for kind in KINDS:
         mine = [r for r in records if r["kind"] == kind]
@@ -195,29 +193,29 @@ def visible_table(records: Sequence[Record]) -> Table:
     planted = [r for r in records if r.get("visible") is not None]
     left_out = sum(not r["visible"] for r in planted)
     total = [str(len(planted)), str(len(planted) - left_out), share(left_out, len(planted)), ""]
-    heads = ["kind", "planted", "visible", "excluded", "no place found"]
+    heads = ["kind", "injected", "visible", "excluded", "no place found"]
     return Table("Visible faults", heads, [*rows, ["all", *total]])
 
 
 def places_table(records: Sequence[Record]) -> Table:
-    """First answers by network, surface and device."""
+    """Share of faults whose operator is the first finding, by network, surface and device."""
     rows = []
     for key in ("model", "surface", "device"):
         names = dict.fromkeys(sorted(r[key] for r in records))
         for name in names:
             found = [r for r in seen(records) if r[key] == name]
             rows.append([name, str(len(found)), *(hits(found, way, 1) for way in WAYS)])
-    return Table("Where: top 1", ["place", "visible", *WAYS], rows)
+    return Table("By network, surface and device: top 1", ["place", "visible", *WAYS], rows)
 
 
 def ended_table(records: Sequence[Record]) -> Table:
-    """Runs that a fault ended; their ordinary dumps stop at the operator that failed. The first finding names it."""
+    """Runs that a fault ended. Their dumps stop at the failed operator; the first finding should name it."""
     rows = []
     for kind in ENDING:
         found = [r for r in records if r["kind"] == kind and "named" in r]
         good = sum(r["named"] == 0 for r in found)
         rows.append([kind, str(len(found)), share(good, len(found))])
-    return Table("Runs that end", ["kind", "runs", "operator named"], rows)
+    return Table("Aborted runs", ["kind", "runs", "operator named"], rows)
 
 
 def misses(records: Sequence[Record], way: str, most: int) -> list[str]:

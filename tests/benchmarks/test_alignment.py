@@ -125,5 +125,5 @@ def test_tables_add_up_what_was_counted():
     assert total.rows[-1][3] == f"{100 * right / (2 * claimed):.1f}%"
     assert [row[0] for row in precision.rows] == [*ROWS, "all"]
     text = document(records, "python benchmarks/alignment.py --seeds 1")
-    assert text.startswith("# How well graphs are aligned")
+    assert text.startswith("# Measured quality of alignment")
     assert "{" not in text

@@ -11,6 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench.cli import main
+from workbench.core.words import Message
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -184,20 +185,27 @@ def test_a_file_name_no_grammar_knows_is_counted_and_named(capsys, pair):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "words"),
+    ("option", "value", "code", "values"),
     [
-        ("--rank", "x", "--rank must be a number"),
-        ("--profile", "strict", "profile must be one of"),
-        ("--map", "missing.json", "map file must be a readable file"),
-        ("--target-graph", "missing.ir", "graph must be a readable file"),
-        ("--html", "/proc/nowhere/x.html", "output must be a file that can be written"),
-        ("--no-such-option", "1", "No such option"),
+        ("--rank", "x", "cli/two-numbers", {"name": "rank", "got": "x"}),
+        ("--profile", "strict", "", {}),
+        ("--map", "missing.json", "core/missing", {"got": "missing.json"}),
+        ("--target-graph", "missing.ir", "core/missing", {"got": "missing.ir"}),
+        (
+            "--html",
+            "/proc/nowhere/x.html",
+            "core/unwritable",
+            {"subject": "output", "why": "No such file or directory"},
+        ),
+        ("--no-such-option", "1", "", {}),
     ],
 )
-def test_bad_usage_is_one_line_and_status_two(capsys, pair, option, value, words):
+def test_bad_usage_is_one_line_and_status_two(capsys, pair, option, value, code, values):
     status, _, err = run(capsys, "compare", *pair, option, value)
     assert status == 2
-    assert words in err
+    assert (
+        str(Message(code, **values)) if code else value if option == "--profile" else option
+    ) in err
     assert len(err.strip().splitlines()) == 1
 
 
@@ -240,5 +248,5 @@ def test_too_little_memory_is_one_line_and_status_two(capsys, pair, monkeypatch)
         main(["compare", str(pair[0]), str(pair[1])])
     assert ended.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
-        "error: memory must suffice for what was asked, got none: Unable to allocate 4.00 TiB"
+        f"error: {Message('cli/memory', why='Unable to allocate 4.00 TiB')}"
     ]

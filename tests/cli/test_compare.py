@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from workbench.cli import main
 from workbench.core.plan import Iterations
+from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 
 UPDATE = "Default/optimizer-SGD/SGD-op2"
@@ -23,3 +24,17 @@ def test_a_finding_says_on_which_rank_and_in_which_iteration_it_is(tmp_path, cap
         main(["compare", str(target), str(golden)])
     assert end.value.code == 1
     assert f"1. [own-error] {UPDATE} (iteration 1, rank 1)" in capsys.readouterr().out.splitlines()
+
+
+def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
+    dump = wb.simulate(load_graph("mlp"), None, wb.config.new("mindspore-cpu"), tmp_path / "d")
+    names = tmp_path / "map.json"
+    names.write_text('{"ignore": ["Default/nobody", "*ReLU*"]}')
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(dump), str(dump), "--map", str(names)])
+    lines = capsys.readouterr().out.splitlines()
+    assert end.value.code == 0, lines
+    unused = {"kind": "ignore", "what": "Default/nobody", "tensors": 0}
+    used = {"kind": "ignore", "what": "*ReLU*", "tensors": 8}
+    said = [Message("cli/override-unused", **unused), Message("cli/override", **used)]
+    assert [line for line in lines if line.startswith("map file")] == list(map(str, said))

@@ -10,6 +10,7 @@ import pytest
 import workbench as wb
 from workbench.cli import main
 from workbench.core.relayout import to_device
+from workbench.core.words import Message
 from workbench.dump.container.blocks import Container
 from workbench.dump.container.writer import tensor_block, write_container
 
@@ -42,7 +43,7 @@ def test_a_folder_is_converted_as_the_options_say(capsys, dump, tmp_path):
     out = tmp_path / "out"
     status, shown, errors = run(capsys, dump, "--out", out, "--format", "NCHW")
     assert (status, errors) == (0, "")
-    assert shown == f"1 files read, 1 written to {out}, 0 remarks\n"
+    assert shown == f"{Message('cli/converted', files=1, written=1, out=out, remarks=0)}\n"
     assert np.array_equal(np.load(out / f"{NAME}.output.0.2x20x4x5.npy"), IMAGE)
 
 

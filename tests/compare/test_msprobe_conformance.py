@@ -1,6 +1,6 @@
 """Our figures against those of msprobe, for trees that we simulated and trees that MindSpore wrote.
 
-The record comes from `make conformance-msprobe`; ``docs/conformance.md`` says how. The trees are made
+The record comes from `make conformance-msprobe`; ``docs/evidence/conformance.md`` says how. The trees are made
 again here. Products of the simulated device may round otherwise with another BLAS: checksums in the
 record tell, and what comes of such a product is held to `LOOSE` only.
 """

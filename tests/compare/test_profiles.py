@@ -1,19 +1,16 @@
-"""Every profile against figures computed by hand, and the page that tells them."""
+"""Every profile against figures computed by hand."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from workbench.compare.measure import measure_arrays
 from workbench.compare.metrics import METRICS
-from workbench.compare.profiles import DERIVED, PROFILES, Either, Limit, document
+from workbench.compare.profiles import DERIVED, PROFILES, Either, Limit
 from workbench.compare.statistics import measure_statistics
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "profiles.md"
 
 
 def passes(name: str, target, golden) -> bool:
@@ -151,9 +148,3 @@ def test_one_of_two_thresholds_is_enough_and_an_unknown_one_is_told():
 def test_every_figure_of_a_profile_is_defined():
     titles = {title for one in PROFILES.values() for limit in one.limits for title in limit.titles}
     assert titles <= METRICS.keys() | DERIVED.keys()
-
-
-def test_the_page_of_the_documents_is_that_of_the_table():
-    assert DOCUMENT.read_text(encoding="utf-8") == document(), (
-        "the docstring of profiles.py says how to make it"
-    )

@@ -34,22 +34,22 @@ CASES = {
     ),
     "one golden zero, target 0.001": (
         np.array([0.001, 1.0]), np.array([0.0, 1.0]),
-        {"equal": False, "MaxRelativeError": 0.001, "max_error": 0.001, "MaxAbsoluteError": 0.001},
+        {"equal": False, "MaxRelativeError": 0.001, "MaxAbsoluteError": 0.001},
     ),
     # all errors were 0 and the verdict "no error"
     "golden all zero, target all 7": (
         f32(7, 7, 7), f32(0, 0, 0),
-        {"equal": False, "error": INF, "max_error": INF, "RelativeEuclideanDistance": INF,
+        {"equal": False, "error": INF, "RelativeEuclideanDistance": INF,
          "MaxRelativeError": 7, "MeanRelativeError": 7, "CosineSimilarity": 0,
          "OneThousandthErrRatio": 0},
     ),
     "target all zero": (
         f32(0, 0), f32(3, 4),
-        {"equal": False, "error": 1, "max_error": 1, "CosineSimilarity": 0, "TargetZero": 2},
+        {"equal": False, "error": 1, "CosineSimilarity": 0, "TargetZero": 2},
     ),
     "both all zero": (
         f32(0, 0), f32(0, 0),
-        {"equal": True, "error": 0, "max_error": 0, "CosineSimilarity": 1, "MaxRelativeError": 0,
+        {"equal": True, "error": 0, "CosineSimilarity": 1, "MaxRelativeError": 0,
          "OneThousandthErrRatio": 1, "worst": -1},
     ),
     "zeros of both signs": (f32(0.0, -0.0), f32(-0.0, 0.0), {"equal": True, "error": 0}),
@@ -61,7 +61,7 @@ CASES = {
     # NaN: the verdict was "no error"
     "target all NaN": (
         f32(NAN, NAN), f32(1, 2),
-        {"equal": False, "mismatch": 2, "error": INF, "max_error": INF, "CosineSimilarity": NAN,
+        {"equal": False, "mismatch": 2, "error": INF, "CosineSimilarity": NAN,
          "TargetNaN": 2, "OneThousandthErrRatio": 0},
     ),
     "one NaN in the target": (
@@ -92,7 +92,7 @@ CASES = {
     ),
     "nothing but the same infinity": (
         f32(INF, INF), f32(INF, INF),
-        {"equal": True, "mismatch": 0, "error": 0, "max_error": 0, "CosineSimilarity": 1,
+        {"equal": True, "mismatch": 0, "error": 0, "CosineSimilarity": 1,
          "TargetMax": NAN},
     ),
     "Inf against a number": (
@@ -105,14 +105,14 @@ CASES = {
     "y = 2x + 3": (2 * RAMP + 3, RAMP, {"equal": False, "error": lambda e: 1 < e < 1.1}),
     "y = 2x": (
         2 * RAMP, RAMP,
-        {"equal": False, "error": 1, "max_error": 1, "CosineSimilarity": 1, "MaxRelativeError": 1,
+        {"equal": False, "error": 1, "CosineSimilarity": 1, "MaxRelativeError": 1,
          "FiveThousandthsErrRatio": 0},
     ),
     "y = -x": (-RAMP, RAMP, {"equal": False, "error": 2, "CosineSimilarity": -1}),
     # cosine 1, KL 0
     "constant 4 against 3": (
         np.full(50, 4, F32), np.full(50, 3, F32),
-        {"equal": False, "error": 1 / 3, "max_error": 1 / 3, "CosineSimilarity": 1,
+        {"equal": False, "error": 1 / 3, "CosineSimilarity": 1,
          "TargetStd": 0, "GoldenStd": 0},
     ),
     "constant 3 against 4": (
@@ -132,7 +132,7 @@ CASES = {
     ),
     "1e300 against its double": (
         np.full(9, 1e300), np.full(9, 2e300),
-        {"equal": False, "error": 0.5, "max_error": 0.5, "CosineSimilarity": 1,
+        {"equal": False, "error": 0.5, "CosineSimilarity": 1,
          "MeanAbsoluteError": 1e300, "RootMeanSquareError": 1e300, "TargetMean": 1e300,
          "TargetStd": 0},
     ),
@@ -142,17 +142,17 @@ CASES = {
     ),
     "1e-300 against its double": (
         np.full(9, 1e-300), np.full(9, 2e-300),
-        {"equal": False, "error": 0.5, "max_error": 0.5, "CosineSimilarity": 1,
+        {"equal": False, "error": 0.5, "CosineSimilarity": 1,
          "OneThousandthErrRatio": 0},
     ),
     "float32 subnormals": (
         np.array([1, 2, 3], np.uint32).view(F32), np.array([1, 2, 6], np.uint32).view(F32),
-        {"equal": False, "error": 3 / math.sqrt(41), "max_error": 0.5,
+        {"equal": False, "error": 3 / math.sqrt(41),
          "OneThousandthErrRatio": 2 / 3, "GoldenZero": 0},
     ),
     "float16 subnormals flushed to zero": (
         np.zeros(2, F16), np.array([1, 3], np.uint16).view(F16),
-        {"equal": False, "error": 1, "max_error": 1, "TargetZero": 2, "GoldenZero": 0},
+        {"equal": False, "error": 1, "TargetZero": 2, "GoldenZero": 0},
     ),
     # float32 lost the difference
     "int64 that differ by 1 near 2^40": (
@@ -202,7 +202,7 @@ CASES = {
     "0-d, equal": (np.array(2, F32), np.array(2, F32), {"equal": True, "CosineSimilarity": 1}),
     "no elements": (
         np.empty((0, 3), F32), np.empty((0, 3), F32),
-        {"equal": True, "size": 0, "error": 0, "max_error": 0, "metrics": {}, "reason": ""},
+        {"equal": True, "size": 0, "error": 0, "metrics": {}, "reason": ""},
     ),
     "one element against none": (
         f32(1), f32(), {"equal": False, "reason": "element counts differ: 1 against 0"},
@@ -212,12 +212,12 @@ CASES = {
         {"equal": False, "error": INF, "metrics": {}, "reason": "element counts differ: 3 against 2"},
     ),
     "another shape, equal": (
-        f32(1, 2, 3, 4).reshape(2, 2), f32(1, 2, 3, 4), {"equal": True, "reshaped": True},
+        f32(1, 2, 3, 4).reshape(2, 2), f32(1, 2, 3, 4), {"equal": True},
     ),
     # skipped, for their types differ
     "float16 against float32": (
         np.array([0.1, 1], F16), f32(0.1, 1),
-        {"equal": False, "reason": "", "max_error": lambda e: 1e-5 < e < 1e-4},
+        {"equal": False, "reason": "", "error": lambda e: 1e-5 < e < 1e-4},
     ),
     "bfloat16 against float32, equal": (
         np.array([1.5, -2], BF16), f32(1.5, -2), {"equal": True, "error": 0},
@@ -256,16 +256,6 @@ def test_special_values_are_judged_as_pinned(case, kernel):
             assert got == want
         else:
             assert got == pytest.approx(want, rel=1e-12, abs=0, nan_ok=True), name
-
-
-@pytest.mark.parametrize("kernel", ["numpy", "numba"])
-def test_nan_agrees_with_nan_only_if_asked(kernel):
-    target, golden = f32(NAN, 2, NAN), f32(NAN, 2, 1)
-    found = measure_arrays(target, golden, kernel=kernel, nan_agrees=True)
-    assert found.mismatch == 1
-    assert found.metrics["OneThousandthErrRatio"] == pytest.approx(2 / 3)
-    assert measure_arrays(target, golden, kernel=kernel).mismatch == 2
-    assert measure_arrays(target[:2], golden[:2], kernel=kernel, nan_agrees=True).equal
 
 
 def test_every_title_of_the_table_is_measured():

@@ -1,6 +1,6 @@
 """What real MindSpore did with over a thousand configurations on a CPU, against our own check.
 
-The record comes from `make conformance`; ``docs/conformance.md`` says how, and in which form. Only `judge` and
+The record comes from `make conformance`; ``docs/evidence/conformance.md`` says how, and in which form. Only `judge` and
 `plan_of` know our own interface.
 """
 

@@ -1,14 +1,14 @@
 import pytest
 
 from workbench.config.context import Context
-from workbench.config.ge_options import ge_problems, step_fault
+from workbench.config.ge_options import ge_breaches, step_fault
 
 ON = {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}
 DEBUG = {"ge.exec.enableDumpDebug": "1", "ge.exec.dumpPath": "/d"}
 
 
 def found(options, context=None):
-    return [(p.id, p.code) for p in ge_problems(options, {}, context or Context())]
+    return [(b.id, b.code) for b in ge_breaches(options, context or Context())]
 
 
 @pytest.mark.parametrize(
@@ -61,35 +61,17 @@ def test_steps_that_pass(good):
 
 
 @pytest.mark.parametrize(
-    "bad",
+    ("fault", "steps"),
     [
-        *(
-            "3-3",
-            "9-3",
-            "5|",
-            "|5",
-            "1||2",
-            "5-",
-            "-5",
-            "1-2-3",
-            "a",
-            "2147483648",
-            "1 ",
-            "|",
-            "+1",
-        ),
-        *("²", "|".join("1" * 101), "9" * 5000),
+        ("order", ["3-3", "9-3", "1|9-3"]),
+        ("numbers", ["5|", "|5", "1||2", "5-", "-5", "1-2-3", "a", "2147483648", "1 ", "|", "+1"]),
+        ("numbers", ["²", "9" * 5000]),
+        ("pieces", ["|".join("1" * 101)]),
     ],
 )
-def test_steps_that_do_not(bad):
-    assert step_fault(bad)
-
-
-def test_problems_are_warnings_at_the_settings_of_the_form():
-    paths = {"ge.exec.dumpStep": "config.dump_config.dump_step"}
-    (problem,) = ge_problems(ON | {"ge.exec.dumpStep": "9-3"}, paths, Context())
-    assert problem.severity == "warning"
-    assert problem.path == "config.dump_config.dump_step"
-    assert problem.message == (
-        "config.dump_config.dump_step must have ranges that rise in GE, got '9-3'"
-    )
+def test_steps_that_do_not(fault, steps):
+    for text in steps:
+        assert step_fault(text) == fault
+        (breach,) = ge_breaches(ON | {"ge.exec.dumpStep": text}, Context())
+        assert (breach.id, breach.option, breach.got) == ("ge-step", "ge.exec.dumpStep", text)
+        assert breach.values["fault"].code == f"config/ge-{fault}"

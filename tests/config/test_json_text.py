@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kit.words import check_said, refused
 from workbench.config.json_text import MANY, MAX_DEPTH, MAX_PATH, decode_json
 from workbench.core.errors import FormatError
 
@@ -81,57 +82,52 @@ def _plain(value):
 
 
 MALFORMED = {
-    "nothing": ("", 1, "the end of the text"),
-    "blanks": (" \n ", 2, "the end of the text"),
-    "not closed": ('{"a": [1, 2', 1, "the end of the text"),
-    "a bare word": ('{"a":\n yes}', 2, "yes"),
-    "not a number": ('{"a": NaN}', 1, "NaN"),
-    "infinity": ("[-Infinity]", 1, "-Infinity"),
-    "too large": ("[1e999]", 1, "1e999"),
-    "a leading zero": ("[01]", 1, "1"),
-    "a leading plus": ("[+1]", 1, "+1"),
-    "no digits behind the point": ("[1.]", 1, "."),
-    "a single quote": ("{'a': 1}", 1, "'a'"),
-    "a key without quotes": ("{a: 1}", 1, "a: 1"),
-    "a number for a key": ('{1: "a"}', 1, "1"),
-    "a comma at the end of a list": ("[1,\n]", 2, "]"),
-    "a comma at the end of an object": ('{"a": 1,\n}', 2, "}"),
-    "a comma too many": ("[1,,2]", 1, ","),
-    "no comma": ('{"a": 1\n"b": 2}', 2, '"b"'),
-    "no colon": ('{"a" 1}', 1, "1"),
-    "two colons": ('{"a":: 1}', 1, ":"),
-    "the wrong bracket": ('{"a": [1}\n]', 1, "}"),
-    "a closing bracket alone": ("]", 1, "]"),
-    "a line end inside quotes": ('{"a": "b\nc"}', 1, '"b'),
-    "a tab inside quotes": ('"a\tb"', 1, '"a'),
-    "an unknown escape": (r'["\q"]', 1, r'"\\q'),
-    "half an escape": (r'["\u12"]', 1, r'"\\u12'),
-    "half a character": (r'["\ud800"]', 1, r"\\ud800"),
-    "a comment": ('{\n// no\n"a": 1}', 2, "//"),
-    "windows line ends": ('{\r\n"a": 1,\r\n"b": x\r\n}', 3, "x"),
-    "a zero byte": ("\0", 1, r"\x00"),
+    "nothing": ("", 1, "end", ""),
+    "blanks": (" \n ", 2, "end", ""),
+    "not closed": ('{"a": [1, 2', 1, "end", ""),
+    "a bare word": ('{"a":\n yes}', 2, "token", "yes}"),
+    "not a number": ('{"a": NaN}', 1, "token", "NaN}"),
+    "infinity": ("[-Infinity]", 1, "token", "-Infinity]"),
+    "too large": ("[1e999]", 1, "number", "1e999"),
+    "a leading zero": ("[01]", 1, "array-goes-on", "1"),
+    "a leading plus": ("[+1]", 1, "token", "+1]"),
+    "no digits behind the point": ("[1.]", 1, "token", ".]"),
+    "a single quote": ("{'a': 1}", 1, "token", "'a': 1}"),
+    "a key without quotes": ("{a: 1}", 1, "token", "a: 1}"),
+    "a number for a key": ('{1: "a"}', 1, "key", "1"),
+    "a comma at the end of a list": ("[1,\n]", 2, "value", "]"),
+    "a comma at the end of an object": ('{"a": 1,\n}', 2, "key", "}"),
+    "a comma too many": ("[1,,2]", 1, "value", ","),
+    "no comma": ('{"a": 1\n"b": 2}', 2, "object-goes-on", '"b"'),
+    "no colon": ('{"a" 1}', 1, "colon", "1"),
+    "two colons": ('{"a":: 1}', 1, "value", ":"),
+    "the wrong bracket": ('{"a": [1}\n]', 1, "array-goes-on", "}"),
+    "a closing bracket alone": ("]", 1, "value", "]"),
+    "a line end inside quotes": ('{"a": "b\nc"}', 1, "token", '"b\nc"}'),
+    "a tab inside quotes": ('"a\tb"', 1, "token", '"a\tb"'),
+    "an unknown escape": (r'["\q"]', 1, "token", r'"\q"]'),
+    "half an escape": (r'["\u12"]', 1, "token", r'"\u12"]'),
+    "half a character": (r'["\ud800"]', 1, "character", r'"\ud800"'),
+    "a comment": ('{\n// no\n"a": 1}', 2, "token", '// no\n"a": 1}'),
+    "windows line ends": ('{\r\n"a": 1,\r\n"b": x\r\n}', 3, "token", "x\r\n}"),
+    "a zero byte": ("\0", 1, "token", "\0"),
 }
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_not_json_is_one_line_with_its_place(name):
-    text, line, got = MALFORMED[name]
-    with pytest.raises(FormatError) as caught:
+def test_what_is_not_json_is_told_with_its_place_and_line(name):
+    text, line, fault, got = MALFORMED[name]
+    with refused("config/json", FormatError, place=f"dump.json:{line}") as caught:
         decode_json(text, "dump.json")
-    first, shown = str(caught.value).split("\n")[:2]
-    assert first.startswith(f"dump.json:{line}: text must be ")
-    assert got in first
+    check_said(caught.value.values["why"], f"config/json-{fault}", got=got)
+    shown = str(caught.value).split("\n")[1]
     assert shown == text.split("\n")[line - 1].rstrip("\r").replace("\0", r"\x00")
 
 
 def test_the_caret_stands_below_the_fault():
-    with pytest.raises(FormatError) as caught:
+    with refused("config/json", FormatError, place="<text>:3") as caught:
         decode_json('{\n  "a": 1,\n  "b": yes\n}')
-    assert str(caught.value).splitlines() == [
-        "<text>:3: text must be JSON, got 'yes\\n}'",
-        '  "b": yes',
-        "       ^",
-    ]
+    assert str(caught.value).splitlines()[1:] == ['  "b": yes', "       ^"]
 
 
 def test_a_long_line_is_shown_without_its_end():
@@ -174,8 +170,9 @@ def test_nesting_is_bounded_long_before_python_is():
     deep = "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert decode_json(deep).data
     for text in ("[" * (MAX_DEPTH + 1), '{"a":' * 10_000_000, "[" * 10_000_000):
-        with pytest.raises(FormatError, match=r"^<text>:1: text must be at most 500 levels deep"):
+        with refused("config/json", FormatError, place="<text>:1") as caught:
             decode_json(text)
+        check_said(caught.value.values["why"], "config/json-deep", limit=MAX_DEPTH)
 
 
 def test_a_long_text_costs_little_more_than_itself():

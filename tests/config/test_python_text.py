@@ -1,9 +1,11 @@
 """Values read out of Python source that is never run."""
 
 import ast
+import re
 
 import pytest
 
+from kit.words import refused
 from workbench.config.python_text import (
     bound_literals,
     bound_once,
@@ -169,28 +171,29 @@ def test_source_of_what_cannot_be_written():
     ],
 )
 def test_bad_text_names_its_place(text, line, caret):
-    with pytest.raises(FormatError) as error:
+    with refused("config/python", FormatError, place=f"net.py:{line}", excerpt=f"\n{caret}"):
         parse_python(text, "net.py")
-    first, *rest = str(error.value).splitlines()
-    assert first.startswith(f"net.py:{line}: text must be Python, got ")
-    assert "\n".join(rest) == caret
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "code"),
     [
-        "(" * 300 + ")" * 300,
-        "x = " + "-" * 200_000 + "1",
-        "x = " + "a." * 200_000 + "b",
-        "\x00",
-        "x = '\ud800'",
-        "if a:\n" + "".join(" " * n + "if a:\n" for n in range(1, 200)) + " " * 200 + "pass",
-        "x" * 1_000_001,
+        ("(" * 300 + ")" * 300, "config/python"),
+        ("x = " + "-" * 200_000 + "1", "config/python-deep"),
+        ("x = " + "a." * 200_000 + "b", "config/python-deep"),
+        ("\x00", ("config/python", "config/python-text")),
+        ("x = '\ud800'", "config/python-text"),
+        (
+            "if a:\n" + "".join(" " * n + "if a:\n" for n in range(1, 200)) + " " * 200 + "pass",
+            "config/python",
+        ),
+        ("x" * 1_000_001, "config/script-long"),
     ],
 )
-def test_hostile_text_is_refused(text):
-    with pytest.raises(FormatError, match=r"^net\.py:\d+: "):
+def test_hostile_text_is_refused(text, code):
+    with refused(code, FormatError) as caught:
         parse_python(text, "net.py")
+    assert re.fullmatch(r"net\.py:\d+", caught.value.place)
 
 
 def test_invalid_escapes_are_taken_without_a_word():

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from kit.words import misconfigured
 from workbench.config import surfaces
 from workbench.config.help import declared
 from workbench.config.schema import json_schema
-from workbench.core.errors import ConfigError
 
 JSON = [name for name in surfaces.HOMES if surfaces.get(name).language == "json"]
 SETTINGS = [(name, path) for name in JSON for path, _, _ in declared(surfaces.get(name).model)]
@@ -88,5 +88,5 @@ def test_any_value_is_refused_by_both_or_by_none(setting, value):
 
 @pytest.mark.parametrize("name", [name for name in surfaces.HOMES if name not in JSON])
 def test_a_script_has_no_schema(name):
-    with pytest.raises(ConfigError, match="surface must be one whose form is JSON"):
+    with misconfigured("schema", "config/schema", surface=name):
         json_schema(surfaces.get(name))

@@ -4,201 +4,240 @@ from dataclasses import fields, replace
 
 import pytest
 
+from kit.words import check_said
 from workbench.config import surfaces
 from workbench.config.surfaces import read
 from workbench.config.words import (
-    PARTS,
     iterations_words,
-    join,
     omission_words,
+    part_name,
     part_words,
     plan_words,
     selector_words,
 )
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
+from workbench.core.words import Message
 
 PLAN = DumpPlan("/d")
+EVERY = Message("config/every-iteration")
+ALL = Message("config/select-all")
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code", "values"),
     [
-        ("all", "every iteration"),
-        ("", "no iteration"),
-        ("x", "no iteration"),
-        ("9-3", "no iteration"),
-        ("0", "iteration 0"),
-        ("3-3", "iteration 3"),
-        ("0|5", "iterations 0 and 5"),
-        ("5-8", "iterations 5 to 8"),
-        ("0|5-8|10|9-3", "iterations 0, 5 to 8 and 10"),
-        ("1|3|5|7|9|11|13|15|17", "iterations 1, 3, 5, 7, 9, 11, 13 and 2 more"),
+        ("all", "config/every-iteration", {}),
+        ("", "config/no-iteration", {}),
+        ("x", "config/no-iteration", {}),
+        ("9-3", "config/no-iteration", {}),
+        ("0", "config/one-iteration", {"number": "0"}),
+        ("3-3", "config/one-iteration", {"number": "3"}),
+        ("0|5", "config/iterations", {"ranges": ["0", "5"]}),
+        ("5-8", "config/iterations", {"ranges": ["5-8"]}),
+        ("0|5-8|10|9-3", "config/iterations", {"ranges": ["0", "5-8", "10"]}),
     ],
 )
-def test_iterations(text, words):
-    assert iterations_words(Iterations.parse(text)) == words
+def test_iterations(text, code, values):
+    assert iterations_words(Iterations.parse(text)) == Message(code, **values)
 
 
 @pytest.mark.parametrize(
-    ("items", "words"),
+    ("selector", "code", "values"),
     [
-        ([], ""),
-        (["a"], "a"),
-        (["a", "b"], "a and b"),
-        (["a", "b", "c"], "a, b and c"),
-        (list("abcdefgh"), "a, b, c, d, e, f, g and h"),
-        (list("abcdefghi"), "a, b, c, d, e, f, g and 2 more"),
+        (Selector("all"), "config/select-all", {}),
+        (Selector("name", "a/b"), "config/select-name", {"text": "a/b"}),
+        (Selector("type", "conv"), "config/select-type", {"text": "conv"}),
+        (Selector("regex", ".*fc"), "config/select-regex", {"text": ".*fc"}),
+        (Selector("marked"), "config/select-marked", {}),
+        (Selector("range", "a", "b"), "config/select-range", {"text": "a", "end": "b"}),
     ],
 )
-def test_lists(items, words):
-    assert join(items) == words
+def test_selectors(selector, code, values):
+    check_said(selector_words(selector), code, **values)
+    of_model = selector_words(replace(selector, model="m"))
+    check_said(of_model, "config/select-of-model", model="m", operators=selector_words(selector))
+
+
+def test_blacklist_entries():
+    whole = omission_words(Exclusion("type", "Add"))
+    assert whole == Message("config/omit", kind="type", text="Add")
+    some = omission_words(Exclusion("type", "Add", ("input0", "output1")))
+    assert some == Message("config/omit-slots", slots=["input0", "output1"], operators=whole)
+    of_model = omission_words(Exclusion("type", "Add", ("input0", "output1"), "m"))
+    assert of_model == Message("config/select-of-model", operators=some, model="m")
+
+
+def data(**changes):
+    """What is said of a dump of data, without its folder."""
+    said = plan_words(replace(PLAN, **changes))
+    check_said(said, "config/into", path="/d")
+    return said.values["plan"]
+
+
+def test_a_plan_of_data_says_when_what_whom_and_how():
+    check_said(
+        data(),
+        "config/plan-data",
+        when=EVERY,
+        io=Message("config/io-both"),
+        operators=ALL,
+        saved=Message("config/saved-tensors", files=Message("config/files-npy"), form="host"),
+    )
 
 
 @pytest.mark.parametrize(
-    ("selector", "words"),
+    ("changes", "when"),
     [
-        (Selector("all"), "every operator"),
-        (Selector("name", "a/b"), "'a/b'"),
-        (Selector("name", "a", model="m"), "'a' of model 'm'"),
-        (Selector("type", "conv"), "types with 'conv' in them"),
-        (Selector("regex", ".*fc"), "names that match '.*fc'"),
-        (Selector("marked"), "operators marked with set_dump"),
-        (Selector("range", "a", "b"), "operators from 'a' to 'b'"),
+        ({"ranks": (3,)}, Message("config/on", when=EVERY, word="rank", numbers=[3])),
+        ({"devices": (0, 1)}, Message("config/on", when=EVERY, word="device", numbers=[0, 1])),
+        ({"devices": ()}, Message("config/on-none", when=EVERY, word="device")),
+        ({"iterations": Iterations.parse("1")}, Message("config/one-iteration", number="1")),
     ],
 )
-def test_selectors(selector, words):
-    assert selector_words(selector) == words
+def test_when_and_where_a_plan_dumps(changes, when):
+    assert data(**changes).values["when"] == when
+
+
+@pytest.mark.parametrize("io", [("input",), ("output",), ()])
+def test_inputs_and_outputs(io):
+    said = data(io=frozenset(io)).values["io"]
+    assert said.code == f"config/io-{io[0] if io else 'none'}"
+
+
+NPY = Message("config/files-npy")
+STATISTICS = Message("config/saved-statistics", statistics=["max", "min", "l2norm"], where="host")
 
 
 @pytest.mark.parametrize(
-    ("entry", "words"),
+    ("changes", "saved"),
     [
-        (Exclusion("type", "Add"), "type 'Add'"),
-        (Exclusion("name", "a", ("input0", "output1")), "input0, output1 of name 'a'"),
-        (Exclusion("name", "a", (), "m"), "name 'a' in model 'm'"),
+        ({"saved": "statistic"}, STATISTICS),
+        (
+            {"saved": "full"},
+            Message(
+                "config/saved-both",
+                tensors=Message("config/saved-tensors", files=NPY, form="host"),
+                statistics=STATISTICS,
+            ),
+        ),
+        (
+            {"files": "bin", "host_format": False},
+            Message("config/saved-tensors", files=Message("config/files-bin"), form="device"),
+        ),
+        (
+            {"files": "pt", "sample": 9},
+            Message("config/saved-sample", files=Message("config/files-pt"), count=9),
+        ),
     ],
 )
-def test_blacklist_entries(entry, words):
-    assert omission_words(entry) == words
+def test_what_is_saved(changes, saved):
+    assert data(**changes).values["saved"] == saved
+
+
+def test_operators_and_exceptions():
+    select = (Selector("name", "A"), Selector("type", "b"))
+    operators = Message("config/operators", operators=list(map(selector_words, select)))
+    assert data(select=select).values["operators"] == operators
+    barred = Exclusion("type", "Add")
+    check_said(data(omit=(barred,)), "config/plan-data-except", omitted=[omission_words(barred)])
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "code", "values"),
     [
+        ({"kind": "overflow", "limit": 3}, "config/plan-overflow-limit", {"limit": 3}),
+        ({"kind": "overflow"}, "config/plan-overflow", {"overflow": "all"}),
         (
-            {},
-            "every iteration, inputs and outputs of every operator, whole, as npy files in host "
-            "format, into /d",
+            {"kind": "watch", "watched": ("C",), "select": (Selector("name", "A"),)},
+            "config/plan-watch",
+            {"watched": [Message("config/select-name", text="C")]},
         ),
-        (
-            {"iterations": Iterations.parse("0|5-8"), "ranks": (3,), "saved": "statistic"},
-            "iterations 0 and 5 to 8 of rank 3, inputs and outputs of every operator, as statistics "
-            "(max, min and l2norm) computed on the host, into /d",
-        ),
-        (
-            {"io": frozenset(["input"]), "files": "bin", "host_format": False, "devices": (0, 1)},
-            "every iteration of devices 0 and 1, inputs of every operator, whole, as binary "
-            "containers in the device's format, into /d",
-        ),
-        (
-            {"sample": 9, "files": "pt", "omit": (Exclusion("type", "Add"),), "devices": ()},
-            "every iteration of no device, inputs and outputs of every operator except type 'Add', "
-            "as torch files (first 9 elements), into /d",
-        ),
-        (
-            {"saved": "full", "select": (Selector("name", "A"), Selector("type", "b"))},
-            "every iteration, inputs and outputs of 'A' and types with 'b' in them, whole, as npy "
-            "files in host format and as statistics (max, min and l2norm) computed on the host, "
-            "into /d",
-        ),
-        ({"iterations": Iterations(())}, "no tensor is dumped"),
-        ({"iterations": Iterations(((9, 3),))}, "no iteration matches, nothing is dumped"),
-        (
-            {"io": frozenset()},
-            "every iteration, nothing of every operator, whole, as npy files in host format, into "
-            "/d",
-        ),
-        (
-            {"kind": "overflow", "limit": 3},
-            "every iteration, operators that overflow (all), the first 3 of them, into /d",
-        ),
-        (
-            {"kind": "overflow", "overflow": "aicore_overflow"},
-            "every iteration, operators that overflow (aicore_overflow), each of them, into /d",
-        ),
-        (
-            {"kind": "watch", "watched": ("C", "D"), "select": (Selector("name", "A"),)},
-            "every iteration, outputs of 'C' and 'D' after 'A' and after themselves, into /d",
-        ),
+    ],
+)
+def test_other_kinds_of_dump(changes, code, values):
+    check_said(data(**changes), code, when=EVERY, **values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"iterations": Iterations(())}, Message("config/plan-nothing")),
+        ({"iterations": Iterations(((9, 3),))}, Message("config/plan-no-iteration")),
         (
             {"kind": "exception", "detail": "brief"},
-            "operators that fail on the device leave a brief record below /d",
+            Message(
+                "config/below", plan=Message("config/plan-exception", detail="brief"), path="/d"
+            ),
         ),
         (
             {"kind": "exception", "detail": "norm", "path": ""},
-            "operators that fail on the device leave a norm record",
+            Message("config/plan-exception", detail="norm"),
         ),
     ],
 )
-def test_plans(changes, words):
-    assert plan_words(replace(PLAN, **changes)) == words
+def test_plans_that_write_no_tensor(changes, said):
+    assert plan_words(replace(PLAN, **changes)) == said
+
+
+@pytest.mark.parametrize("count", [0, 1, 12])
+def test_operators_are_counted_where_their_number_is_known(count):
+    operators = plan_words(PLAN, count).values["plan"].values["operators"]
+    assert operators == Message("config/operator-count", count=count)
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 operators"), (1, "1 operator"), (12, "12 operators")]
-)
-def test_operators_are_counted_where_their_number_is_known(count, words):
-    assert f"outputs of {words}, whole" in plan_words(PLAN, count)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "said"),
     [
-        ("iterations", Iterations.parse("1"), "iteration 1"),
-        ("select", (), "every operator"),
-        ("select", (Selector("name", "A"),), "'A'"),
-        ("omit", (), "none"),
-        ("omit", (Exclusion("type", "Add"),), "type 'Add'"),
-        ("devices", None, "every one"),
-        ("devices", (10, 2), "10 and 2"),
-        ("devices", (), "none"),
-        ("io", frozenset(["output", "input"]), "input and output"),
-        ("statistics", ("max", "avg"), "max and avg"),
-        ("single_op", True, "yes"),
-        ("single_op", False, "no"),
-        ("sample", None, "none"),
-        ("sample", 5, "5"),
-        ("path", "", "none"),
-        ("path", "/d", "'/d'"),
+        ("iterations", Iterations.parse("1"), Message("config/one-iteration", number="1")),
+        ("select", (), ALL),
+        ("omit", (), Message("config/none")),
+        (
+            "omit",
+            (Exclusion("type", "Add"),),
+            Message("config/some", items=[Message("config/omit", kind="type", text="Add")]),
+        ),
+        ("devices", None, Message("config/all")),
+        ("devices", (10, 2), Message("config/some", items=[10, 2])),
+        ("devices", (), Message("config/none")),
+        ("io", frozenset(["output", "input"]), Message("config/some", items=["input", "output"])),
+        ("statistics", ("max", "avg"), Message("config/some", items=["max", "avg"])),
+        ("single_op", True, Message("config/yes")),
+        ("single_op", False, Message("config/no")),
+        ("sample", None, Message("config/none")),
+        ("sample", 5, Message("config/plain", value=5)),
+        ("path", "", Message("config/none")),
+        ("path", "/d", Message("config/plain", value="/d")),
     ],
 )
-def test_the_value_of_a_part(name, value, words):
-    assert part_words(name, value) == words
+def test_the_value_of_a_part(name, value, said):
+    assert part_words(name, value) == said
 
 
 def test_every_part_of_a_plan_is_called_something_of_its_own():
-    assert set(PARTS) == {part.name for part in fields(DumpPlan)}
-    assert len(set(PARTS.values())) == len(PARTS)
-    values = list(PARTS.values())
-    assert not [(a, b) for a in values for b in values if a != b and b.startswith(f"{a} ")]
+    names = [str(part_name(part.name)) for part in fields(DumpPlan)]
+    assert len(set(names)) == len(names)
 
 
 def test_what_only_the_run_knows_is_not_told_as_if_it_were_set():
     text = "from npu_bridge.npu_init import *\nd = DumpConfig(True, {}, args.step)\n"
-    first = read(text.format("args.path"), "tensorflow").explain().splitlines()[0]
-    assert "into a folder that only the run knows; only" in first
-    assert first.endswith("; only the run knows dump.dump_path and dump.dump_step.")
-    first = read(text.format("'/d'"), "tensorflow").explain().splitlines()[0]
-    assert first.endswith("into /d; only the run knows dump.dump_step.")
+    form = read(text.format("args.path"), "tensorflow")
+    unknown = plan_words(form.plan(), known_path=False)
+    check_said(unknown, "config/into-unknown", plan=plan_words(form.plan()))
+    paths = ["dump.dump_path", "dump.dump_step"]
+    told = Message("config/plan-run-time", plan=unknown, paths=paths)
+    assert str(told) in form.explain().splitlines()[0]
+    form = read(text.format("'/d'"), "tensorflow")
+    told = Message("config/plan-run-time", plan=plan_words(form.plan()), paths=paths[1:])
+    assert str(told) in form.explain().splitlines()[0]
 
 
 def test_an_explanation_never_breaks_its_lines_or_steers_the_terminal():
     form = surfaces.new("acl", dump__dump_path="d\n\x1b[2J\u202e")
     lines = form.explain().split("\n")
     assert all(line.isprintable() for line in lines)
-    assert r"into d\n\x1b[2J\u202e." in lines[0]
+    assert r"d\n\x1b[2J\u202e" in lines[0]
     assert len(lines) == len(surfaces.new("acl").explain().split("\n"))
 
 
 def test_a_folder_that_is_not_known_is_not_named():
-    assert plan_words(replace(PLAN, path="")).endswith("as npy files in host format")
+    assert plan_words(replace(PLAN, path="")) == data()

@@ -1,7 +1,7 @@
 """The training step of LeNet as we record it, beside the one that MindSpore 2.10 dumped.
 
 Network and step are those of the pair ``lenet_train_fp16``: in float32, and with
-``to_float(float16)``. What differs is told in docs/training.md, and named here.
+``to_float(float16)``. What differs is told in docs/guide/training.md, and named here.
 """
 
 from __future__ import annotations

@@ -29,33 +29,6 @@ def step(make, **options):
     return nn.TrainOneStepCell(cell, make(network.trainable_params()), **options)
 
 
-RATES = {
-    "piecewise_constant_lr": (([2, 3, 5], [0.1, 0.05, 0.01]), [0.1, 0.1, 0.05, 0.01, 0.01]),
-    "exponential_decay_lr": (
-        (0.1, 0.9, 6, 2, 2),
-        [0.1, 0.1, 0.0948683298, 0.0948683298, 0.09, 0.09],
-    ),
-    "cosine_decay_lr": ((0.01, 0.1, 6, 2, 2), [0.1, 0.1, 0.055, 0.055, 0.01, 0.01]),
-    "polynomial_decay_lr": (
-        (0.1, 0.01, 6, 2, 2, 0.5),
-        [0.1, 0.1, 0.0736396103, 0.0736396103, 0.01, 0.01],
-    ),
-    "warmup_lr": ((0.1, 8, 2, 2), [0.0, 0.0, 0.05, 0.05, 0.1, 0.1, 0.1, 0.1]),
-}
-"""Function → arguments, and what MindSpore 2.10 returns."""
-
-
-@pytest.mark.parametrize("name", RATES)
-def test_a_list_of_rates_is_mindspores(name):
-    arguments, want = RATES[name]
-    assert getattr(nn, name)(*arguments) == pytest.approx(want, abs=1e-9)
-
-
-def test_stairs_take_whole_epochs():
-    found = nn.exponential_decay_lr(0.1, 0.9, 6, 2, 2, is_stair=True)
-    assert found == pytest.approx([0.1] * 4 + [0.09] * 2)
-
-
 def test_weights_and_states_are_named_as_in_mindspore():
     graph = trace(step(lambda weights: nn.Adam(weights, 0.01)), X, LABELS)
     weights = ["norm.gamma", "norm.beta", "fc.weight", "fc.bias"]

@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.build.ms_pb import pb_of_text, write_ms_pb
 from kit.build.real_data import PAIRS
 from kit.oracle.pb_agreement import assert_agree
 from workbench.core.errors import GraphError
@@ -30,7 +31,6 @@ from workbench.graph.nodes import (
     Value,
 )
 from workbench.ir.ms_pb import parse_ms_pb
-from workbench.ir.ms_pb_writer import pb_of_text, write_ms_pb
 from workbench.ir.ms_text import read_ms_text
 
 # A decoder of its own: numbers of debug_graph.proto alone, everything declared here.

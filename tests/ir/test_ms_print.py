@@ -148,9 +148,7 @@ def test_host_types_look_like_mindspores():
     assert tuple_type([(F32, False)] * 2 + [(TensorSpec("bool", (4,)), False)]) == (
         "<Tuple[Tensor[Float32]*2,Tensor[Bool]], TupleShape((2, 3), (2, 3), (4))>"
     )
-    assert ref_type(F32, "fc.w", inplace=True) == (
-        "<Ref[Tensor[Float32]], (2, 3), ref_key=fc.w, is_parameter, is_inplace>"
-    )
+    assert ref_type(F32, "fc.w") == ("<Ref[Tensor[Float32]], (2, 3), ref_key=fc.w, is_parameter>")
 
 
 @pytest.mark.parametrize("dtype", sorted(TYPE_WORDS))

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.core.errors import WorkbenchError
-from workbench.core.words import Message, render, sentence
+from workbench.core.errors import ConfigError, WorkbenchError
+from workbench.core.text import readable
+from workbench.core.words import Message, RowMessage, render, sentence
 from workbench.core.words.translate import Say
 
 SNAPSHOTS = Path(__file__).parents[1] / "words"
@@ -29,7 +30,7 @@ _DEEP = 3
 
 @contextmanager
 def refused(
-    code: str | tuple[str, ...], kind: type[WorkbenchError] = WorkbenchError, **values: Any
+    code: str | tuple[str, ...], kind: type[WorkbenchError] = WorkbenchError, /, **values: Any
 ):
     """The block must raise this code, or one of several; ``values`` are some of the error's (``place`` among them).
 
@@ -38,6 +39,17 @@ def refused(
     with pytest.raises(kind) as caught:
         yield caught
     check_said(caught.value, code, **values)
+
+
+@contextmanager
+def misconfigured(problem: str, code: str = "", **values: Any):
+    """The block must raise a ConfigError with a problem of this id, whose message has this code and these values."""
+    with pytest.raises(ConfigError) as caught:
+        yield caught
+    found = [one for one in caught.value.problems if one.id == problem]
+    assert found, str(caught.value)
+    if code:
+        check_said(found[0].message, code, **values)
 
 
 def check_said(said: Message | WorkbenchError, code: str | tuple[str, ...], **values: Any) -> None:
@@ -79,7 +91,7 @@ def write_snapshot(area: str, values: dict[str, dict[str, Any]]) -> None:
     blocks = []
     for code in sorted(values):
         shown = ", ".join(f"{name}={value!r}" for name, value in values[code].items())
-        text = sentence(code, values[code]).replace("\n", "\n    ")
+        text = readable(sentence(code, values[code])).replace("\n", "\n    ")
         blocks.append(f"{code}\n    {shown or '-'}\n    {text}\n")
     SNAPSHOTS.mkdir(exist_ok=True)
     (SNAPSHOTS / f"{area}.txt").write_text("\n".join(blocks), encoding="utf-8")
@@ -125,7 +137,9 @@ class Recorder:
         with (SNAPSHOTS / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for area in render.AREAS:
-                known = {code: values for code, (values, _) in read_snapshot(area).items()}
+                words = {f"{area}/{name}" for name in render.table(area)}
+                shown = read_snapshot(area).items()
+                known = {code: values for code, (values, _) in shown if code in words}
                 new = {
                     code: values
                     for code, values in self.found.items()
@@ -142,7 +156,7 @@ def literal(value: Any, depth: int = 0) -> Any:
         value = value.item()
     if isinstance(value, bool | int | float | None):
         return value
-    if isinstance(value, Message):
+    if isinstance(value, Message) and not isinstance(value, RowMessage):
         held = {name: literal(one, depth + 1) for name, one in value.values.items()}
         return Message(value.code, **held)
     if isinstance(value, dict) and depth < _DEEP:
@@ -150,7 +164,8 @@ def literal(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset) and depth < _DEEP:
         some = [literal(one, depth + 1) for one in list(value)[:12]]
         return tuple(some) if isinstance(value, tuple) else some
-    return _TEMPORARY.sub("", str(value))[:200]
+    text = str(value).encode("utf-8", "replace").decode()  # a snapshot is UTF-8
+    return _TEMPORARY.sub("", text)[:200]
 
 
 def is_code(value: object) -> bool:
@@ -198,5 +213,5 @@ def said_in(tree: ast.AST) -> list[tuple[int, str, set[str]]]:
         if told and isinstance(first, ast.Constant) and isinstance(first.value, str):
             names = {one.arg for one in node.keywords}
             if None not in names:
-                found.append((node.lineno, first.value, names - {"place"}))
+                found.append((node.lineno, first.value, names))
     return found

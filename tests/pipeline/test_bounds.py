@@ -6,6 +6,7 @@ import pytest
 from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 from workbench.graph import functional as F
 from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
@@ -84,11 +85,11 @@ def test_a_cpu_that_does_not_fail_writes_what_is_foretold(tmp_path):
 @pytest.mark.parametrize("name", FORMS)
 def test_the_sentence_and_the_json_tell_the_bound(name):
     told = preview(FORMS[name], load_graph("mlp"))
-    what = "which operator fails" if "exception" in name else "which operators overflow"
+    kind = "exception" if "exception" in name else "overflow"
     first = str(told).splitlines()[0]
     assert f"At most {told.bound.files} file" in first
-    assert what in first
-    assert what in told.doubts[0]
+    assert told.doubts[0] == Message(f"pipeline/late-{kind}")
+    assert str(told.doubts[0]) in first
     assert told.slow_down.name == "unknown"
     assert told.to_dict()["at_most"] == {"files": told.bound.files, "bytes": told.bound.nbytes}
     assert f"At most {told.bound.files} file" in told._repr_html_()
@@ -104,15 +105,15 @@ def test_a_device_that_does_not_dump_writes_what_is_certain_alone():
     config = asked("mindspore-o0o1", 3, (f"{COMMON}.support_device", [1]))
     told = preview(config, HOT, context=Context())
     assert told.bound.files == told.files == 3
-    assert any("not among the devices" in note for note in told.notes)
+    assert "pipeline/device-left-out" in {note.code for note in told.notes}
 
 
 def test_the_notes_say_what_the_bound_leaves_out():
     limited = asked("mindspore-o0o1", 3, (f"{COMMON}.overflow_number", 1))
-    notes = " ".join(preview(limited, HOT).notes)
-    assert "at most 1 operator that overflow" in notes
-    assert "hand them on" in notes
-    assert "parameters alone are dumped" in " ".join(preview(FORMS["cpu exception"], HOT).notes)
+    notes = preview(limited, HOT).notes
+    assert Message("pipeline/overflow-limit", limit=1) in notes
+    assert Message("pipeline/ms-overflow") in notes
+    assert Message("pipeline/no-failures") in preview(FORMS["cpu exception"], HOT).notes
 
 
 @pytest.mark.parametrize("kind", ["overflow", "exception"])

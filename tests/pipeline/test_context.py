@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.face.labels import label
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.context_html import context_html
@@ -94,9 +95,9 @@ def test_data_operators_correspond_to_the_parameters_of_the_other_graph(bench):
 def test_what_one_side_alone_dumped_is_told_from_what_it_alone_has(bench):
     comparison = bench.comparison
     context = comparison.context("body_1_weight")
-    assert context.words == (
-        "body.1.weight and body.1.weight: both graphs have it, but its tensor is only in the golden"
-    )
+    only = Message("pipeline/tensor-only", why=context.row.reason)
+    names = {"target": "body.1.weight", "golden": "body.1.weight"}
+    assert context.words == str(Message("pipeline/match-pair-plain", **names, why=only))
     assert context.sides["target"].found.nodes
 
 
@@ -105,12 +106,13 @@ def test_around_an_operator_without_a_partner_stand_the_partners_of_its_neighbou
     alone = next(n for n, row in enumerate(comparison.rows) if row.op_type == "Neg")
     context = comparison.context(alone)
     assert context.match is None
-    assert "has no partner: only in the target" in context.words
+    said = Message("pipeline/match-alone", name="Default/Neg-op0", why=context.row.reason)
+    assert context.words == str(said)
     assert names(context.sides["target"])["Default/Neg-op0"] == 0
     golden = names(context.sides["golden"])
     assert golden["Default/Tanh-op0"] == -1
     assert golden["Default/Exp-op0"] == 1
-    assert "the golden has nothing for it" in context._repr_html_()
+    assert str(Message("pipeline/side-nothing", side="golden")) in context._repr_html_()
     (own,) = [one for one in context.lines if "Default/Neg-op0" in one.target]
     assert (own.number, own.golden) == (0, ())
 
@@ -152,8 +154,8 @@ def test_names_are_text_whatever_is_in_them():
 def test_a_result_without_dumps_says_that_no_graph_tells(real):
     context = Comparison(real.result).context(0)
     assert context.lines == ()
-    assert context.sides["target"].note == "no graph of the target knows it"
-    assert "no graph of the target knows it" in context._repr_html_()
+    assert context.sides["target"].note == Message("pipeline/side-unknown", side="target")
+    assert str(context.sides["target"].note) in context._repr_html_()
 
 
 def test_matches_with_an_operator_in_common_are_one():

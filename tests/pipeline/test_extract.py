@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +18,14 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
+from kit.words import refused
 from workbench.compare.engine import compare_dumps
 from workbench.compare.replay.case import _read_kernel, kernel_data, npy_array, read_case
 from workbench.compare.replay.trial import Kernel
 from workbench.config import new
 from workbench.core.dtypes import dtype as dtype_row
-from workbench.core.errors import FormatError, GraphError, WorkbenchError
+from workbench.core.errors import FormatError, GraphError
+from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Bundle, Const, FreeRef, Op, Param, Value
@@ -162,13 +165,13 @@ def test_what_is_missing_is_said(tmp_path):
         return shot.io == "output" and shot.op_type != "Parameter" and "ReLU" not in shot.name
 
     comparison = wb.compare(*trees(tmp_path, keep=outputs))
-    with pytest.raises(WorkbenchError, match=r"input\.0 is not in the dump.*--next-config"):
+    with refused("pipeline/not-extracted", op=comparison.findings[0].op_name):
         comparison.extract(tmp_path / "case")
     assert not (tmp_path / "case").exists()
     golden = tmp_path / "g"
-    with pytest.raises(WorkbenchError, match="must have a defect to extract"):
+    with refused("pipeline/no-defect"):
         wb.compare(golden, golden).extract(tmp_path / "case")
-    with pytest.raises(WorkbenchError, match="got the result alone"):
+    with refused("pipeline/result-alone"):
         wb.Comparison(comparison.result).extract(tmp_path / "case")
 
 
@@ -180,15 +183,27 @@ def test_statistics_alone_are_not_enough_and_it_says_so(tmp_path):
         graph, None, config, tmp_path / "t", device="a2", surface="mindspore-o0o1",
         faults=["scaled-output:Default/head-Dense/MatMul-op0:1.5"],
     )  # fmt: skip
-    with pytest.raises(WorkbenchError, match="only statistics of it were dumped"):
+    with refused("pipeline/not-extracted"):
         wb.compare(target, golden).extract(tmp_path / "case")
 
 
 def test_without_a_graph_nothing_tells_what_an_operator_computes(tmp_path):
     shots = shoot(GRAPH, VALUES, alter={"Default/MatMul-op1": lambda a: a * 1.5})
     target, golden = on_disk(tmp_path / "t", shots), on_disk(tmp_path / "g", shoot(GRAPH, VALUES))
-    with pytest.raises(WorkbenchError, match="give --target-graph"):
+    with refused("pipeline/not-extracted", why=[Message("pipeline/not-extracted-graph")]):
         wb.compare(target, golden).extract(tmp_path / "case")
+
+
+def test_a_case_that_computes_otherwise_is_refused(tmp_path, monkeypatch):
+    comparison = wb.compare(*trees(tmp_path))
+
+    class Other:
+        def reference(self):
+            return defaultdict(lambda: np.zeros(1))
+
+    monkeypatch.setattr("workbench.pipeline.extract.read_case", lambda _: Other())
+    with refused("pipeline/case-differs", GraphError, folder=str(tmp_path / "case")):
+        comparison.extract(tmp_path / "case")
 
 
 def test_the_command_extracts(tmp_path, capsys):

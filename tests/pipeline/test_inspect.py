@@ -9,7 +9,7 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
-from workbench.core.errors import WorkbenchError
+from kit.words import refused
 from workbench.dump.read.reader import load
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.inspect import comes_from, inspect_dump, parse_place
@@ -75,7 +75,7 @@ def test_a_file_is_named_by_its_end_whole_parts_only(dump, place, found):
 
 @pytest.mark.parametrize("text", ["net.py", "net.py:", ":12", "net.py:x", "net.py:-1", ""])
 def test_what_is_no_place_is_refused(text):
-    with pytest.raises(WorkbenchError, match="--at must be FILE:LINE"):
+    with refused("pipeline/place", got=text):
         parse_place(text)
 
 

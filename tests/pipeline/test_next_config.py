@@ -7,9 +7,9 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, on_disk, shoot
+from kit.words import misconfigured, refused
 from workbench.compare.engine import compare_dumps
 from workbench.config import new
-from workbench.core.errors import ConfigError, WorkbenchError
 from workbench.core.plan import BOTH
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.networks import load_graph
@@ -60,7 +60,8 @@ def test_the_suspects_of_a_poor_dump_are_dumped_in_full_and_the_culprit_is_named
     assert (plan.saved, plan.io, plan.kind, str(plan.iterations)) == ("tensor", BOTH, "data", "0")
     shown = wb.preview(found.config, tmp_path / "first" / "target")
     if surface in UNNAMED:
-        assert "every operator is dumped" in found.losses[-1]
+        assert surface in found.losses[-1]
+        assert found.operators == ()
     else:
         assert found.losses == ()
         assert set(shown.matches.operators) == set(found.operators)
@@ -118,7 +119,7 @@ def test_without_a_graph_expressions_stand_for_the_names_of_files(tmp_path):
 def test_a_surface_without_expressions_dumps_everything_and_says_so(tmp_path):
     found = wb.compare(*trees(tmp_path)).next_config("acl")
     assert found.operators == ()
-    assert "acl cannot name" in found.losses[-1]
+    assert "acl" in found.losses[-1]
     assert found.config.plan().select == ()
 
 
@@ -146,17 +147,17 @@ def test_the_form_of_the_run_is_kept_but_for_what_is_dumped(tmp_path):
 
 def test_a_form_that_nobody_can_make_is_refused(tmp_path):
     target, golden = trees(tmp_path, GRAPH)
-    with pytest.raises(WorkbenchError, match="must have a defect"):
+    with refused("pipeline/no-suspect"):
         wb.compare(golden, golden).next_config()
-    with pytest.raises(ConfigError, match="surface must be one of"):
+    with misconfigured("surface"):
         wb.compare(target, golden).next_config("pytorch")
-    with pytest.raises(WorkbenchError, match="got the result alone"):
+    with refused("pipeline/result-alone"):
         wb.Comparison(wb.compare(target, golden).result).next_config()
     dump = small.in_memory(shoot(GRAPH, VALUES))
     assert guess_surface(dump) == "mindspore-cpu"
     from dataclasses import replace
 
-    with pytest.raises(WorkbenchError, match="for a tree of layout 'golden'"):
+    with refused("pipeline/tree-surface", layout="golden"):
         guess_surface(replace(dump, layout="golden"))
 
 

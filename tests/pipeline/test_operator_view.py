@@ -12,9 +12,11 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
 from kit.face.labels import label
-from kit.words import refused
+from kit.words import check_said, refused
 from workbench.compare.elements import read_elements
+from workbench.compare.oddities import REWRITTEN
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.pipeline.operator_html import SECTIONS, operator_html
 from workbench.pipeline.read_result import read_result
 
@@ -53,21 +55,21 @@ def spoiled(data):
 def test_the_selected_row_is_the_first_divergence_and_is_born_there(real):
     view = real.operator()
     assert (view.name, view.row.io) == (GUILTY, "output")
-    assert view.blame.kind == "born here"
-    assert "pad_mode differs: 'same' in the target, 'pad' in the golden" in view.blame.text
+    assert view.blame.kind == "origin"
+    check_said(view.blame.text, "pipeline/defect-figures", own=view.blame.own)
     assert view.blame.inherited == 0.0
     assert view.blame.own > 1e5 * view.blame.explained
 
 
 def test_what_follows_the_guilty_one_inherits(real):
     view = real.operator("Default/relu-ReLU/ReLU-op2")
-    assert view.blame.kind == "inherited"
-    assert "computed again" in view.blame.text
+    assert view.blame.kind == "propagated"
+    check_said(view.blame.text, "pipeline/propagated", inherited=view.blame.inherited)
     assert view.blame.inherited == pytest.approx(real.operator().row.error)
 
 
 def test_what_lies_before_it_agrees(real):
-    assert real.operator("Default/conv1-Conv2d/Conv2D-op0").blame.kind == "agrees"
+    assert real.operator("Default/conv1-Conv2d/Conv2D-op0").blame.kind == "equal"
 
 
 def test_where_nothing_differs_no_plane_is_drawn(real):
@@ -89,9 +91,18 @@ def test_an_operator_is_found_by_row_index_name_and_end_of_name(real):
     assert {view.index for view in views} == {index}
 
 
-@pytest.mark.parametrize("wanted", ["Conv2D-op0", "nothing", -1, 10_000, ""])
-def test_a_name_that_fits_several_or_none_is_refused_with_what_fits(real, wanted):
-    with pytest.raises(wb.WorkbenchError, match=r"operator must be .* got"):
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        ("Conv2D-op0", "operator-ambiguous"),
+        ("nothing", "operator"),
+        ("", "operator"),
+        (-1, "row"),
+        (10_000, "row"),
+    ],
+)
+def test_a_name_that_fits_several_or_none_is_refused_with_what_fits(real, wanted, code):
+    with refused(f"pipeline/{code}", got=wanted):
         real.operator(wanted)
 
 
@@ -223,14 +234,13 @@ def test_a_file_that_is_gone_leaves_the_rest(real, tmp_path):
     shutil.rmtree(tmp_path / "pair")
     view = found.operator()
     assert view.elements is None
-    assert "the file of the target is gone" in view.why_no_elements
-    assert view.blame.kind == "born here"
+    assert view.why_no_elements.count("is gone") == 2
+    assert view.blame.kind == "origin"
     text = operator_html(view)
-    assert "its lines are not in the file any more" in text
+    assert str(Message("pipeline/ir-changed")) in text
     assert label("show/elements") in text
-    with pytest.raises(
-        wb.WorkbenchError, match="must be in both dumps, got: the file of the target"
-    ):
+    assert "<table" not in operator_html(view, sections=("worst",))
+    with refused("pipeline/no-elements", name=view.name, why=view.why_no_elements):
         view.worst()
 
 
@@ -250,9 +260,31 @@ def test_of_a_large_tensor_the_beginning_is_shown_and_said(real, monkeypatch):
     limited = partial(read_elements, limit=100)
     monkeypatch.setattr("workbench.pipeline.operator_view.read_elements", limited)
     view = real.operator()
-    assert view.doubts == ("the first 96 of 512 elements were read",)
+    assert view.doubts == (Message("pipeline/elements-cut", read=96, total=512),)
     assert view.elements.shape == (1, 6, 4, 4)
-    assert "the first 96 of 512 elements were read" in operator_html(view)
+    assert str(view.doubts[0]) in operator_html(view)
+
+
+def test_what_is_odd_about_a_side_is_said(real):
+    view = real.operator(GUILTY)
+    binding = view._places.flow.pairing.target
+    record = view._found.record("target")
+    said = []
+    for kind in (REWRITTEN, "mislabelled"):
+        binding.oddities[id(record)] = kind
+        said += real.operator(GUILTY).doubts
+    del binding.oddities[id(record)]
+    assert said == [
+        Message("pipeline/side-updated", side="target", kind=REWRITTEN),
+        Message("pipeline/side-odd", side="target", kind="mislabelled"),
+    ]
+
+
+def test_a_side_without_the_tensor_is_said(real, monkeypatch):
+    view = real.operator(GUILTY)
+    monkeypatch.setattr(type(view._found), "record", lambda *_: None)
+    lacks = [Message("pipeline/side-lacks", side=side) for side in ("target", "golden")]
+    assert view.why_no_elements == str(Message("pipeline/several", said=lacks))
 
 
 def test_a_parameter_belongs_to_no_operator():
@@ -261,9 +293,9 @@ def test_a_parameter_belongs_to_no_operator():
     other = {**values, "fc0.weight": values["fc0.weight"] + 1}
     sides = [in_memory(shoot(graph, some), graph) for some in (other, values)]
     view = wb.compare(*sides).operator("fc0_weight")
-    assert view.blame.kind == "not known"
-    assert "no operator of this execution made it" in view.blame.text
-    assert wb.compare(sides[1], sides[1]).operator("fc0_weight").blame.kind == "agrees"
+    assert view.blame.kind == "unknown"
+    check_said(view.blame.text, "pipeline/parameter-kept")
+    assert wb.compare(sides[1], sides[1]).operator("fc0_weight").blame.kind == "equal"
 
 
 def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
@@ -278,9 +310,11 @@ def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
         (folder / "statistic.csv").write_text(table + rows)
     view = wb.compare(tmp_path / "a", tmp_path / "b").operator("ReLU-op0")
     assert view.elements is None
-    assert "statistics only" in view.why_no_elements
+    assert view.why_no_elements == "; ".join(
+        str(Message("pipeline/side-statistics", side=side)) for side in ("target", "golden")
+    )
     text = operator_html(view)
-    assert "statistics only" in text
+    assert view.why_no_elements in text
     assert label("show/no-source-line") in text
 
 
@@ -296,7 +330,7 @@ def test_a_tensor_without_a_partner_says_so(real):
         else found.operator("Neg-op0")
     )
     assert view.side == "golden"
-    assert view.blame.kind == "stands alone"
+    assert view.blame.kind == "unmatched"
     assert "only in the golden" in view.why_no_elements
     assert [node.level for node in view.neighbours.nodes] == [0, -1]
 
@@ -327,9 +361,9 @@ def test_the_result_of_another_tool_says_that_it_has_no_dumps(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     found = read_result(path)
     view = found.operator(0)
-    assert (view.blame.kind, view.elements) == ("not known", None)
-    assert view.why_no_elements == "this is a result without its dumps"
-    assert "another tool" in operator_html(view)
+    assert (view.blame.kind, view.elements) == ("unknown", None)
+    assert view.why_no_elements == str(Message("pipeline/no-dumps"))
+    check_said(view.blame.text, "pipeline/foreign-result")
 
 
 @pytest.mark.parametrize(
@@ -375,14 +409,14 @@ def test_sections_can_be_chosen_and_unknown_ones_are_refused(real):
     assert "<svg" not in operator_html(view, sections=("source", "attributes")).replace(
         "wb-mark", ""
     )
-    with refused("show/some", subject="sections", got=["x"]):
+    with refused("pipeline/sections", got=["x"]):
         operator_html(view, sections=("x",))
     assert len(SECTIONS) == len(set(SECTIONS))
 
 
 def test_it_shows_itself_and_always_the_same(real):
     view = real.operator()
-    assert repr(view) == f"<OperatorView {GUILTY} output.0: born here>"
+    assert repr(view) == f"<OperatorView {GUILTY} output.0: origin>"
     text = view._repr_html_()
     assert text == real.operator()._repr_html_()
     assert "<style>" in text

@@ -9,11 +9,13 @@ import pytest
 
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
+from kit.words import check_said, refused
 from workbench import config
 from workbench.config.context import Context
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
 from workbench.core.tensors import TensorSpec
+from workbench.core.words import Message
 from workbench.dump.write.cost import CLASSES, slow_down
 from workbench.dump.write.target import Target
 from workbench.graph.models import MODELS
@@ -211,38 +213,42 @@ def test_all_graphs_of_a_dump_are_taken(tmp_path):
 
 @pytest.mark.parametrize("what", ["nothing.ir", "resnet5000"])
 def test_a_graph_that_is_nowhere_is_refused(tmp_path, what):
-    with pytest.raises(GraphError, match=r"graph must be one of .*'lenet'.* got"):
+    with refused("pipeline/graph", GraphError, got=what):
         preview(form(), what)
 
 
 def test_a_dump_without_graphs_is_refused(tmp_path):
     (tmp_path / "rank_0").mkdir()
-    with pytest.raises(GraphError, match="must hold graphs"):
+    with refused("pipeline/dump-without-graph", GraphError, got=str(tmp_path)):
         preview(form(), tmp_path)
 
 
 def test_a_graph_of_ge_does_not_fit_a_tree_of_mindspore():
     graph = parse_ge_text(GE.format('op { name: "a" type: "Relu" }'))
-    with pytest.raises(GraphError, match="got one of GE; name an ms_output_trace_code_graph"):
+    with refused("pipeline/preview-ge", GraphError, surface="mindspore-cpu"):
         preview(form(), graph)
 
 
 @pytest.mark.parametrize(
-    ("entry", "reason"),
+    ("entry", "code", "values"),
     [
-        (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), f"the operator is called {CONV!r}"),
-        (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), f"there is {CONV!r}"),
-        (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "no operator of the graph has this"),
-        (Selector("type", "lstm"), "no operator's type of the graph matches"),
-        (Selector("regex", "conv"), "no operator's full name of the graph matches"),
-        (Selector("range", CONV, "Default/none"), "'Default/none': no operator"),
+        (Selector("name", "Default_conv1-Conv2d_Conv2D-op0"), "entry-file-name", {"near": CONV}),
+        (Selector("name", "Default/conv1-Conv2d/Conv2D-op12"), "entry-number", {"near": CONV}),
+        (Selector("name", "Default/conv9-Conv2d/Conv2D-op0"), "entry-name", {}),
+        (Selector("type", "lstm"), "entry-type", {}),
+        (Selector("regex", "conv"), "entry-regex", {}),
+        (
+            Selector("range", CONV, "Default/none"),
+            "entry-range",
+            {"end": "Default/none", "why": Message("pipeline/entry-name")},
+        ),
     ],
 )
-def test_entries_that_match_nothing_are_named_with_a_hint(entry, reason):
+def test_entries_that_match_nothing_are_named_with_a_hint(entry, code, values):
     good = Selector("type", "CONV")
     found = plan_of("mindspore-cpu", DumpPlan("/d", select=(good, entry)), load_graph("lenet"))
     (unmet,) = found.matches.unmet
-    assert reason in unmet.reason
+    check_said(unmet.reason, f"pipeline/{code}", **values)
     assert unmet.entry.startswith(entry.text)
     assert [name.rpartition("/")[2] for name in found.matches.operators] == ["Conv2D-op0"] * 2
 
@@ -269,9 +275,9 @@ def test_a_blacklist_and_a_fused_name_that_match_nothing_are_named():
     )
     found = plan_of("acl", plan, graph)
     assert [(u.where, u.entry, u.reason) for u in found.matches.unmet] == [
-        ("list", "relu", "it was fused into 'conv_relu'; name that one"),
-        ("list", "", "it is for model 'resnet', the graph is called 'ge_default_1'"),
-        ("blacklist", "Nothing", "no operator of the graph has this type"),
+        ("list", "relu", Message("pipeline/entry-fused", near="conv_relu")),
+        ("list", "", Message("pipeline/entry-model", got="resnet", names=["ge_default_1"])),
+        ("blacklist", "Nothing", Message("pipeline/entry-type")),
     ]
     assert found.matches.operators == ()
 
@@ -281,8 +287,8 @@ def test_msprobe_saves_tensors_or_statistics(version, told):
     asked = config.new("mindspore-o2").set("common_dump_settings.saved_data", "full")
     found = preview(asked, "mlp", version=version)
     assert any(name.endswith(".npy") for name in found.names) is not told
-    for words in ("never both", "config.json of its own"):
-        assert any(words in note for note in found.notes) is told
+    codes = {note.code for note in found.notes}
+    assert ({"pipeline/msprobe", "pipeline/msprobe-statistics"} <= codes) is told
     names = [name for name in found.names if not name.startswith(("acl_dump", "graphs/"))]
     assert all(name.endswith("statistic.csv") for name in names) is told
 
@@ -292,38 +298,41 @@ def test_marked_operators_are_unknown_before_the_run():
                     load_graph("mlp"))  # fmt: skip
     assert found.matches.operators == ()
     assert not found.exact
-    assert "set_dump" in found.doubts[0]
+    check_said(found.doubts[0], "pipeline/late-marked")
+    counts = {"matched": 0, "operators": found.operators, "files": found.files}
+    about = Message("pipeline/headline-about", **counts, iterations=1, size=found.bytes)
+    assert str(about) in str(found).splitlines()[0]
 
 
 @pytest.mark.parametrize(
-    ("plan", "surface", "reason"),
+    ("plan", "surface", "code"),
     [
-        (DumpPlan("/d", files="pt"), "torchair", "captured one by one"),
-        (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no watch mode"),
+        (DumpPlan("/d", files="pt"), "torchair", "late-captured"),
+        (DumpPlan("/d", kind="watch"), "mindspore-o0o1", "no-watch"),
     ],
 )
-def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, reason):
+def test_what_only_the_run_can_tell_is_not_foretold(plan, surface, code):
     found = plan_of(surface, plan, load_graph("mlp"))
     assert (found.files, found.bytes, found.exact) == (0, 0, False)
-    assert reason in found.doubts[0]
+    check_said(found.doubts[0], f"pipeline/{code}")
     assert found.slow_down.name == "unknown"
-    assert reason in str(found).splitlines()[0]
+    assert str(found.doubts[0]) in str(found).splitlines()[0]
 
 
 @pytest.mark.parametrize(
-    ("plan", "context", "note"),
+    ("plan", "context", "code"),
     [
-        (DumpPlan("/d", devices=(1, 2)), Context(), "device 0 is not among"),
-        (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank 3 is not among"),
-        (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "has iteration 0, the form"),
-        (DumpPlan("/d", iterations=Iterations(())), Context(), "asks for none"),
+        (DumpPlan("/d", devices=(1, 2)), Context(), "device-left-out"),
+        (DumpPlan("/d", ranks=(7,)), Context(rank=3), "rank-left-out"),
+        (DumpPlan("/d", iterations=Iterations.parse("9")), Context(), "iteration-left-out"),
+        (DumpPlan("/d", iterations=Iterations(())), Context(), "iterations-none"),
     ],
 )
-def test_a_run_that_dumps_nothing_says_why(plan, context, note):
+def test_a_run_that_dumps_nothing_says_why(plan, context, code):
     found = plan_of("acl", plan, load_graph("mlp"), context=context)
     compiled = plan.devices is None and plan.ranks is None
     assert [name.rpartition("_")[2] for name in found.names] == ["Build.txt"] * compiled
-    assert note in " ".join(found.notes)
+    assert f"pipeline/{code}" in {note.code for note in found.notes}
     assert found.slow_down.name == "none"
     assert sum(name.startswith("Default/") for name in found.matches.operators) == 3
 
@@ -340,7 +349,10 @@ def test_the_device_and_rank_of_the_context_are_in_the_tree():
 def test_disk_space_is_looked_at_only_here(tmp_path):
     plan = DumpPlan(str(tmp_path / "not" / "yet"))
     assert plan_of("mindspore-cpu", plan, load_graph("mlp")).disk is None
-    disk = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True)).disk
+    found = plan_of("mindspore-cpu", plan, load_graph("mlp"), context=Context(here=True))
+    disk = found.disk
+    said = Message("pipeline/disk-enough", free=disk.free, path=disk.path)
+    assert str(said) in str(found)
     assert disk.path == str(tmp_path)
     assert disk.fits == (disk.needed <= disk.free)
     huge = Graph("g", (Parameter("x", TensorSpec("float32", (1 << 50,))),), ())
@@ -393,10 +405,12 @@ def test_the_json_holds_everything():
 
 
 def test_the_text_says_the_same_in_a_screen():
-    text = str(preview(form(dump_mode=1, kernels=["conv", "lstm"]), "lenet"))
-    assert "2 of 15 operators match; 1 iteration writes 14 files" in text
-    assert "lstm  (no operator's type of the graph matches)" in text
-    assert "… and" in text
+    found = preview(form(dump_mode=1, kernels=["conv", "lstm"]), "lenet")
+    text = str(found)
+    counts = {"matched": 2, "operators": 15, "files": 14, "iterations": 1, "size": found.bytes}
+    assert str(Message("pipeline/headline", **counts)) in text
+    assert f"lstm  ({Message('pipeline/entry-type')})" in text
+    assert str(Message("pipeline/more", count=found.files - SHOWN)) in text
     assert len(text.splitlines()) < 50
 
 
@@ -407,7 +421,7 @@ def test_notebooks_get_escaped_html_without_scripts():
     html = found._repr_html_()
     assert "<script" not in html
     assert "<b>" not in html
-    assert "3 of 3 operators match" in html  # and a Cast before and after it
+    assert "3 of 3 operators matched" in html  # and a Cast before and after it
     assert "&lt;script&gt;alert(1)&lt;" in html
 
 
@@ -459,8 +473,8 @@ def test_a_setting_that_only_the_run_knows_is_noted():
     found = preview(config.read(text, "tensorflow"), "mlp", iterations=2)
     assert found.iterations == (0, 1)
     assert found.notes[:2] == (
-        "only the run knows dump.dump_path; it may dump otherwise",
-        "only the run knows dump.dump_step; it may dump otherwise",
+        Message("pipeline/late-value", path="dump.dump_path"),
+        Message("pipeline/late-value", path="dump.dump_step"),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
 from workbench.graph import nn
@@ -85,6 +86,8 @@ def test_schedules_name_networks_by_their_places():
     networks = (trace(Net(), X), trace(Net(), X))
     assert schedule_of(networks, None, 2) == [0, 1, 0, 1]
     assert schedule_of(networks, (1, 0), 9) == [1, 0]
-    for wrong, got in (((0, 2), "2"), ((), "none"), ((-1,), "-1")):
-        with pytest.raises(GraphError, match=f"schedule must be one or more of 0 to 1, got {got}"):
+    for wrong, got in (((0, 2), 2), ((-1,), -1)):
+        with refused("pipeline/schedule", GraphError, got=got, last=1):
             schedule_of(networks, wrong, 1)
+    with refused("pipeline/schedule-empty", GraphError):
+        schedule_of(networks, (), 1)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from kit.build.rehearsals import rehearse
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
 from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
-from workbench.pipeline.rehearse import rehearse, why_not
+from workbench.pipeline.rehearse import why_not
 
 GUILTY = "Default/conv2-Conv2d/Conv2D-op0"
 SURFACES = (

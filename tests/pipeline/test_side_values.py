@@ -9,6 +9,8 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
 from kit.face.labels import label
+from kit.words import check_said
+from workbench.core.words import Message
 from workbench.pipeline.compare import Comparison
 from workbench.pipeline.operator_html import operator_html
 
@@ -37,7 +39,7 @@ def test_what_is_not_finite_and_what_overflowed_is_counted_on_both_sides():
     assert found["NaN"] == (1, 0, True)
     assert found["+Inf"] == (1, 1, True)
     assert found["−Inf"] == (1, 0, True)
-    assert found["at the largest number"] == (2, 1, True)
+    assert found["saturated"] == (2, 1, True)
     assert found["zeros"] == (1, 2, False)
     assert found["maximum"] == (65504, 65504, False)
     assert found["minimum"] == (-65504, 0, False)
@@ -56,7 +58,7 @@ def test_what_the_metrics_know_is_told_without_the_files():
     found = Comparison(comparison.result).operator()
     assert found.elements is None
     names = [one.name for one in found.values]
-    assert "at the largest number" not in names
+    assert "saturated" not in names
     assert names[:3] == ["NaN", "+Inf", "−Inf"]
     html = operator_html(found, sections=("values",))
     assert label("show/values-of-sides") in html
@@ -87,13 +89,14 @@ def test_why_an_own_error_is_not_known_is_said():
     dump = in_memory(last, graph)
     found = wb.compare(dump, dump).operator("Neg-op0")
     assert found.blame.own is None
-    assert found.blame.lacking == "input.0 is not in the dump"
+    check_said(found.blame.lacking, "pipeline/stated")
     assert label("show/unknown") in operator_html(found, sections=("head",))
+    assert str(found.blame.lacking) in operator_html(found, sections=("head",))
     whole = in_memory(shoot(graph, given(graph)), graph)
     known = wb.compare(whole, whole)
-    assert known.operator("Neg-op0").blame.lacking == ""
+    assert known.operator("Neg-op0").blame.lacking is None
     read = next(n for n, row in enumerate(known.rows) if row.io == "input")
-    assert known.operator(read).blame.lacking == "it is read here, and made elsewhere"
+    assert known.operator(read).blame.lacking == Message("pipeline/read-here")
     alone = Comparison(known.result).operator("Neg-op0")
     assert alone.blame.own == known.operator("Neg-op0").blame.own
     assert math.isfinite(known.operator("Neg-op0").blame.own)

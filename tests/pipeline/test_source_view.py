@@ -10,6 +10,7 @@ import pytest
 import workbench as wb
 from kit.build.small_dumps import Net, given, in_memory, shoot
 from kit.face.labels import label
+from workbench.core.words import Message
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.source_html import source_html
 from workbench.pipeline.source_lines import find_source, in_context
@@ -82,7 +83,7 @@ def test_parameters_are_no_operators_without_a_line(real):
 def test_a_file_of_this_machine_is_shown_whole(tmp_path):
     path = written(tmp_path)
     (file,) = found_in(frames(path, 2, 4), spoil=[1]).files
-    assert (file.origin, file.note) == ("file", "")
+    assert (file.origin, file.note) == ("file", None)
     assert [line.text for line in file.lines] == path.read_text().splitlines()
     assert [line.number for line in file.made] == [2, 4]
     assert [line.worst.born for line in file.made] == [False, True]
@@ -111,7 +112,7 @@ def test_a_file_that_has_changed_is_not_shown(tmp_path):
     some = frames(path, 2, 4)
     path.write_text(path.read_text().replace("line_4", "secret"))
     (file,) = found_in(some).files
-    assert (file.origin, file.note) == ("dump", "the file here has another text in line 4")
+    assert (file.origin, file.note) == ("dump", Message("pipeline/lines-differ", line=4))
     assert [line.text for line in file.lines] == ["x = line_2(x)", "x = line_4(x)"]
     assert "secret" not in source_html(found_in(some))
 
@@ -127,7 +128,7 @@ def test_only_python_files_are_opened(tmp_path, name):
     path = written(tmp_path, name=name)
     context = in_context(*frames(path, 2))
     assert (context.origin, len(context.lines)) == ("dump", 1)
-    assert "only Python files" in context.note
+    assert context.note == Message("pipeline/not-python")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_names_that_are_no_files_of_this_machine_are_left_alone(name):
 def test_a_line_that_the_dump_does_not_state_proves_nothing(tmp_path):
     context = in_context(SourceFrame(str(written(tmp_path)), 2, ""))
     assert context.origin == "dump"
-    assert "does not state the line" in context.note
+    assert context.note == Message("pipeline/line-unknown")
 
 
 def test_a_line_is_shown_in_its_surroundings(tmp_path):
@@ -195,7 +196,7 @@ def test_a_cell_of_another_notebook_is_as_the_dump_has_it(monkeypatch):
     for name in ("cell In[3]", "/tmp/ipykernel_77/999.py"):
         context = in_context(SourceFrame(name, 2, "y = net(x)"))
         assert (context.origin, context.lines[0].text) == ("dump", "y = net(x)")
-        assert "does not run here" in context.note
+        assert context.note == Message("pipeline/cell-gone")
 
 
 def test_library_files_stand_last_and_folded(tmp_path):

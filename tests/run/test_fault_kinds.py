@@ -1,7 +1,6 @@
 """Every kind of fault: what it changes, that nothing before it changes, and that seeds repeat."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.run.faults import FAULTS, Fault, parse_fault
 from workbench.run.npu import run_npu
-from workbench.run.profiles import PROFILES
 from workbench.run.rounding import ROUND
 
 LENET = load_graph("lenet")
@@ -357,21 +355,3 @@ def test_a_number_that_an_integer_cannot_hold_is_written_without_a_crash():
     for value in (None, float("nan"), float("inf")):
         fault = Fault("overwritten-element", "Reshape", value=value)
         assert outputs_fed(graph, feeds, fault)["Default/Reshape-op0"].dtype == np.int8
-
-
-def test_the_documents_have_a_row_for_every_kind():
-    text = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
-    part = text[text.index("## Faults") :]
-    rows = [line.split("|")[1:-1] for line in part.splitlines() if line.startswith("| `")]
-    told = {cells[0].strip(" `"): [cell.strip() for cell in cells[2:]] for cells in rows}
-    assert told == {name: [row.strength, row.value] for name, row in FAULTS.items()}
-
-
-def test_the_documents_have_a_row_for_every_device():
-    text = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
-    for name, row in PROFILES.items():
-        (line,) = [line for line in text.splitlines() if line.startswith(f"| `{name}`")]
-        assert [cell.strip(" `") for cell in line.split("|")[-3:-1]] == [
-            row.training,
-            row.inference,
-        ]

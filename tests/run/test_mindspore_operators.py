@@ -68,7 +68,7 @@ def test_the_record_covers_what_mindspore_has_on_a_cpu():
         "PadV3",
         "GeLU",
     }
-    assert len({name for name, _ in COMPUTED}) >= 180
+    assert len({name for name, _ in COMPUTED}) >= 175
     gone = {key for key in OUTCOMES if key[0] not in CASES or key[1] >= len(CASES[key[0]][1])}
     assert not gone
 

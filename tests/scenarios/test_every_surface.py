@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build.rehearsals import rehearse
 from kit.oracle import dump_wire as wire
 from workbench.config import new
 from workbench.dump.container.file import read_container
@@ -14,7 +15,6 @@ from workbench.dump.container.source import ContainerSource
 from workbench.dump.convert.files import convert
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compiling import Compiling
-from workbench.pipeline.rehearse import rehearse
 from workbench.run.npu import run_npu, run_program
 
 MODEL = "lenet"

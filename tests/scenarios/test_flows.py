@@ -9,9 +9,12 @@ import pytest
 
 import workbench as wb
 from kit.build.flow_cases import CASES
+from kit.build.rehearsals import rehearse
+from kit.words import refused
 from workbench.cli import main
 from workbench.config import new
 from workbench.core.errors import GraphError
+from workbench.core.words import Message
 from workbench.graph import functional as F
 from workbench.graph import nn
 from workbench.graph.models import MLP
@@ -19,7 +22,6 @@ from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
-from workbench.pipeline.rehearse import rehearse
 
 RECORD = Path(__file__).parents[1] / "data/conformance/flows_2.10.0_cpu.json"
 RECORDED = json.loads(RECORD.read_text())["cases"]
@@ -172,7 +174,7 @@ def test_a_failure_in_a_turn_ends_the_run(tmp_path):
     said = []
     dumped(tmp_path / "out", "loop", "mindspore-o0o1", "a2", say=said.append,
            faults=["aicore-exception:Default/fc-Dense/MatMul-op0"])  # fmt: skip
-    assert said == ["the device failed at Default/fc-Dense/MatMul-op0; the run ends there"]
+    assert said == [str(Message("pipeline/run-failed", op="Default/fc-Dense/MatMul-op0"))]
 
 
 def test_statistics_of_turns_are_rows_of_one_table(tmp_path):
@@ -193,7 +195,7 @@ def test_the_graph_engine_refuses_control_flow_and_several_networks(tmp_path, su
             flow_of("both"), None, new(surface), tmp_path / "out", surface=surface, device="a2"
         )
     two = [load_graph("mlp"), load_graph("lenet")]
-    with pytest.raises(GraphError, match=f"network for {surface} must be one, got 'MLP', 'LeNet"):
+    with refused("pipeline/several-networks", surface=surface, names=["MLP", "LeNet"]):
         wb.simulate(two, None, new(surface), tmp_path / "out", surface=surface, device="a2")
 
 
@@ -273,7 +275,7 @@ def test_feeds_go_to_the_networks_that_know_them(tmp_path):
     tree = wb.simulate(networks, {"b": X * 0}, form_of("mindspore-cpu"), tmp_path / "out")
     (record,) = tensors_of(tree, 1, 1)["Exp", "output", 0]
     np.testing.assert_array_equal(record.source.array(), X)
-    with pytest.raises(GraphError, match=r"feed must be one of \['a', 'b'\], got 'c'"):
+    with refused("pipeline/feed", GraphError, known=["a", "b"], got="c"):
         wb.simulate(networks, {"c": X}, form_of("mindspore-cpu"), tmp_path / "other")
     with pytest.raises(GraphError, match="operator of a fault must be one of graph 'A, B'"):
         wb.simulate(networks, None, form_of("mindspore-o0o1"), tmp_path / "third", device="a2",
@@ -297,12 +299,12 @@ def test_the_command_line_runs_several_networks_in_their_order(tmp_path, capsys)
     found = {"/".join(path.parts[-2:]) for path in (tmp_path / "out/rank_0/Net").glob("*/*")}
     assert found == {"0/0", "1/1", "0/1"}
     wrong = {
-        ("--schedule", "0;1"): "--schedule must be places of graphs joined by commas, got '0;1'",
-        ("--schedule", "2"): "schedule must be one or more of 0 to 1, got 2",
-        ("--max-turns", "0"): "max_turns must be 1 or more, got 0",
+        ("--schedule", "0;1"): Message("cli/schedule", got="0;1"),
+        ("--schedule", "2"): Message("pipeline/schedule", got=2, last=1),
+        ("--max-turns", "0"): Message("pipeline/count", name="max_turns", got=0),
     }
     for option, message in wrong.items():
         with pytest.raises(SystemExit, match="2"):
             main([*line, *option, "--out", str(tmp_path / "other")])
-        assert message in capsys.readouterr().err
+        assert str(message) in capsys.readouterr().err
     assert not (tmp_path / "other").exists()

@@ -18,6 +18,9 @@ import workbench as wb
 from kit.oracle import dump_wire as wire
 from workbench.cli import main
 from workbench.config import new
+from workbench.core.words import Message
+from workbench.dump.write.exception_file import CHIPS
+from workbench.run.profiles import PROFILES
 
 NET = """
 import numpy as np
@@ -153,8 +156,9 @@ def test_only_operators_that_overflow_are_dumped_each_with_its_record(simulate, 
     surface, text = OVERFLOWS[asked]
     root, told = simulate(surface, text, device)
     count = len(OVERFLOW[device])
-    first = f"{count} overflow{'' if count == 1 else 's'}: Default/Mul-op0"
-    assert told.splitlines()[0].startswith(first)
+    names = [f"Default/{name}" for name in OVERFLOW[device]]
+    first = Message("pipeline/run-overflows", count=count, names=names)
+    assert told.splitlines()[0] == str(first)
     records = files(root, "Opdebug.*")
     tensors = files(root, "Mul.*")
     others = set(files(root)) - {*records, *tensors}
@@ -192,14 +196,14 @@ def test_overflows_are_read_back_told_and_converted(simulate, capsys, tmp_path, 
     assert status == 0
     lines = [line for line in shown.splitlines() if line.startswith("overflow: ")]
     assert [line.split(",")[0] for line in lines] == [f"overflow: {name}" for name in names]
-    assert all("floating-point" in line for line in lines)
     _, shown, _ = command(capsys, "inspect", root, "--json")
     info = json.loads(shown)
     assert [(one["op_name"], one["status"]) for one in info["overflows"]] == [
         (name, [32]) for name in names
     ]
     _, shown, _ = command(capsys, "compare", root, root)
-    assert f"{len(names)} target overflow" in shown
+    kind = Message("cli/anomaly-kind", count=len(names), side="target", kind="overflow")
+    assert str(kind) in shown
     assert f"  target {names[0]}: " in shown
     if asked == "o2 npy":
         return
@@ -222,7 +226,7 @@ def test_atomic_additions_do_not_overflow(simulate):
     text = tensorflow(LOOK, ("dump.dump_debug_mode", "atomic_overflow"))
     root, told = simulate("tensorflow", text, "910a")
     assert files(root) == []
-    assert "2 overflows" in told
+    assert told.startswith("2 overflows")
 
 
 def test_the_number_of_overflows_is_limited_where_mindspore_counts_them(simulate):
@@ -241,7 +245,8 @@ def test_containers_are_written_without_a_limit(simulate):
 def test_every_step_is_looked_at_whatever_the_iterations(simulate):
     text = mindspore(op_debug_mode=3, file_format="bin", iteration="1")
     root, told = simulate("mindspore-o2", text, "a2", "--iterations", "3")
-    assert "3 overflows: Default/Mul-op0\n" in told
+    names = ["Default/Mul-op0"]
+    assert told == f"{Message('pipeline/run-overflows', count=3, names=names)}\n"
     found = [path.name for path in sorted(root.iterdir())]
     assert found == ["0", "1", "2", "acl_dump_0.json", "graphs"]
     form = json.loads((root / "acl_dump_0.json").read_text())
@@ -267,7 +272,7 @@ def test_a_network_without_overflow_leaves_nothing(simulate):
     root, told = simulate(
         "acl", acl(dump_debug="on"), "a2", "--precision-mode", "must_keep_origin_dtype"
     )
-    assert told == "no operator overflowed\n"
+    assert told == f"{Message('pipeline/run-no-overflow')}\n"
     assert not root.exists() or files(root) == []
 
 
@@ -283,7 +288,7 @@ def test_mindspore_dumps_who_has_infinity_in_its_output(simulate, device):
     for path in tensors:
         if ".output." in path.name:
             assert not np.isfinite(np.load(path)).all()
-    assert ("this device saturates" in told) == (device == "910a")
+    assert (str(Message("pipeline/run-saturating")) in told) == (device == "910a")
     assert (root / "rank_0/graphs/ms_output_trace_code_graph_0.ir").exists()
     assert wb.load(root).tensors == len(tensors)
 
@@ -299,7 +304,7 @@ def test_mindspore_stops_at_the_number_of_overflows_over_all_iterations(simulate
 
 X, W = np.full((2, 4), 100, np.float32), np.full((4, 3), 100, np.float32)
 FAULT = ("--fault", "aicore-exception:MatMul")
-TOLD = "the device failed at Default/MatMul-op0; the run ends there\n"
+TOLD = f"{Message('pipeline/run-failed', op='Default/MatMul-op0')}\n"
 STAMP = r"20\d{15}"
 
 NORM = tensorflow(("run.enable_exception_dump", 1))
@@ -413,7 +418,7 @@ def test_failures_are_read_back_told_and_converted(simulate, capsys, tmp_path, a
 def test_mindspore_itself_saves_the_inputs_of_what_fails(simulate):
     text = mindspore({"enable": True}, op_debug_mode=4)
     root, told = simulate("mindspore-o0o1", text, "a2", "--fault", "aicore-exception:*Mul-op1")
-    assert told == "the device failed at Default/Mul-op1; the run ends there\n"
+    assert told == f"{Message('pipeline/run-failed', op='Default/Mul-op1')}\n"
     found = files(root, "*.npy")
     assert [short(p.name.split(".")[1]) for p in found] == ["Mul-op1"] * 2
     assert [p.name.split(".")[5] for p in found] == ["input"] * 2
@@ -444,7 +449,7 @@ def test_an_ordinary_dump_of_a_run_that_fails_ends_before_the_operator(simulate,
         "--iterations",
         "3",
     )
-    assert told == "the device failed at Default/Mul-op1; the run ends there\n"
+    assert told == f"{Message('pipeline/run-failed', op='Default/Mul-op1')}\n"
     found = {(r.key.iteration, r.key.op_name) for r in wb.load(root).records}
     inserted = {one for one in found if re.fullmatch(r"trans_(Cast|TransData)_\d", one[1])}
     assert len(inserted) == (0 if surface == "mindspore-o0o1" else INSERTED)
@@ -460,13 +465,13 @@ def test_a_run_fails_in_its_first_iteration_whichever_is_dumped(simulate):
     root, told = simulate(
         "mindspore-o0o1", text, "a2", "--fault", "aicore-exception:ReLU", "--iterations", "3"
     )
-    assert told.startswith("the device failed at Default/ReLU-op0")
+    assert told == f"{Message('pipeline/run-failed', op='Default/ReLU-op0')}\n"
     assert files(root, "*.npy") == []
 
 
 def test_without_a_failure_there_is_no_exception_dump(simulate):
     root, told = simulate("acl", acl(dump_scene="aic_err_norm_dump"), "a2")
-    assert (told.startswith("no tensor was dumped: "), files(root)) == (True, [])
+    assert (told, files(root)) == (f"{Message('pipeline/run-nothing')}\n", [])
 
 
 def test_a_name_that_is_too_long_is_in_a_table(simulate, tmp_path):
@@ -491,19 +496,34 @@ def test_a_name_that_is_too_long_is_in_a_table(simulate, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("surface", "text", "device", "words"),
+    ("surface", "text", "device", "code", "values"),
     [
-        ("acl", acl(dump_debug="on"), "reference", "to look for overflow, got 'reference'"),
+        (
+            "acl",
+            acl(dump_debug="on"),
+            "reference",
+            "overflow-device",
+            {"known": list(PROFILES), "got": "reference"},
+        ),
         (
             "acl",
             acl(dump_scene="aic_err_detail_dump"),
             "910a",
-            "detailed exception dump, got '910a'",
+            "exception-device",
+            {"known": list(CHIPS), "got": "910a"},
         ),
-        ("mindspore-ge", mindspore(op_debug_mode=4), "a2", "['data', 'overflow'] for mindspore-ge"),
+        (
+            "mindspore-ge",
+            mindspore(op_debug_mode=4),
+            "a2",
+            "plan-kind",
+            {"surface": "mindspore-ge", "known": ["data", "overflow"], "got": "exception"},
+        ),
     ],
 )
-def test_what_no_such_device_dumps_is_refused(tmp_path, capsys, surface, text, device, words):
+def test_what_no_such_device_dumps_is_refused(
+    tmp_path, capsys, surface, text, device, code, values
+):
     (tmp_path / "net.py").write_text(NET)
     (tmp_path / "form.json").write_text(text)
     status, _, told = command(
@@ -511,5 +531,5 @@ def test_what_no_such_device_dumps_is_refused(tmp_path, capsys, surface, text, d
         tmp_path / "form.json", "--surface", surface, "--device", device, "--out", tmp_path / "out",
     )  # fmt: skip
     assert status == 2
-    assert words in told
+    assert str(Message(f"pipeline/{code}", **values)) in told
     assert not (tmp_path / "out").exists()

@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 import workbench as wb
 from kit.build.cells import asked
+from kit.build.rehearsals import rehearse
+from kit.words import refused
 from workbench import nn
 from workbench.cli import app
 from workbench.config import new
@@ -16,7 +18,6 @@ from workbench.graph.networks import load_graph
 from workbench.graph.tracer import trace
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.preview import preview
-from workbench.pipeline.rehearse import rehearse
 from workbench.pipeline.simulate import SIMULATED
 from workbench.run.npu import run_npu
 from workbench.run.profiles import PROFILES
@@ -176,10 +177,8 @@ def test_a_fault_in_an_iteration_that_does_not_run_is_refused(tmp_path, first):
     form = new("mindspore-o0o1").set("common_dump_settings.initial_iteration", first)
     fault = f"scaled-output:{GRADIENT}:3,iteration={first + 2}"
     graph, options = load_graph("mlp_train"), {"device": "a2", "faults": [fault]}
-    known = f"one that runs, {first} to {first + 1}, got {first + 2}"
-    with pytest.raises(
-        GraphError, match=f"iteration of a scaled-output fault must be {known}; run more"
-    ):
+    span = {"first": first, "last": first + 1, "got": first + 2}
+    with refused("pipeline/fault-iteration", GraphError, **span):
         wb.simulate(graph, None, form, tmp_path / "out", iterations=2, **options)
     assert not (tmp_path / "out").exists()
     wb.simulate(graph, None, form, tmp_path / "out", iterations=3, **options)

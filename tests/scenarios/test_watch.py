@@ -179,10 +179,11 @@ def test_one_tree_alone_tells_it_too(base, capsys):
     assert change["last_byte"] < 256
     assert command("inspect", base / "no-graph") == 0
     told = capsys.readouterr().out
-    assert f"changed memory, iteration 0: after {file_name(A)} output 0 of ReduceMean" in told
+    assert told.count("changed memory, iteration 0: ") == 1
+    assert file_name(A) in told
     ir = next((base / "golden-ms").rglob("*.ir"))
     assert command("inspect", base / "no-graph", "--graph", ir) == 0
-    assert f"overwritten, iteration 0: {A} writes over output 0 of" in capsys.readouterr().out
+    assert f"overwritten, iteration 0: {A} " in capsys.readouterr().out
     assert command("inspect", base / "healthy", "--json") == 0
     assert json.loads(capsys.readouterr().out)["changes"] == []
 

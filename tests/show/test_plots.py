@@ -93,12 +93,6 @@ def test_colors_stand_out_from_light_and_dark_backgrounds(status, background):
     assert (high + 0.05) / (low + 0.05) >= 3
 
 
-def test_the_figure_takes_the_title_and_size_it_is_given():
-    figure = divergence_figure(make_result(), title="cost $5", width=6, height=3)
-    assert figure.axes[0].get_title(loc="left") == "cost $5"
-    assert tuple(figure.get_size_inches()) == (6, 3)
-
-
 def test_a_figure_shows_itself_in_both_formats_of_a_notebook():
     result = network_result(120, 2)
     svg, png = divergence_figure(result)._repr_svg_(), divergence_figure(result)._repr_png_()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kit.build.sample_results import make_result, make_row, make_step, network_result
-from workbench.show.tables import csv_text, frame, iteration_frame, write_csv
+from workbench.show.tables import csv_text, frame, iteration_frame
 
 
 def read(text: str) -> list[dict[str, str]]:
@@ -64,9 +64,8 @@ def test_text_that_a_spreadsheet_would_run_is_made_harmless(start):
 
 def test_worst_order_puts_nan_and_inf_on_top():
     result = network_result(334, 2)
-    lines = read(csv_text(result, order="worst"))
-    assert [line["Error"] for line in lines[:2]] == ["NaN", "Infinity"]
-    assert math.isnan(frame(result, order="worst")["Error"].iloc[0])
+    first, second = frame(result, order="worst")["Error"].iloc[:2]
+    assert (math.isnan(first), second) == (True, math.inf)
 
 
 def test_execution_order_is_that_of_the_result():
@@ -74,14 +73,6 @@ def test_execution_order_is_that_of_the_result():
     assert [line["NPUDump"].lstrip("'") for line in read(csv_text(result))] == [
         row.op_name for row in result.rows
     ]
-
-
-def test_written_file_is_utf8_whatever_the_names_hold(tmp_path):
-    names = "größe.γ/权重", "broken\udcff"
-    rows = tuple(make_row(op_name=name) for name in names)
-    path = write_csv(make_result(rows=rows), tmp_path / "rows.csv")
-    text = path.read_bytes().decode("utf-8")
-    assert "größe.γ/权重" in text
 
 
 def test_the_frame_of_iterations_has_a_row_for_every_part():

@@ -7,10 +7,12 @@ import pytest
 import workbench as wb
 from kit.face.labels import label
 from kit.face.panel_controls import said_in
+from workbench.config.words import iterations_words
+from workbench.core.plan import Iterations
 from workbench.core.text import escape
 from workbench.ui.alerts import close_tree
 from workbench.ui.fields import UNSET, fields_of
-from workbench.ui.form import ConfigForm, prose_html
+from workbench.ui.form import ConfigForm
 
 O0O1 = "mindspore-o0o1"
 ITERATION = "common_dump_settings.iteration"
@@ -56,7 +58,7 @@ def test_what_is_typed_reaches_object_and_text(form):
     form.fields[ITERATION].input.value = "0|5-8"
     assert form.config.settings.common_dump_settings.iteration == "0|5-8"
     assert "0|5-8" in form.text.value
-    assert form.meaning.value == prose_html(form.config.explain())
+    assert str(iterations_words(Iterations.parse("0|5-8"))) in form.meaning.value
 
 
 def test_a_wrong_value_is_marked_beside_its_field_and_changes_no_object(form):
@@ -65,6 +67,8 @@ def test_a_wrong_value_is_marked_beside_its_field_and_changes_no_object(form):
     note = form.fields[ITERATION].note.value
     assert said_in(note) == [form.refused.id]
     assert 'role="alert"' in note
+    assert form.refused.message.code == "config/value"
+    assert escape(str(form.refused)) in note
     assert form.config == before
     assert form.refused.path == ITERATION
     form.fields[ITERATION].input.value = "1"

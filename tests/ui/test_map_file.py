@@ -14,7 +14,6 @@ STEPS = st.one_of(
     st.tuples(st.just("match"), st.lists(NAMES, min_size=1, max_size=2, unique=True), NAMES),
     st.tuples(st.just("ignore"), NAMES, st.sampled_from(["both", "target", "golden"])),
     st.tuples(st.just("tolerate"), st.floats(0.001, 1.0), st.just("why"), NAMES),
-    st.tuples(st.just("unmatch"), NAMES),
 )
 
 
@@ -72,5 +71,3 @@ def test_a_pair_replaces_the_pairs_of_its_operators():
     mapped.match("a", "b")
     mapped.match("a", "c")
     assert mapped.overrides.pairs == {"a": "c"}
-    mapped.unmatch("c")
-    assert not mapped.overrides

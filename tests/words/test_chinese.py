@@ -17,7 +17,7 @@ NAMES = {
     "CSV", "JSON", "HTML", "ULP", "NPU", "NaN", "Inf", "dump", "rank", "Rank", "workbench", "Workbench", "anywidget",
     "pip", "install", "Ctrl", "C", "PageUp", "PageDown", "True", "False", "None", "Export", "Comparison", "wb",
     "config", "new", "mindspore", "o0o1", "Trees", "target", "golden", "kind", "operator", "parameters", "inputs", "x",
-    "trace", "error", "log10", "RelativeEuclideanDistance", "t", "g", "d",
+    "MiB", "Python", "trace", "error", "log10", "RelativeEuclideanDistance", "t", "g", "d",
 }  # fmt: skip
 """Words that are names in Chinese too."""
 

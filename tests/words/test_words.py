@@ -9,6 +9,7 @@ import pytest
 
 import workbench
 from kit.words import codes_in, codes_in_text, fields, read_snapshot, said_in, write_snapshot
+from workbench.core.text import readable
 from workbench.core.words import render, sentence
 
 PACKAGE = Path(workbench.__file__).parent
@@ -65,6 +66,6 @@ def test_the_snapshot_shows_every_sentence(area, pytestconfig):
         write_snapshot(area, values)
         shown = read_snapshot(area)
     assert {code for code in KNOWN if code.startswith(f"{area}/")} == shown.keys()
-    assert {code: sentence(code, held) for code, (held, _) in shown.items()} == {
+    assert {code: readable(sentence(code, held)) for code, (held, _) in shown.items()} == {
         code: text for code, (_, text) in shown.items()
     }

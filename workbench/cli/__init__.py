@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -28,8 +29,11 @@ from workbench.cli.config import app as config_app  # noqa: E402
 from workbench.cli.lab import lab  # noqa: E402
 from workbench.cli.terminal import complain, emit, emit_json, progress, tell  # noqa: E402
 from workbench.core.errors import WorkbenchError  # noqa: E402
+from workbench.core.words import Message  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from workbench.compare.result import Finding
     from workbench.pipeline.compare import Comparison
 
@@ -41,30 +45,38 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Find the operator that makes a network's numbers differ on an Ascend NPU.",
+    help="Find the operator that makes a network's results differ on an Ascend NPU.",
 )
 
 
 app.add_typer(config_app, name="config")
 
-_BY = "its folder, or an operator of it."
+_BY = "its folder, or one of its operators."
 
 
 @app.command()
 def compare(
-    target: Annotated[str, typer.Argument(help="Dump tree of the run in question.")],
-    golden: Annotated[str, typer.Argument(help="Dump tree of the run you trust.")],
-    json: Annotated[str, typer.Option(metavar="FILE|-", help="Write the result as JSON.")] = "",
-    html: Annotated[str, typer.Option(metavar="FILE", help="Write the report.")] = "",
-    csv: Annotated[str, typer.Option(metavar="FILE", help="Write every row as CSV.")] = "",
+    target: Annotated[str, typer.Argument(help="Dump of the run in question.")],
+    golden: Annotated[str, typer.Argument(help="Dump of the trusted run.")],
+    json: Annotated[
+        str, typer.Option(metavar="FILE|-", help="Write the result as JSON (- for stdout).")
+    ] = "",
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write an HTML report.")] = "",
+    csv: Annotated[str, typer.Option(metavar="FILE", help="Write all rows as CSV.")] = "",
     map_: Annotated[
         str,
         typer.Option(
-            "--map", metavar="FILE", help="Your own pairs, ignored and tolerated operators."
+            "--map",
+            metavar="FILE",
+            help="Map file: manual matches, ignored operators, tolerated errors.",
         ),
     ] = "",
-    target_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the target.")] = "",
-    golden_graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the golden.")] = "",
+    target_graph: Annotated[
+        str, typer.Option(metavar="FILE", help="Graph file of the target.")
+    ] = "",
+    golden_graph: Annotated[
+        str, typer.Option(metavar="FILE", help="Graph file of the golden.")
+    ] = "",
     target_model: Annotated[
         str,
         typer.Option(
@@ -74,23 +86,36 @@ def compare(
     golden_model: Annotated[
         str, typer.Option(metavar="NAME", help=f"Model of the golden: {_BY}")
     ] = "",
-    rank: Annotated[str, typer.Option(metavar="T[:G]", help="Rank on both sides.")] = "",
-    iteration: Annotated[str, typer.Option(metavar="N[:M]", help="Iteration on both sides.")] = "",
-    profile: Annotated[str, typer.Option(metavar="NAME", help="Rule of the verdicts.")] = "",
+    rank: Annotated[
+        str, typer.Option(metavar="T[:G]", help="Rank to compare: target, or target:golden.")
+    ] = "",
+    iteration: Annotated[
+        str, typer.Option(metavar="N[:M]", help="Iteration to compare: target, or target:golden.")
+    ] = "",
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Thresholds to judge by. Default: expected rounding error."
+        ),
+    ] = "",
     next_config: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the form that dumps the suspects in full.")
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Write a configuration that re-dumps the suspect operators in full.",
+        ),
     ] = "",
     next_golden: Annotated[
-        str, typer.Option(metavar="FILE", help="Write the same form for the golden's run.")
+        str, typer.Option(metavar="FILE", help="Write the same for the golden run.")
     ] = "",
     surface: Annotated[
-        str, typer.Option(help="Whose form --next-config is; told by the tree.")
+        str, typer.Option(help="Surface of --next-config. Default: the one that wrote the dump.")
     ] = "",
     extract: Annotated[
-        str, typer.Option(metavar="DIR", help="Write the guilty operator alone, with a script.")
+        str, typer.Option(metavar="DIR", help="Write a minimal reproducer of the suspect operator.")
     ] = "",
 ) -> int:
-    """Compare two dump trees and name the operator where they part. Exits 0, 1 or 2 as diff does."""
+    """Compare two dumps and find the first divergent operator. Exit status: 0 agree, 1 diverge, 2 trouble."""
     from workbench.pipeline.compare import compare as run
 
     options: dict[str, Any] = {"map_file": map_, "target_graph": target_graph}
@@ -122,10 +147,7 @@ def _two(name: str, text: str) -> tuple[int, int] | None:
         return None
     first, _, second = text.partition(":")
     if not first.isdecimal() or not (second or first).isdecimal():
-        message = (
-            f"--{name} must be a number or two joined by ':', got {text!r}; for example 0 or 0:1"
-        )
-        raise WorkbenchError(message)
+        raise WorkbenchError("cli/two-numbers", name=name, got=text)
     return int(first), int(second or first)
 
 
@@ -148,12 +170,15 @@ def _write_next(
 ) -> None:
     """Write the next configuration; without a defect there is none, which is said on stderr."""
     if not any(finding.defect for finding in comparison.findings):
-        tell("no defect: nothing to dump again", err=True)
+        tell(Message("cli/no-next"), err=True)
         return
     found = comparison.next_config(surface or None, side=side)
     found.save(path)
-    what = f"{side}: {found.surface} form for {len(found.operators)} operators: {path}"
-    tell(*found.why, *found.losses, what, err=True)
+    operators = len(found.operators)
+    written = Message(
+        "cli/next-written", side=side, surface=found.surface, operators=operators, path=path
+    )
+    tell(*found.why, *found.losses, written, err=True)
 
 
 def _extract(comparison: Comparison, folder: str) -> None:
@@ -161,7 +186,7 @@ def _extract(comparison: Comparison, folder: str) -> None:
     if any(finding.defect for finding in comparison.findings):
         tell(str(comparison.extract(folder)), err=True)
     else:
-        tell("no defect: no operator to extract", err=True)
+        tell(Message("cli/no-extract"), err=True)
 
 
 def _status(comparison: Comparison) -> int:
@@ -170,71 +195,98 @@ def _status(comparison: Comparison) -> int:
     return TROUBLE if comparison.verdict == "inconclusive" or comparison.result.partial else AGREE
 
 
-def _summary(comparison: Comparison) -> list[str]:
-    """Ledger and findings for a terminal; verdict and sentence last."""
-    cover = comparison.coverage
-    lines = []
-    for side in ("target", "golden"):
-        info = getattr(comparison.result, side)
-        skipped = {
-            key.partition(":")[2]: count
-            for key, count in cover.skipped.items()
-            if key.startswith(f"{side}:")
-        }
-        reasons = "".join(f", {count} {reason}" for reason, count in skipped.items())
-        lone = getattr(cover, f"unmatched_{side}")
-        text = f"{info.tensors} tensors = {cover.matched} matched + {lone} unmatched"
-        lines.append(f"{side}:  {text} + {sum(skipped.values())} skipped{reasons}")
+def _summary(comparison: Comparison) -> list[Message | str]:
+    """Coverage and findings for a terminal; verdict and sentence last."""
+    lines: list[Message | str] = [_coverage(comparison, side) for side in ("target", "golden")]
     for number, finding in enumerate(comparison.findings, 1):
-        lines.append(f"{number}. [{finding.kind}] {finding.op_name}{_when(comparison, finding)}")
-        if finding.source is not None:
-            lines.append(f"     {finding.source}")
-        lines += [f"     {evidence}" for evidence in finding.evidence]
-        lines += [f"     next: {finding.advice}"] * finding.defect
+        lines += _finding_lines(comparison, number, finding)
     lines += [
-        f"{anomaly.side} model {anomaly.op_name}: {anomaly.detail}"
-        for anomaly in comparison.anomalies
-        if anomaly.kind == "model"
+        Message("cli/model", side=one.side, name=one.op_name, detail=one.detail)
+        for one in comparison.anomalies
+        if one.kind == "model"
     ]
-    lines += [
-        f"map file: {use.kind} {use.what}: {use.tensors} tensors"
-        + " (fits nothing)" * (not use.operators)
-        for use in comparison.result.overrides[:_SHOWN]
-    ]
+    for use in comparison.result.overrides[:_SHOWN]:
+        code = "override" if use.operators else "override-unused"
+        values = {"kind": use.kind, "what": use.what, "tensors": use.tensors}
+        lines.append(Message(f"cli/{code}", **values))
     if comparison.anomalies:
-        lines.append(f"{len(comparison.anomalies)} anomalies: {_kinds(comparison)}")
+        count = len(comparison.anomalies)
+        lines.append(Message("cli/anomalies", count=count, kinds=_kinds(comparison)))
     reported = [one for one in comparison.anomalies if one.kind in ("overflow", "exception")]
-    lines += [f"  {one.side} {one.op_name}: {one.detail}" for one in reported[:_SHOWN]]
-    return [*lines, f"{comparison.verdict}: {comparison.sentence}"]
+    for one in reported[:_SHOWN]:
+        said = Message("cli/anomaly", side=one.side, name=one.op_name, detail=one.detail)
+        lines.append(f"  {said}")
+    return [*lines, _verdict(comparison)]
 
 
-def _when(comparison: Comparison, finding: Finding) -> str:
+def _verdict(comparison: Comparison) -> Message:
+    return Message("cli/verdict", verdict=comparison.verdict, sentence=comparison.sentence)
+
+
+def _coverage(comparison: Comparison, side: Literal["target", "golden"]) -> Message:
+    """How many tensors of a side were matched, unmatched and skipped."""
+    cover = comparison.coverage
+    skipped = {
+        key.partition(":")[2]: count
+        for key, count in cover.skipped.items()
+        if key.startswith(f"{side}:")
+    }
+    said = Message(
+        "cli/coverage",
+        side=side,
+        tensors=getattr(comparison.result, side).tensors,
+        matched=cover.matched,
+        unmatched=getattr(cover, f"unmatched_{side}"),
+        skipped=sum(skipped.values()),
+    )
+    reasons = [
+        Message("cli/coverage-reason", count=count, reason=reason)
+        for reason, count in skipped.items()
+    ]
+    return Message("cli/coverage-reasons", said=said, reasons=reasons) if reasons else said
+
+
+def _finding_lines(
+    comparison: Comparison, number: int, finding: Finding
+) -> Iterator[Message | str]:
+    said = Message("cli/finding", number=number, kind=finding.kind, name=finding.op_name)
+    parts = _when(comparison, finding)
+    yield Message("cli/finding-when", said=said, parts=parts) if parts else said
+    if finding.source is not None:
+        yield f"     {finding.source}"
+    yield from (f"     {evidence}" for evidence in finding.evidence)
+    if finding.defect:
+        yield f"     {Message('cli/next', advice=finding.advice)}"
+
+
+def _when(comparison: Comparison, finding: Finding) -> list[Message]:
     """Iteration and rank of a finding, where there are several."""
     several = len({row.iteration for row in comparison.rows if row.iteration >= 0}) > 1
-    parts = [f"iteration {finding.iteration}"] if several else []
-    parts += [f"rank {finding.rank}"] if comparison.result.by_rank else []
-    return f" ({', '.join(parts)})" if parts and finding.op_name else ""
+    parts = [Message("cli/finding-iteration", iteration=finding.iteration)] if several else []
+    if comparison.result.by_rank:
+        parts.append(Message("cli/finding-rank", rank=finding.rank))
+    return parts if finding.op_name else []
 
 
-def _kinds(comparison: Comparison) -> str:
-    counts: dict[str, int] = {}
-    for anomaly in comparison.anomalies:
-        key = f"{anomaly.side} {anomaly.kind}"
-        counts[key] = counts.get(key, 0) + 1
-    return ", ".join(f"{count} {key}" for key, count in counts.items())
+def _kinds(comparison: Comparison) -> list[Message]:
+    counts = Counter((one.side, one.kind) for one in comparison.anomalies)
+    return [
+        Message("cli/anomaly-kind", count=count, side=side, kind=kind)
+        for (side, kind), count in counts.items()
+    ]
 
 
 @app.command()
 def inspect(
-    dump: Annotated[str, typer.Argument(help="A dump tree.")],
+    dump: Annotated[str, typer.Argument(help="Dump to read.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     at: Annotated[
-        str, typer.Option(metavar="FILE:LINE", help="Operators and files of one source line.")
+        str, typer.Option(metavar="FILE:LINE", help="Show operators and files of a source line.")
     ] = "",
     model: Annotated[str, typer.Option(metavar="NAME", help=f"Model to read: {_BY}")] = "",
-    graph: Annotated[str, typer.Option(metavar="FILE", help="Graph of the dump.")] = "",
+    graph: Annotated[str, typer.Option(metavar="FILE", help="Graph file of the dump.")] = "",
 ) -> int:
-    """Say what a dump tree holds, what is odd about it, and what came from a source line."""
+    """Show what a dump holds, its anomalies, and the operators of a source line."""
     from workbench.dump.read.reader import load
     from workbench.pipeline.inspect import inspect_dump
 
@@ -253,43 +305,45 @@ def simulate(
     graph: Annotated[
         list[str],
         typer.Option(
-            help="A model (lenet, alexnet, mlp, resnet, transformer, lstm), a training of one "
+            help="Network: lenet, alexnet, mlp, resnet, transformer, lstm, a training of one "
             "(lenet_train, mlp_train, resnet_train, transformer_train), file.py:Name or model.onnx. "
-            "Several run in one process."
+            "Repeat to run several in one process."
         ),
     ],
     config: Annotated[str, typer.Option(metavar="FILE", help="Dump configuration.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder for the tree.")],
-    surface: Annotated[str, typer.Option(help="Any; told by the form if left out.")] = "",
+    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
+    surface: Annotated[str, typer.Option(help="Surface. Default: from the configuration.")] = "",
     device: Annotated[
-        str, typer.Option(help="reference, 910a, 310p, a2, a3 or 950.")
+        str, typer.Option(help="reference (NumPy) or a simulated device: 910a, 310p, a2, a3, 950.")
     ] = "reference",
     fault: Annotated[
-        list[str] | None, typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="A defect.")
+        list[str] | None,
+        typer.Option(metavar="KIND:OPERATOR[:SETTINGS]", help="Fault to inject (repeatable)."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of weights, faults and names.")] = 0,
-    iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of weights, faults and file names.")] = 0,
+    iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
     schedule: Annotated[
         str,
         typer.Option(
             metavar="N,N,…",
-            help="Which graph runs next, by its place from 0; instead of --iterations.",
+            help="Order of the graphs (0 is the first); replaces --iterations.",
         ),
     ] = "",
-    max_turns: Annotated[int, typer.Option(help="Most turns of a loop.")] = 1000,
-    ranks: Annotated[int, typer.Option(help="How many ranks train together.")] = 1,
-    precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
+    max_turns: Annotated[int, typer.Option(help="Maximum number of loop turns.")] = 1000,
+    ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
+    precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
     env: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Variable of the run, such as DUMP_GE_GRAPH or RANK_ID."
+            metavar="NAME=VALUE",
+            help="Environment variable of the run, e.g. RANK_ID=1 (repeatable).",
         ),
     ] = None,
 ) -> int:
-    """Run graphs on the NumPy reference or a simulated NPU and write their dump tree."""
+    """Run a network on the NumPy reference or a simulated NPU and write its dump."""
     from workbench.graph.networks import load_graph
     from workbench.pipeline.simulate import simulate as run
 
@@ -323,47 +377,47 @@ def _places(text: str) -> list[int] | None:
         return None
     places = text.split(",")
     if not all(place.isascii() and place.isdecimal() and len(place) < 4 for place in places):
-        raise WorkbenchError(f"--schedule must be places of graphs joined by commas, got {text!r}")
+        raise WorkbenchError("cli/schedule", got=text)
     return [int(place) for place in places]
 
 
 @app.command()
 def convert(
-    dump: Annotated[str, typer.Argument(help="A dump file, or a folder of them.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder.")],
+    dump: Annotated[str, typer.Argument(help="Dump file or folder.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder, new or empty.")],
     format_: Annotated[
-        str, typer.Option("--format", metavar="F", help="Host format, such as NCHW.")
+        str, typer.Option("--format", metavar="F", help="Host format, e.g. NCHW.")
     ] = "",
     type_: Annotated[
-        str, typer.Option("--type", metavar="npy|bin|msnpy", help="Kind of file.")
+        str, typer.Option("--type", metavar="npy|bin|msnpy", help="Output file type.")
     ] = "npy",
 ) -> int:
-    """Convert binary dump files to npy, device formats to a host format, overflow records to JSON."""
+    """Convert binary dumps to npy, in a host format if asked; overflow records to JSON."""
     from workbench.dump.convert.files import convert as run
 
     result = run(dump, out, format=format_, type=type_, progress=progress("files"))
     for line in result.remark_lines():
         tell(line, err=True)
-    tell(
-        f"{result.files} files read, {len(result.written)} written to {result.out}, "
-        f"{len(result.remarks)} remarks"
-    )
+    counts = {"files": result.files, "written": len(result.written)}
+    tell(Message("cli/converted", **counts, out=result.out, remarks=len(result.remarks)))
     return AGREE
 
 
 @app.command()
 def demo(
-    out: Annotated[str, typer.Option(metavar="DIR", help="New or empty folder.")] = "demo_out",
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Output folder, new or empty.")
+    ] = "demo_out",
 ) -> int:
-    """Simulate a network with a planted defect, compare it with the reference, write a report."""
+    """Inject a fault into a simulated run, find it by comparison, write a report."""
     from workbench.pipeline.demo import demo as run
 
     comparison, report, found = run(out, say=lambda text: tell(text, err=True))
     tell(*_summary(comparison)[:-1])
     if not found:
-        complain("the planted defect was not found")
-    tell(f"{comparison.verdict}: {comparison.sentence}")
-    tell(f"report: {report}")
+        complain(Message("cli/demo-missed"))
+    tell(_verdict(comparison))
+    tell(Message("cli/report", path=report))
     return AGREE if found else TROUBLE
 
 
@@ -383,13 +437,13 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         if error.filename is None:
             raise
-        complain(f"path must be one that can be used, got {error.filename!r} ({error.strerror})")
+        complain(Message("cli/path", got=error.filename, why=error.strerror))
         status = TROUBLE
     except MemoryError as error:
-        complain(f"memory must suffice for what was asked, got none: {error}")
+        complain(Message("cli/memory", why=error))
         status = TROUBLE
     except (KeyboardInterrupt, typer.Abort):
-        complain("interrupted before there was anything to keep")
+        complain(Message("cli/interrupted"))
         status = TROUBLE
     except Exception as error:
         if not hasattr(error, "format_message"):  # what typer raises for wrong usage

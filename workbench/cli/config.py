@@ -13,6 +13,7 @@ import typer
 
 from workbench.cli.terminal import emit, emit_json, tell
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,23 +26,27 @@ ACCEPTED, REFUSED, TROUBLE = 0, 1, 2
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Build, check, explain, preview and convert dump configurations.",
+    help="Create, check, explain, preview and convert dump configurations.",
 )
 
-FILE = Annotated[str, typer.Argument(metavar="FILE", help="A form, or a script that holds one.")]
-SURFACE = Annotated[str, typer.Option(help="Whose form it is; else its content tells.")]
-VERSION = Annotated[str, typer.Option(metavar="V", help="Version of the vendor's software.")]
-HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: look at paths.")]
+FILE = Annotated[
+    str, typer.Argument(metavar="FILE", help="Configuration file, or script that contains one.")
+]
+SURFACE = Annotated[str, typer.Option(help="Surface. Default: from the content.")]
+VERSION = Annotated[
+    str, typer.Option(metavar="V", help="Version of the vendor's software, e.g. 2.6.")
+]
+HERE = Annotated[bool, typer.Option("--here", help="The run is on this machine: check paths, too.")]
 ENV = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Variable of the run's environment, over this one's."),
+    typer.Option(metavar="NAME=VALUE", help="Environment variable of the run (repeatable)."),
 ]
 FUSION = Annotated[
-    str, typer.Option(metavar="on|off|FILE", help="Fusions of GE, or a fusion_switch_file.")
+    str, typer.Option(metavar="on|off|FILE", help="GE fusions: on, off or a fusion_switch_file.")
 ]
 QUANTIZATION = Annotated[
     str,
-    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 before it is compiled."),
+    typer.Option(metavar="w8a8|w8a16", help="Quantize the network to int8 first."),
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -55,7 +60,7 @@ def check(
     env: ENV = None,
     json: JSON = False,
 ) -> int:
-    """Say what the vendor would refuse, change or ignore. Exits 0, 1 or 2."""
+    """Show what the vendor refuses, changes or ignores. Exit status: 0 accepted, 1 refused, 2 trouble."""
     from workbench.pipeline.check import judge, unreadable
 
     context = _context(target_version, here, env)
@@ -74,8 +79,8 @@ def check(
 
 
 @app.command()
-def new(surface: Annotated[str, typer.Argument(help="A surface, such as mindspore-o0o1.")]) -> int:
-    """Print a form that passes its check and dumps something."""
+def new(surface: Annotated[str, typer.Argument(help="Surface, e.g. mindspore-o0o1.")]) -> int:
+    """Print a minimal valid configuration."""
     from workbench import config
 
     emit(config.new(surface).to_text(), nl=False)
@@ -84,14 +89,16 @@ def new(surface: Annotated[str, typer.Argument(help="A surface, such as mindspor
 
 @app.command()
 def explain(
-    what: Annotated[str, typer.Argument(metavar="FILE|SURFACE", help="A form, or a surface.")],
-    key: Annotated[str, typer.Argument(metavar="[KEY]", help="A setting of the surface.")] = "",
+    what: Annotated[
+        str, typer.Argument(metavar="FILE|SURFACE", help="Configuration file or surface.")
+    ],
+    key: Annotated[str, typer.Argument(metavar="[KEY]", help="Setting of the surface.")] = "",
     surface: SURFACE = "",
     target_version: VERSION = "",
     here: HERE = False,
     env: ENV = None,
 ) -> int:
-    """Say in words what a form will do, or what the settings and rules of a surface are."""
+    """Explain what a configuration does, or list the settings and rules of a surface."""
     from workbench import config
     from workbench.config.help import surface_help
 
@@ -107,13 +114,13 @@ def explain(
 def preview(
     file: FILE,
     graph: Annotated[
-        str, typer.Option(help="Model, file.py:Name, .onnx, .ir, .pb, ge_proto, or a dump.")
+        str, typer.Option(help="Network: model, file.py:Name, .onnx, .ir, .pb, ge_proto or a dump.")
     ],
     surface: SURFACE = "",
-    iterations: Annotated[int, typer.Option(help="How many iterations run.")] = 1,
-    ranks: Annotated[int, typer.Option(help="How many ranks run.")] = 1,
-    device: Annotated[str, typer.Option(help="As of simulate: whose compiler works.")] = "a2",
-    precision_mode: Annotated[str, typer.Option(help="Precision mode of the device.")] = "",
+    iterations: Annotated[int, typer.Option(help="Number of iterations.")] = 1,
+    ranks: Annotated[int, typer.Option(help="Number of ranks.")] = 1,
+    device: Annotated[str, typer.Option(help="Device, as of simulate.")] = "a2",
+    precision_mode: Annotated[str, typer.Option(help="Precision mode, e.g. force_fp16.")] = "",
     fusion: FUSION = "on",
     quantization: QUANTIZATION = "",
     target_version: VERSION = "",
@@ -121,7 +128,7 @@ def preview(
     env: ENV = None,
     json: JSON = False,
 ) -> int:
-    """Predict operators, files and bytes of a dump before any run."""
+    """Forecast operators, files and bytes of a dump before the run."""
     from workbench.pipeline.compiling import Compiling
     from workbench.pipeline.preview import preview as predict
 
@@ -143,18 +150,18 @@ def preview(
 @app.command()
 def convert(
     file: FILE,
-    to: Annotated[str, typer.Option(metavar="S", help="The surface to say it on.")],
+    to: Annotated[str, typer.Option(metavar="S", help="Surface to convert to.")],
     surface: SURFACE = "",
     target_version: VERSION = "",
     here: HERE = False,
     env: ENV = None,
 ) -> int:
-    """Print the form that says the same on another surface; what it cannot say goes to stderr."""
+    """Translate a configuration to another surface; stderr lists what is lost."""
     context = _context(target_version, here, env)
     result = _load(file, surface).convert(to, context)
     emit(result.config.to_text(), nl=False)
     for loss in result.losses:
-        tell(f"lost: {loss}", err=True)
+        tell(Message("cli/lost", loss=loss), err=True)
     return ACCEPTED
 
 
@@ -165,14 +172,16 @@ def code(
     target_version: VERSION = "",
     env: ENV = None,
 ) -> int:
-    """Print the shell and Python lines that put a form to use, in their order."""
+    """Print the shell and Python code that applies a configuration."""
     emit(_load(file, surface).code(_context(target_version, False, env), file))
     return ACCEPTED
 
 
 @app.command()
-def schema(surface: Annotated[str, typer.Argument(help="A surface whose form is JSON.")]) -> int:
-    """Print the JSON Schema of a form, for editors."""
+def schema(
+    surface: Annotated[str, typer.Argument(help="Surface with a JSON configuration.")],
+) -> int:
+    """Print the JSON Schema of a configuration, for editors."""
     from workbench import config
 
     emit_json(config.json_schema(config.get(surface)))
@@ -200,16 +209,16 @@ def variables(items: Sequence[str] | None) -> dict[str, str]:
     for item in items or ():
         name, equals, value = item.partition("=")
         if not (name and equals):
-            message = f"--env must be NAME=VALUE, got {item!r}"
-            raise WorkbenchError(message)
+            raise WorkbenchError("cli/variable", got=item)
         found[name] = value
     return found
 
 
-def _lines(file: str, problems: Sequence[Problem]) -> list[str]:
+def _lines(file: str, problems: Sequence[Problem]) -> list[Message]:
     lines = []
     for problem in problems:
         place = f"{file}:{problem.line}" if problem.line else file
-        code = f" {problem.code}" if problem.code else ""
-        lines.append(f"{place}: {problem.severity}{code} [{problem.id}] {problem}")
+        code = "cli/problem-code" if problem.code else "cli/problem"
+        values = {"severity": problem.severity, "code": problem.code, "id": problem.id}
+        lines.append(Message(code, place=place, **values, said=problem))
     return lines

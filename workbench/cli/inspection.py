@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -11,65 +14,75 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def text_of(info: dict[str, Any]) -> list[str]:
+def text_of(info: dict[str, Any]) -> list[Message | str]:
     """Return what `workbench.pipeline.inspect` found, for a terminal; long lists are cut."""
-    lines = [f"{info['path']}: {info['layout']}, {info['tensors']} tensors"]
-    lines.append(f"ranks {info['ranks']}, iterations {info['iterations']}")
-    for graph in info["graphs"]:
-        unknown = (
-            f", {graph['unknown_lines']} lines not understood" if graph["unknown_lines"] else ""
-        )
-        lines.append(
-            f"graph {graph['graph_id']}: {graph['name']}, {graph['operators']} operators, "
-            f"{graph['parameters']} parameters{unknown}"
-        )
-    counts: dict[str, int] = {}
-    for anomaly in info["anomalies"]:
-        if anomaly["kind"] == "model":
-            lines.append(f"model {anomaly['op_name']}: {anomaly['detail']}")
-        counts[anomaly["kind"]] = counts.get(anomaly["kind"], 0) + 1
-    lines += [f"{count} {kind}" for kind, count in {**info["skipped"], **counts}.items()]
+    lines: list[Message | str] = [
+        Message("cli/tree", path=info["path"], layout=info["layout"], tensors=info["tensors"]),
+        Message("cli/tree-runs", ranks=info["ranks"], iterations=info["iterations"]),
+        *map(_graph, info["graphs"]),
+    ]
+    models = (one for one in info["anomalies"] if one["kind"] == "model")
+    lines += [
+        Message("cli/tree-model", name=one["op_name"], detail=one["detail"]) for one in models
+    ]
+    counts = info["skipped"] | Counter(one["kind"] for one in info["anomalies"])
+    lines += [Message("cli/tree-kind", count=count, kind=kind) for kind, count in counts.items()]
     lines += _some(info["overflows"], _overflow)
     lines += _some(info["failures"], _failure)
     lines += _some(info["changes"], _change)
     if "at" in info:
-        found = info["at"]["operators"]
-        lines.append(f"{info['at']['file']}:{info['at']['line']}: {len(found)} operators")
-        for op in found:
-            lines.append(f"  {op['op_name']}  {op['code']}")
-            lines += [f"    {file}" for file in op["files"]]
+        lines += _at(info["at"])
     return lines
 
 
-def _overflow(found: dict[str, Any]) -> list[str]:
-    name = found["op_name"] or f"an operator without a file (of {found['path']})"
-    where = f"overflow: {name}, iteration {found['iteration']}"
+def _graph(graph: dict[str, Any]) -> Message:
+    named = {key: graph[key] for key in ("graph_id", "name", "operators", "parameters")}
+    said = Message("cli/graph", **named)
+    unknown = graph["unknown_lines"]
+    return Message("cli/graph-unknown", said=said, lines=unknown) if unknown else said
+
+
+def _at(place: dict[str, Any]) -> Iterator[Message | str]:
+    found = place["operators"]
+    code = "cli/at" if found else "cli/at-none"
+    yield Message(code, file=place["file"], line=place["line"], operators=len(found))
+    for op in found:
+        yield f"  {op['op_name']}  {op['code']}"
+        yield from (f"    {file}" for file in op["files"])
+
+
+def _overflow(found: dict[str, Any]) -> list[Message | str]:
+    name = found["op_name"] or Message("cli/overflow-file", path=found["path"])
+    where = {"name": name, "iteration": found["iteration"], "unit": found["unit"]}
     if not found["unit"]:
-        return [f"{where}: the record reports none"]
-    words = ", ".join(found["meaning"]) or f"status {', '.join(map(hex, found['status']))}"
-    return [f"{where}: {found['unit']}: {words}"]
+        return [Message("cli/overflow-none", **where)]
+    if found["meaning"]:
+        return [Message("cli/overflow", **where, meaning=found["meaning"])]
+    return [Message("cli/overflow-status", **where, status=list(map(hex, found["status"])))]
 
 
-def _failure(found: dict[str, Any]) -> list[str]:
-    lines = [f"failed: {found['op_name']} ({found['scene']} scene), {found['path']}"]
+def _failure(found: dict[str, Any]) -> list[Message | str]:
+    named = {"name": found["op_name"], "scene": found["scene"], "path": found["path"]}
+    lines: list[Message | str] = [Message("cli/failed", **named)]
     for one in found["arguments"]:
-        shape = "" if one["shape"] is None else f" ({', '.join(map(str, one['shape']))})"
-        lines.append(f"  {one['role']}: {one['dtype'] or 'no type'}{shape}, {one['bytes']} bytes")
+        values = {"role": one["role"], "bytes": one["bytes"], "shape": tuple(one["shape"] or ())}
+        dtype = one["dtype"] or Message("cli/no-dtype")
+        code = "cli/failed-shapeless" if one["shape"] is None else "cli/failed-argument"
+        lines.append(f"  {Message(code, **values, dtype=dtype)}")
     return lines
 
 
-def _change(found: dict[str, Any]) -> list[str]:
-    damage = "changed memory" if found["needed"] is None else "reused memory"
-    damage = "overwritten" if found["needed"] else damage
+def _change(found: dict[str, Any]) -> list[Message | str]:
+    code = "cli/changed-memory" if found["needed"] is None else "cli/reused-memory"
+    code = "cli/overwritten" if found["needed"] else code
     first, *rest = found["evidence"]
-    who = f"{found['after']} " if found["needed"] else ""
-    where = f", iteration {found['iteration']}"
-    return [f"{damage}{where}: {who}{first}", *(f"  {text}" for text in rest)]
+    values = {"iteration": found["iteration"], "after": found["after"], "evidence": first}
+    return [Message(code, **values), *(f"  {text}" for text in rest)]
 
 
 def _some(
-    found: Sequence[dict[str, Any]], lines: Callable[[dict[str, Any]], list[str]]
-) -> Iterator[str]:
+    found: Sequence[dict[str, Any]], lines: Callable[[dict[str, Any]], list[Message | str]]
+) -> Iterator[Message | str]:
     yield from chain.from_iterable(map(lines, found[:_SHOWN]))
     if len(found) > _SHOWN:
-        yield f"… and {len(found) - _SHOWN} more"
+        yield Message("cli/more", count=len(found) - _SHOWN)

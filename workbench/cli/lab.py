@@ -16,6 +16,7 @@ import typer
 import workbench
 from workbench.cli.terminal import tell
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,17 +24,20 @@ if TYPE_CHECKING:
 FOLDER = "workbench-notebooks"
 PARTS = ("notebooks", "sample_dumps")
 FIRST = "notebooks/dashboard.ipynb"
-_LEFT_OUT = {"build", "__pycache__", ".ipynb_checkpoints"}
 _SHOWN = 5
+_LEFT_OUT = {"build", "__pycache__", ".ipynb_checkpoints"}
 
 
 def lab(
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="Folder for your copy of the notebooks.")
     ] = FOLDER,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open a browser.")
+    ] = False,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, metavar="N", help="Port; told by JupyterLab.")
+        int | None,
+        typer.Option(min=1, max=65535, metavar="N", help="Port. Default: chosen by JupyterLab."),
     ] = None,
 ) -> int:
     """Copy the notebooks and their sample dumps to a folder of yours and open JupyterLab there."""
@@ -41,16 +45,13 @@ def lab(
     try:
         kept = copy_examples(place)
     except OSError as error:
-        message = (
-            f"folder of the notebooks must be one that can be written, got {folder!r} "
-            f"({error.filename}: {error.strerror}); name another"
-        )
-        raise WorkbenchError(message) from error
+        file, why = error.filename, error.strerror
+        raise WorkbenchError("cli/lab-folder", folder=folder, file=file, why=why) from error
     if kept:
         tell(_kept(kept), err=True)
     if port is not None:
         _check_port(port)
-    tell(f"notebooks: {place / 'notebooks'}")
+    tell(Message("cli/lab-place", folder=place / "notebooks"))
     _serve(place.resolve(), port, browser=not no_browser)
     return 0
 
@@ -61,9 +62,7 @@ def examples() -> Path:
     for root in (package / "examples", package.parent):
         if (root / FIRST).is_file():
             return root
-    raise WorkbenchError(
-        f"notebooks must lie in {str(package / 'examples')!r}, got none; install the package anew"
-    )
+    raise WorkbenchError("cli/lab-examples", folder=str(package / "examples"))
 
 
 def copy_examples(into: Path) -> list[Path]:
@@ -100,13 +99,11 @@ def _copy(source: Path, target: Path) -> None:
         raise
 
 
-def _kept(names: list[Path]) -> str:
-    shown = ", ".join(name.as_posix() for name in names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (
-        f"kept {len(names)} of your files that differ from the original: {shown}{more}; "
-        "for fresh ones name a new folder"
-    )
+def _kept(names: list[Path]) -> Message:
+    shown: list[object] = [name.as_posix() for name in names[:_SHOWN]]
+    if len(names) > _SHOWN:
+        shown.append(Message("cli/more", count=len(names) - _SHOWN))
+    return Message("cli/lab-kept", count=len(names), names=shown)
 
 
 def _check_port(port: int) -> None:
@@ -116,11 +113,9 @@ def _check_port(port: int) -> None:
         try:
             free.bind(("127.0.0.1", port))
         except OSError as error:
-            why = "in use" if error.errno == errno.EADDRINUSE else error.strerror
-            message = (
-                f"--port must be a free port, got {port} ({why}); name another or leave it out"
-            )
-            raise WorkbenchError(message) from error
+            used = error.errno == errno.EADDRINUSE
+            why = Message("cli/lab-port-used") if used else error.strerror
+            raise WorkbenchError("cli/lab-port", port=port, why=why) from error
 
 
 def _serve(folder: Path, port: int | None, *, browser: bool) -> None:
@@ -128,13 +123,12 @@ def _serve(folder: Path, port: int | None, *, browser: bool) -> None:
     try:
         from jupyterlab.labapp import LabApp
     except ImportError as error:
-        message = f"jupyterlab must be installed, got none ({error}); pip install jupyterlab"
-        raise WorkbenchError(message) from error
+        raise WorkbenchError("cli/lab-missing", why=error) from error
     options = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
     options += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"] if port else []
     options += [] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        tell("you are root, and so is whatever the notebooks run", err=True)
+        tell(Message("cli/lab-root"), err=True)
         options.append("--allow-root")
     from workbench.cli import OWN_VARIABLES
 
@@ -145,5 +139,4 @@ def _serve(folder: Path, port: int | None, *, browser: bool) -> None:
         LabApp.launch_instance(options)
     except SystemExit as end:
         if end.code:
-            message = f"JupyterLab must start, got exit status {end.code}; it says why above"
-            raise WorkbenchError(message) from end
+            raise WorkbenchError("cli/lab-ended", status=end.code) from end

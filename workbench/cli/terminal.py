@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from workbench.core.text import json_visible, one_line, visible, visible_lines
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _INDENT = " " * len("error: ")
 
 
-def tell(*lines: str, err: bool = False) -> None:
+def tell(*lines: object, err: bool = False) -> None:
     """Print lines for a person; none of them becomes two, whatever the names in it hold."""
     typer.echo("\n".join(map(one_line, lines)), err=err)
 
@@ -33,7 +34,7 @@ def emit_json(value: dict[str, Any]) -> None:
 
 def complain(error: object) -> None:
     """Print an error; its further lines are indented, so that none of them passes for one of ours."""
-    first, *rest = visible_lines(f"error: {error}").split("\n")
+    first, *rest = visible_lines(Message("cli/error", why=error)).split("\n")
     tell(first, *(_INDENT + line for line in rest), err=True)
 
 

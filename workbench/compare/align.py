@@ -107,16 +107,6 @@ class Alignment:
             left.remove(order[slot])
         return order
 
-    @property
-    def only_target(self) -> tuple[int, ...]:
-        """Target operators in no one-to-one match, in listing order."""
-        return tuple(n for n in range(len(self.target.graph.ops)) if n not in self.partner)
-
-    @property
-    def only_golden(self) -> tuple[int, ...]:
-        """Golden operators in no one-to-one match, in listing order."""
-        return tuple(n for n in range(len(self.golden.graph.ops)) if n not in self.taken)
-
 
 def align(target: Graph, golden: Graph, forced: Overrides = NO_OVERRIDES) -> Alignment:
     """Match the operators of two graphs; never raises, unmatched ones are left over.

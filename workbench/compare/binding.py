@@ -58,7 +58,6 @@ class Binding:
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     oddities: dict[int, str] = field(default_factory=dict)
-    rules: dict[int, str] = field(default_factory=dict)
 
     @property
     def on_cpu(self) -> bool:

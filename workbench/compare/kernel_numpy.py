@@ -189,7 +189,7 @@ class NumpyKernel:
 
     def __init__(self) -> None:
         self._target, self._golden = _Side(), _Side()
-        self._size = self._finite = self._infinite_agree = self._nan_both = 0
+        self._size = self._finite = self._infinite_agree = 0
         self._within_one = self._within_five = 0
         self._worst = -1
         self._tg = self._tt = self._gg = self._square = self._absolute = 0.0
@@ -228,7 +228,6 @@ class NumpyKernel:
         t, g = rows[_T], rows[_G]
         both = self._target.sift(t) & self._golden.sift(g)
         self._infinite_agree += int(np.count_nonzero(np.isinf(t) & (t == g)))
-        self._nan_both += int(np.count_nonzero(np.isnan(t) & np.isnan(g)))
         kept = rows[_ALL, both]
         if kept.size:
             rest = _work.rows[:, : kept.shape[1]]
@@ -304,7 +303,6 @@ class NumpyKernel:
             self._size,
             self._finite,
             self._infinite_agree,
-            self._nan_both,
             t.nan,
             t.pos_inf,
             t.neg_inf,

@@ -12,21 +12,18 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from workbench.compare.gather import Job, Kernel, Pair
-from workbench.compare.kernel_numpy import CHUNK, NumpyKernel, widen
+from workbench.compare.kernel_numpy import NumpyKernel
 from workbench.compare.metrics import Divergence, Sums, finish, unmeasured
 from workbench.core.tensors import ArraySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Source
 
-    Shape = tuple[int, ...]
     Cancelled = Callable[[], bool]
 
 KernelName = Literal["numpy", "numba"]
@@ -34,7 +31,6 @@ KernelName = Literal["numpy", "numba"]
 _JIT_BYTES = 500_000_000
 _JIT_PAIRS = 16_000
 _HUGE, _MINUTE = 2.0**480, 2.0**-480
-_EPSILON = 2.0**-23
 
 
 def choose_kernel(total_bytes: int, pairs: int) -> KernelName:
@@ -70,25 +66,18 @@ def measure(
     target: Source,
     golden: Source,
     *,
-    shape: Shape | None = None,
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
-    nan_agrees: bool = False,
     threads: int = 0,
 ) -> Divergence:
     """Return how far ``target`` is from ``golden``.
 
     Parameters
     ----------
-    shape : tuple of int, optional
-        The shape that both are known to have; a file that states another one with the same number
-        of elements then does not count as reshaped.
     kernel : {"numpy", "numba"}, optional
         By default the compiled kernel if it is already loaded, else NumPy's.
     cancelled : callable, optional
         Asked before each block; once it is true the result is unmeasured with reason "cancelled".
-    nan_agrees : bool
-        NaN at the same position of both sides agrees.
     threads : int
         Largest number of threads for one large pair of files; 0 for as many as there are cores, up
         to four. The result does not depend on it.
@@ -104,7 +93,6 @@ def measure(
         size = ours.size
         if size != theirs.size:
             return unmeasured(f"element counts differ: {size} against {theirs.size}", size)
-        reshaped = ours.shape != theirs.shape and math.prod(shape or (-1,)) != size
         parts = 2 if pair.complex else 1
         sums = job.gather(pair)
     scale = 1.0
@@ -114,7 +102,7 @@ def measure(
         sums = _rescale(job, sums)
     if sums is None:
         return unmeasured("cancelled", size)
-    return finish(sums, nan_agrees=nan_agrees, reshaped=reshaped, parts=parts, scale=scale)
+    return finish(sums, parts=parts, scale=scale)
 
 
 def measure_arrays(
@@ -122,14 +110,13 @@ def measure_arrays(
     golden: NDArray[Any],
     *,
     kernel: KernelName | None = None,
-    nan_agrees: bool = False,
 ) -> Divergence:
     """Return how far the array ``target`` is from ``golden``, as `measure` does.
 
     >>> measure_arrays(np.array([2.0, 4.0]), np.array([1.0, 2.0])).error
     1.0
     """
-    return measure(ArraySource(target), ArraySource(golden), kernel=kernel, nan_agrees=nan_agrees)
+    return measure(ArraySource(target), ArraySource(golden), kernel=kernel)
 
 
 def _leaves_float64(sums: Sums) -> bool:
@@ -159,53 +146,3 @@ _SCALED = (
     "square",
     "absolute",
 )
-
-
-def measure_kl(target: Source, golden: Source) -> float:
-    """Return the Kullback-Leibler divergence of METRICS' table of figures on demand.
-
-    Reads both sides twice. Only jointly finite elements count; a constant side is a uniform
-    distribution; NaN if no element is left or the element counts differ.
-    """
-    with Pair(target, golden) as pair:
-        if pair.target.size != pair.golden.size:
-            return math.nan
-        ranges = _ranges(pair)
-    if ranges is None:
-        return math.nan
-    total_p = total_q = total = 0.0
-    with Pair(target, golden) as pair:
-        for t, g in _finite_pieces(pair):
-            p, q = _shares(t, *ranges[0]), _shares(g, *ranges[1])
-            total_p += float(p.sum())
-            total_q += float(q.sum())
-            total += float((p * np.log(p / q)).sum())
-    return max(0.0, total / total_p - math.log(total_p / total_q))
-
-
-def _finite_pieces(pair: Pair) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    for target, golden, _ in pair.pieces():
-        for at in range(0, target.size, CHUNK):
-            t, g = np.empty((2, min(CHUNK, target.size - at)))
-            widen(target[at : at + CHUNK], t)
-            widen(golden[at : at + CHUNK], g)
-            finite = np.isfinite(t) & np.isfinite(g)
-            if finite.any():
-                yield t[finite], g[finite]
-
-
-def _ranges(pair: Pair) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Return minimum and maximum of both sides over jointly finite elements."""
-    low_t = low_g = math.inf
-    high_t = high_g = -math.inf
-    for t, g in _finite_pieces(pair):
-        low_t, high_t = min(low_t, float(t.min())), max(high_t, float(t.max()))
-        low_g, high_g = min(low_g, float(g.min())), max(high_g, float(g.max()))
-    return ((low_t, high_t), (low_g, high_g)) if high_t >= low_t else None
-
-
-def _shares(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """Scale to [0, 1] and raise to float32's epsilon; halves keep the range inside float64."""
-    width = high / 2 - low / 2
-    scaled = (x / 2 - low / 2) / width if width else np.zeros_like(x)
-    return np.maximum(scaled, _EPSILON)

@@ -8,7 +8,7 @@ Definitions, d = target − golden; all sums in float64 over *jointly finite* po
 * Complex numbers count as two numbers each, their real and imaginary parts; bool as 0 and 1.
 * The relative error of one element is |d|/|golden|; where |golden| ≤ 2⁻⁵² it is |d| against the
   scale of the tensor, max|golden| (against 1 if that is 0). It is neither dropped nor blown up.
-* NaN agrees with nothing, NaN neither unless ``nan_agrees``; an infinity agrees with the infinity
+* NaN agrees with nothing, not with NaN either; an infinity agrees with the infinity
   of its sign. Positions that disagree so are counted in ``mismatch`` and enter no other figure.
 * Minimum, maximum, mean, deviation and zeros of a side are those of its own finite elements.
 
@@ -89,7 +89,6 @@ class Sums(NamedTuple):
     size: int = 0
     finite: int = 0
     infinite_agree: int = 0
-    nan_both: int = 0
     target_nan: int = 0
     target_pos_inf: int = 0
     target_neg_inf: int = 0
@@ -203,8 +202,8 @@ class Divergence:
     """The measured difference of one pair of tensors.
 
     ``size`` counts elements, ``equal`` says that every element has the same value and none is NaN.
-    ``error`` is ‖d‖/‖golden‖ over jointly finite elements, ``max_error`` max|d|/max|golden|; either
-    is Infinity if its divisor is 0 while d is not, and if no position can be compared at all.
+    ``error`` is ‖d‖/‖golden‖ over jointly finite elements; Infinity if the divisor is 0 while d is
+    not, and if no position can be compared at all.
     ``mismatch`` counts positions that differ in being NaN, +Inf, −Inf or finite. ``metrics`` is
     keyed by METRICS, empty if ``reason`` says why nothing was measured or if there are no elements.
     ``worst`` is the flat index (C order) of the largest absolute difference, −1 if there is none.
@@ -213,24 +212,20 @@ class Divergence:
     size: int
     equal: bool
     error: float
-    max_error: float
     mismatch: int
     metrics: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
-    reshaped: bool = False
     worst: int = -1
 
 
 def unmeasured(reason: str, size: int = 0) -> Divergence:
     """Return the divergence of a pair that could not be measured, and why."""
-    return Divergence(size, False, math.inf, math.inf, 0, {}, reason)
+    return Divergence(size, False, math.inf, 0, {}, reason)
 
 
 def finish(
     sums: Sums,
     *,
-    nan_agrees: bool = False,
-    reshaped: bool = False,
     parts: int = 1,
     scale: float = 1.0,
 ) -> Divergence:
@@ -241,8 +236,8 @@ def finish(
     """
     s = sums
     if not s.size:
-        return Divergence(0, True, 0.0, 0.0, 0, reshaped=reshaped)
-    mismatch = s.size - s.finite - s.infinite_agree - (s.nan_both if nan_agrees else 0)
+        return Divergence(0, True, 0.0, 0)
+    mismatch = s.size - s.finite - s.infinite_agree
     peak = _magnitude(s.golden_min, s.golden_max, s.golden_count)
     comparable = s.finite > 0 or mismatch == 0
     error = _ratio(math.sqrt(s.square), math.sqrt(s.golden_golden)) if comparable else math.inf
@@ -250,10 +245,8 @@ def finish(
         size=s.size // parts,
         equal=mismatch == 0 and s.absolute_max == 0.0,
         error=error,
-        max_error=_ratio(s.absolute_max, peak) if comparable else math.inf,
         mismatch=mismatch,
         metrics=_metrics(s, mismatch, error, peak, scale),
-        reshaped=reshaped,
         worst=s.worst // parts,
     )
 

@@ -1,7 +1,7 @@
 """Oddities: tensors of a bound dump that are not what their label says, found from the graph.
 
 Each rule looks at one execution of one operator and yields the slots it distrusts. A distrusted
-tensor is an anomaly: shown, counted, and kept out of verdicts (`real dumps` in docs/formats.md).
+tensor is an anomaly: shown, counted, and kept out of verdicts (`real dumps` in docs/evidence/real-dumps.md).
 """
 
 from __future__ import annotations

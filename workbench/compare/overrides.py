@@ -72,7 +72,7 @@ class Ignore:
     side: Literal["both", "target", "golden"] = "both"
     reason: str = ""
 
-    def fits(self, op_name: str, op_type: str = "", side: str = "both") -> bool:
+    def fits(self, op_name: str, side: str = "both") -> bool:
         """Whether an operator of a side is meant."""
         here = "both" in (self.side, side) or self.side == side
         return here and _same_name(self.name, op_name)

@@ -1,10 +1,6 @@
 """Verdict profiles: our own rule, and the thresholds of the field under their own names.
 
-One table decides and documents: ``docs/profiles.md`` is `document`'s text, and a test holds it to that.
-
-::
-
-    python -c "from workbench.compare.profiles import document; print(document(), end='')" > docs/profiles.md
+docs/reference/profiles.md shows this table.
 """
 
 from __future__ import annotations
@@ -13,7 +9,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workbench.compare.metrics import METRICS
 from workbench.core.errors import WorkbenchError
 
 Figures = Mapping[str, float]
@@ -254,40 +249,3 @@ def profile(name: str) -> Profile:
     except KeyError:
         message = f"profile must be one of {list(PROFILES)}, got {name!r}"
         raise WorkbenchError(message) from None
-
-
-_INTRODUCTION = """\
-# Profiles
-
-The rule of the verdicts, `--profile NAME` or `wb.compare(..., profile=NAME)`. This page is made from the
-table that decides.
-
-`noise-floor` is the default: [how a comparison comes about](comparison.md#4-follow-and-judge) says what
-it is. The others are thresholds of the field: a tensor passes if it keeps all of them, and a defect counts
-at an operator that breaks one. NaN and infinity that only one side has fail under every profile, whatever
-the figures of the other elements say. A figure that a dump does not give, as of statistics, makes a tensor
-`uncomparable`.
-"""
-
-_LEFT_OUT = """\
-Rules that look at single elements against two tolerances (`allclose`), at the inputs of an operator
-together with its outputs (the colours of msprobe) or at a second run (its benchmark standard) cannot be had
-from the figures of one pair, and have no profile.
-"""
-
-
-def document() -> str:
-    """Return the page of the documents that tells the table."""
-    lines = [_INTRODUCTION, "| profile | a tensor passes with | source | otherwise than there |"]
-    lines.append("|---|---|---|---|")
-    for one in PROFILES.values():
-        limits = ", ".join(map(str, one.limits)) or "its error below the noise floor"
-        lines.append(f"| `{one.name}` | {limits} | {one.source} | {one.apart} |")
-    titles = dict.fromkeys(
-        t for one in PROFILES.values() for limit in one.limits for t in limit.titles
-    )
-    lines += ["", "| figure | definition (t target, g golden, d = t − g) |", "|---|---|"]
-    for title in titles:
-        formula = DERIVED[title].formula if title in DERIVED else METRICS[title].formula
-        lines.append(f"| {title} | {formula.replace('|', chr(92) + '|')} |")
-    return "\n".join([*lines, "", _LEFT_OUT])

@@ -11,6 +11,7 @@ from workbench.config.context import Context
 from workbench.config.paths import assign, delete, place_of
 from workbench.config.setting import Reader, shown_path
 from workbench.core.problems import Problem, require
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.json_text import Decoded
@@ -90,23 +91,22 @@ class BareConfig:
         """Judge the name of the file, if the form comes from one."""
         suffix, name = self.surface.suffix, self.path.rpartition("/")[2]
         if name and not self.path.startswith("<") and not name.endswith(suffix):
-            message = f"name of the file must end in {suffix!r}, got {name!r}"
-            fix = "rename it; it is refused unread"
-            yield Problem("suffix", "error", "", message, fix, source=self.surface.source)
+            said = Message("config/suffix", suffix=suffix, got=name)
+            advice = Message("config/suffix-advice")
+            yield Problem("suffix", "error", "", said, advice, source=self.surface.source)
 
     def _decoding(self) -> Iterable[Problem]:
         decoded, source = self.decoded, self.surface.source
         if decoded is None:
             return
         for path, line in decoded.duplicates:
-            message = f"{shown_path(path)} must appear once, got it again on line {line}"
-            fix = "the last one counts; remove the others"
-            yield Problem("duplicate-key", "warning", path, message, fix, line, source=source)
-        if decoded.trailing:
-            message = f"text must end behind the form, got more on line {decoded.trailing}"
-            fix = "it is not read; remove it"
-            line = decoded.trailing
-            yield Problem("trailing-text", "warning", "", message, fix, line, source=source)
+            said = Message("config/duplicate-key", path=shown_path(path), line=line)
+            advice = Message("config/duplicate-key-advice")
+            yield Problem("duplicate-key", "warning", path, said, advice, line, source=source)
+        if line := decoded.trailing:
+            said = Message("config/more-text", line=line)
+            advice = Message("config/more-text-advice")
+            yield Problem("trailing-text", "warning", "", said, advice, line, source=source)
 
     def _with_line(self, problem: Problem) -> Problem:
         if problem.line or self.decoded is None:

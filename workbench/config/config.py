@@ -18,6 +18,7 @@ from workbench.core.files import write_text
 if TYPE_CHECKING:
     from workbench.config.context import Context
     from workbench.config.surface import Surface
+    from workbench.core.words import Message
 
 
 class Config(BareConfig):
@@ -56,19 +57,17 @@ class Config(BareConfig):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A form on another surface and what could not be said there, a sentence each."""
+    """A form on another surface and what could not be said there."""
 
     config: Config
-    losses: tuple[str, ...]
+    losses: tuple[Message, ...]
 
 
 def read_text(surface: Surface, text: str, where: str = "<text>") -> Config:
     """Decode a form; raises FormatError, its first line ``where:line: …``, if it cannot be."""
     decoded = surface.decode(text, where)
     if surface.language == "json" and not isinstance(decoded.data, dict):
-        message = f"{where}:1: text must be a JSON object, got {json_kind(decoded.data)}"
-        raise FormatError(message)
+        raise FormatError("config/not-an-object", place=f"{where}:1", got=json_kind(decoded.data))
     if decoded.trailing and surface.strict_end:
-        message = f"{where}:{decoded.trailing}: text must end behind the form, got more"
-        raise FormatError(message)
+        raise FormatError("config/text-after", place=f"{where}:{decoded.trailing}")
     return Config(surface, decoded.data, decoded, where)

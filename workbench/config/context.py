@@ -91,8 +91,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
         if digits[0] != piece:
             break
     if version and not numbers:
-        message = f"version must be like '2.7', got {version!r}"
-        raise FormatError(message)
+        raise FormatError("config/version-text", got=version)
     return tuple(numbers)
 
 

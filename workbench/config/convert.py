@@ -6,10 +6,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.bare import BareConfig
-from workbench.config.setting import Section, shorten
+from workbench.config.setting import Section
 from workbench.config.surface import Lowered
-from workbench.config.words import PARTS, part_words, run_only
+from workbench.config.words import part_name, part_words, run_only
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,24 +29,28 @@ def convert(config: BareConfig, target: Surface, context: Context) -> Lowered:
     plan = config.plan(context)
     lowered = target.from_plan(plan)
     result = BareConfig(target, lowered.data)
-    left = [f"{path} is unknown and left behind" for path in extra_keys(config.settings)]
-    left += [f"{words} is left behind" for words in unplanned(config, context, plan)]
+    left = [Message("config/lost-key", path=path) for path in extra_keys(config.settings)]
+    left += unplanned(config, context, plan)
     unknown = run_only(config.check(context))
-    left += [f"{path} is known in a run only and left behind" for path in unknown]
+    left += [Message("config/lost-run-time", path=path) for path in unknown]
     there = result.context(context.elsewhere())
-    open_ = [f"{p}; fill it in" for p in result.check(there) if p.severity == "error"]
+    open_ = [
+        Message("config/lost-open", problem=problem.message)
+        for problem in result.check(there)
+        if problem.severity == "error"
+    ]
     lost = () if open_ else differences(plan, target.plan(result.settings, there))
     return Lowered(lowered.data, (*lowered.losses, *lost, *left, *open_))
 
 
-def differences(plan: DumpPlan, there: DumpPlan) -> Iterator[str]:
-    """Say, a sentence each, in which parts another plan is not the same."""
+def differences(plan: DumpPlan, there: DumpPlan) -> Iterator[Message]:
+    """Say in which parts another plan is not the same."""
     silent = idle_parts(plan) | idle_parts(there)
     for part in fields(DumpPlan):
         one, two = getattr(plan, part.name), getattr(there, part.name)
         if one != two and part.name not in silent:
-            here, become = part_words(part.name, one), part_words(part.name, two)
-            yield f"{PARTS[part.name]} {here} cannot be said there; it becomes {become}"
+            here, becomes = part_words(part.name, one), part_words(part.name, two)
+            yield Message("config/lost-part", part=part_name(part.name), here=here, there=becomes)
 
 
 def idle_parts(plan: DumpPlan) -> set[str]:
@@ -56,14 +61,14 @@ def idle_parts(plan: DumpPlan) -> set[str]:
     return silent
 
 
-def unplanned(config: BareConfig, context: Context, plan: DumpPlan) -> Iterator[str]:
+def unplanned(config: BareConfig, context: Context, plan: DumpPlan) -> Iterator[Message]:
     """Say which settings of an accepted form do something, by its notes, that no plan holds."""
     notes = list(config.surface.notes(config.settings, context))
     for path, value in set_values(config.settings):
         without = config.unset(path)
         same = without.accepted(context) and without.plan(context) == plan
         if same and list(config.surface.notes(without.settings, context)) != notes:
-            yield f"{path} {shorten(value)}"
+            yield Message("config/lost-setting", path=path, got=value)
 
 
 def set_values(section: Section, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -6,13 +6,13 @@ Because that is a later component than the reader of a form, a breach is a warni
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.config.setting import shorten
-from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from workbench.config.context import Context
 
@@ -37,50 +37,32 @@ _LARGEST = 2**31 - 1
 
 
 class GeBreach(NamedTuple):
-    """What GE refuses: the option, what it got (``None``: nothing), and the words of a message."""
+    """What GE refuses: the option, what it got (``None``: nothing), its code, and what is to be said."""
 
     id: str
     option: str
     got: str | None
-    must: str
-    fix: str
     code: str = WRONG
-
-
-def ge_problems(
-    options: Mapping[str, str], path_of: Mapping[str, str], context: Context
-) -> Iterator[Problem]:
-    """Yield a warning for every option that GE would refuse, in the order of GE's checks.
-
-    ``options`` are the session options by name, as text; one that is not set is absent. ``path_of``
-    names the setting of the form that each option comes from; the option itself where it has none.
-    """
-    for breach in ge_breaches(options, context):
-        path = path_of.get(breach.option, breach.option)
-        got = "nothing" if breach.got is None else shorten(breach.got)
-        message = f"{path} must {breach.must} in GE, got {got}"
-        yield Problem(
-            breach.id, "warning", path, message, breach.fix, code=breach.code, source=SOURCE
-        )
+    values: Mapping[str, Any] = {}
 
 
 def ge_breaches(options: Mapping[str, str], context: Context) -> Iterator[GeBreach]:
-    """Yield what GE would refuse; see `ge_problems`."""
+    """Yield what GE would refuse of session options, in the order of its checks.
+
+    ``options`` are the session options by name, as text; one that is not set is absent.
+    """
     for option in (ENABLE, ENABLE_DEBUG):
         value = options.get(option, "")
         if value not in ("", "0", "1"):
-            fix = "GE refuses the session"
-            yield GeBreach("ge-enable", option, value, "be '1' or '0'", fix)
+            yield GeBreach("ge-enable", option, value)
     dumps, debugs = options.get(ENABLE) == "1", options.get(ENABLE_DEBUG) == "1"
     if dumps and debugs:
-        must = "be off while the overflow dump is on"
-        yield GeBreach("ge-both", ENABLE, "1", must, "choose one; GE refuses both")
+        yield GeBreach("ge-both", ENABLE, "1")
     if dumps or debugs:
         yield from _path_breaches(options.get(PATH), context)
         if collect := context.variable("NPU_COLLECT_PATH"):
-            must = f"be off while NPU_COLLECT_PATH is set ({collect})"
             option = ENABLE if dumps else ENABLE_DEBUG
-            yield GeBreach("ge-collect-path", option, "1", must, "unset the variable", BOTH)
+            yield GeBreach("ge-collect-path", option, "1", BOTH, {"folder": collect})
     if dumps:
         yield from _step_breaches(options.get(STEP, ""))
         yield from _choice("ge-mode", MODE, options.get(MODE), MODES)
@@ -90,42 +72,39 @@ def ge_breaches(options: Mapping[str, str], context: Context) -> Iterator[GeBrea
 
 def _path_breaches(path: str | None, context: Context) -> Iterator[GeBreach]:
     if path is None:
-        yield GeBreach("ge-path", PATH, None, "be a folder", "set it", MISSING)
+        yield GeBreach("ge-path", PATH, None, MISSING)
     elif not path or not context.usable_folder(path):
-        must = "be an existing folder that can be read and written"
-        yield GeBreach("ge-path", PATH, path, must, "create the folder")
+        yield GeBreach("ge-path", PATH, path)
 
 
 def _choice(
     id_: str, option: str, value: str | None, allowed: tuple[str, ...]
 ) -> Iterator[GeBreach]:
     if value is not None and value not in allowed:
-        must = f"be one of {list(allowed)}"
-        yield GeBreach(id_, option, value, must, "GE refuses the session")
+        yield GeBreach(id_, option, value)
 
 
 def _step_breaches(text: str) -> Iterator[GeBreach]:
-    fault = step_fault(text)
-    if fault:
-        fix = "write numbers and rising ranges like '0|5-8'"
-        yield GeBreach("ge-step", STEP, text, fault, fix)
+    if fault := step_fault(text):
+        said = Message(f"config/ge-{fault}", limit=MAX_PIECES, largest=_LARGEST)
+        yield GeBreach("ge-step", STEP, text, values={"fault": said})
 
 
 def step_fault(text: str) -> str:
-    """Say what GE demands of ``dumpStep`` and the text does not keep; empty if it is fine.
+    """Name what GE refuses of ``dumpStep``: ``pieces``, ``numbers``, ``order``; empty if it is fine.
 
     >>> step_fault("0|5-8"), step_fault("3-3")
-    ('', 'have ranges that rise')
+    ('', 'order')
     """
     pieces = text.split("|") if text else []
     if len(pieces) > MAX_PIECES:
-        return f"have at most {MAX_PIECES} pieces"
+        return "pieces"
     for piece in pieces:
         ends = piece.split("-")
         if len(ends) > 2 or not all(map(_is_step, ends)):
-            return f"consist of numbers up to {_LARGEST} and ranges"
+            return "numbers"
         if len(ends) == 2 and int(ends[0].lstrip("0") or 0) >= int(ends[1].lstrip("0") or 0):
-            return "have ranges that rise"
+            return "order"
     return ""
 
 

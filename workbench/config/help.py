@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.setting import always
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from workbench.config.rule import Rule
     from workbench.config.setting import Section, Setting
@@ -35,52 +36,63 @@ def surface_help(surface: Surface, key: str = "") -> str:
     """
     rows = list(declared(surface.model))
     if not key:
-        head = f"{surface.title} (as {surface.product} {surface.version} reads it)"
-        return "\n".join([head, *(_short(*row) for row in rows)])
+        head = Message(
+            "config/help-head",
+            title=surface.title,
+            product=surface.product,
+            version=surface.version,
+        )
+        return "\n".join(map(str, [head, *(_short(*row) for row in rows)]))
     found = [row for row in rows if key in (row[0], row[0].rpartition(".")[2])]
     if not found:
-        known = [path.rpartition(".")[2] for path, _, _ in rows]
-        message = f"setting must be one of {known}, got {key!r}"
-        raise ConfigError([Problem("setting", "error", key, message)])
-    return "\n".join(line for row in found for line in _long(surface, *row))
+        said = Message("config/help-key", got=key, surface=surface.name)
+        raise ConfigError([Problem("setting", "error", key, said)])
+    return "\n".join(str(line) for row in found for line in _long(surface, *row))
 
 
-def _short(path: str, setting: Setting, default: Any) -> str:
-    need = "required" if setting.required is always else f"default {_plain(default)}"
-    return f"  {path}: {setting.help} [{need}]"
+def _short(path: str, setting: Setting, default: Any) -> Message:
+    need = _need(setting, default)
+    return Message("config/help-short", path=path, help=setting.help, need=need)
 
 
-def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterator[str]:
-    yield f"{path}: {setting.help}"
-    yield f"  must be {setting.expected}; for example not {setting.bad!r}"
-    need = "  required" if setting.required is always else f"  default {_plain(default)}"
-    yield need
-    if setting.since or setting.until:
-        until = f" until {setting.until}" if setting.until else ""
-        yield f"  read since {setting.since or 'ever'}{until}"
-    yield f"  source: {setting.source or surface.source}"
+def _need(setting: Setting, default: Any) -> Message:
+    if setting.required is always:
+        return Message("config/help-required")
+    plain = list(default) if isinstance(default, tuple) else default
+    return Message("config/help-default", default=plain)
+
+
+def _long(surface: Surface, path: str, setting: Setting, default: Any) -> Iterator[Message]:
+    yield Message("config/help-setting", path=path, help=setting.help)
+    yield Message("config/help-value", expected=setting.expected, bad=setting.bad)
+    yield Message("config/help-line", line=_need(setting, default))
+    if setting.since:
+        yield Message("config/help-since", since=setting.since)
+    yield Message("config/help-source", source=setting.source or surface.source)
     for rule in surface.rules:
-        words = _words_on(path, rule, surface)
-        if words is not None:
-            must, fix = rule.must.format(**words), rule.fix.format(**words)
-            yield f"  {rule.severity} [{rule.id}] must {must}; {fix} ({rule.source})"
+        problem = _example_of(rule, path, surface)
+        if problem is not None:
+            yield Message(
+                "config/help-rule",
+                severity=rule.severity,
+                rule=rule.id,
+                said=problem.message,
+                advice=problem.fix,
+                source=rule.source,
+            )
 
 
-def _words_on(path: str, rule: Rule, surface: Surface) -> Mapping[str, Any] | None:
-    """Words of a rule where its breaking example breaks it at a setting; ``None`` if it does not."""
+def _example_of(rule: Rule, path: str, surface: Surface) -> Problem | None:
+    """What a rule says of its breaking example at a setting; ``None`` if it breaks it elsewhere."""
     from workbench.config.config import Config
 
     config = Config(surface, rule.breaks.form)
     context = config.context(rule.breaks.context)
-    for breach in rule.find(config.settings, context):
-        if path == "".join("[]" if part.isdigit() else part for part in _pieces(breach.path)):
-            return breach.words
+    for problem in rule.problems(config.settings, context):
+        if path == "".join("[]" if part.isdigit() else part for part in _pieces(problem.path)):
+            return problem
     return None
 
 
 def _pieces(path: str) -> list[str]:
     return path.replace("[", "\0").replace("]", "\0").split("\0")
-
-
-def _plain(value: Any) -> str:
-    return repr(list(value) if isinstance(value, tuple) else value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 
 MAX_DEPTH = 500
 """Levels of objects and lists that are read; every vendor's own form has at most five."""
@@ -54,9 +55,9 @@ def decode_json(text: str, where: str = "<text>") -> Decoded:
 
 
 def json_kind(value: Any) -> str:
-    """Name the kind of a decoded JSON value, with its article."""
-    kinds = {dict: "an object", list: "a list", str: "text", bool: str(value).lower()}
-    return "null" if value is None else kinds.get(type(value), "a number")
+    """Name the kind of a decoded JSON value, as JSON's own grammar does."""
+    kinds = {dict: "object", list: "array", str: "string", bool: str(value).lower()}
+    return "null" if value is None else kinds.get(type(value), "number")
 
 
 def _below(path: str, step: str) -> str:
@@ -85,10 +86,10 @@ class _Decoder:
                 self._stack.pop()
                 state = "after" if self._stack else "end"
             elif state == "after":
-                self._need(token == ",", "',' or the end of the " + self._name(), token)
+                self._need(token == ",", f"json-{self._name()}-goes-on", token)
                 state = "key" if self._is_object() else "item"
             elif state in ("key", "first-key"):
-                self._need(kind == "string", "a key in quotes", token)
+                self._need(kind == "string", "json-key", token)
                 self._open_member(token)
                 state = "value"
             else:
@@ -102,7 +103,7 @@ class _Decoder:
         return isinstance(self._stack[-1][0], dict)
 
     def _name(self) -> str:
-        return "object" if self._is_object() else "list"
+        return "object" if self._is_object() else "array"
 
     def _blank(self, place: int) -> int:
         match = _BLANK.match(self._text, place)
@@ -113,7 +114,7 @@ class _Decoder:
         match = _TOKEN.match(self._text, self._start)
         if match is None:
             got = self._text[self._start : self._start + 20]
-            self._need(False, "JSON", got or "the end of the text")
+            self._need(False, "json-token" if got else "json-end", got)
             raise AssertionError
         self._place = match.end()
         return str(match.lastgroup), match[match.lastgroup or 0]
@@ -129,7 +130,7 @@ class _Decoder:
         if place != path:
             self._result.lines[place] = line
         _, colon = self._token()
-        self._need(colon == ":", "':' behind a key", colon)
+        self._need(colon == ":", "json-colon", colon)
 
     def _value(self, kind: str, token: str) -> str:
         """Store a value; return the state that follows."""
@@ -151,7 +152,7 @@ class _Decoder:
             container[self._key] = value
         if isinstance(value, dict | list):
             self._stack.append((value, path))
-            self._need(len(self._stack) <= MAX_DEPTH, f"at most {MAX_DEPTH} levels deep", token)
+            self._need(len(self._stack) <= MAX_DEPTH, "json-deep", token)
             return "first-key" if isinstance(value, dict) else "first-item"
         return "after" if self._stack else "end"
 
@@ -162,12 +163,12 @@ class _Decoder:
             return _WORDS[token]
         if kind == "number":
             return self._number(token)
-        self._need(token in "{[", "a value", token)
+        self._need(token in "{[", "json-value", token)
         return {} if token == "{" else []
 
     def _string(self, token: str) -> str:
         text: str = json.loads(token)
-        self._need(not _LONE_SURROGATE.search(text), "text of whole characters", token)
+        self._need(not _LONE_SURROGATE.search(text), "json-character", token)
         return text
 
     def _number(self, token: str) -> int | float:
@@ -176,7 +177,7 @@ class _Decoder:
         if token.lstrip("-").isdecimal() and len(token) <= 20:
             return int(token)
         number = float(token)
-        self._need(math.isfinite(number), "a number that a double can hold", token)
+        self._need(math.isfinite(number), "json-number", token)
         return number
 
     def _line_of(self, place: int) -> int:
@@ -185,7 +186,8 @@ class _Decoder:
         self._counted = max(place, self._counted)
         return self._line
 
-    def _need(self, holds: bool, expected: str, got: str) -> None:
+    def _need(self, holds: bool, fault: str, got: str) -> None:
+        """Refuse the text unless something holds: with the line, and a caret below the place."""
         if holds:
             return
         begin = self._text.rfind("\n", 0, self._start) + 1
@@ -193,5 +195,6 @@ class _Decoder:
         column = self._start - begin
         caret = "\n" + " " * column + "^" if column <= len(line) else ""
         number = self._text.count("\n", 0, self._start) + 1
-        message = f"{self._where}:{number}: text must be {expected}, got {got[:40]!r}"
-        raise FormatError(f"{message}\n{line}{caret}")
+        why = Message(f"config/{fault}", got=got[:40], limit=MAX_DEPTH)
+        place = f"{self._where}:{number}"
+        raise FormatError("config/json", place=place, why=why, excerpt=f"\n{line}{caret}")

@@ -9,6 +9,7 @@ from typing import Any
 from workbench.config.json_text import MAX_PATH
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 _PART = r"[^.\[\]]++(?:\[[0-9]{1,9}\])*+"
 _PATH = re.compile(rf"{_PART}(?:\.{_PART}){{0,63}}+")
@@ -61,8 +62,7 @@ def delete(data: Any, path: str) -> Any:
 
 def _way(path: str) -> list[str | int]:
     if not _PATH.fullmatch(path):
-        message = f"path must be keys joined by '.' and indices in brackets, got {path[:80]!r}"
-        raise ConfigError([Problem("path", "error", path, message)])
+        raise ConfigError([Problem("path", "error", path, Message("config/path", got=path))])
     return steps(path)
 
 
@@ -91,8 +91,8 @@ def _put(holder: Any, step: str | int, value: Any, path: str) -> None:
     if isinstance(step, int) and step == len(holder):
         holder.append(value)
     elif isinstance(step, int) and step > len(holder):
-        message = f"path must end in an index up to {len(holder)} where a list is, got {path!r}"
-        raise ConfigError([Problem("path", "error", path, message)])
+        said = Message("config/path-index", path=path, index=step, length=len(holder))
+        raise ConfigError([Problem("path", "error", path, said)])
     else:
         holder[step] = value
 

@@ -29,8 +29,9 @@ _MAX_JOINED = 1 << 16
 def parse_python(text: str, where: str = "<text>") -> ast.Module:
     """Return the tree of a script; raises FormatError ``where:line:`` with line and caret."""
     if len(text) > MAX_CHARACTERS:
-        message = f"{where}:1: script must be at most {MAX_CHARACTERS} characters, got {len(text)}"
-        raise FormatError(message)
+        raise FormatError(
+            "config/script-long", place=f"{where}:1", got=len(text), limit=MAX_CHARACTERS
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of invalid escapes in a script that is not ours
@@ -39,13 +40,12 @@ def parse_python(text: str, where: str = "<text>") -> ast.Module:
         line = (error.text or "").rstrip("\r\n")[:200]
         column = (error.offset or 1) - 1
         caret = "\n" + " " * column + "^" if 0 <= column <= len(line) else ""
-        message = f"{where}:{error.lineno or 1}: text must be Python, got {error.msg!r}"
-        raise FormatError(f"{message}\n{line}{caret}") from error
-    except (RecursionError, MemoryError, ValueError) as error:
-        deep = "" if isinstance(error, ValueError) else " that nests less deeply"
-        got = str(error) or "too deep for the parser"
-        message = f"{where}:1: text must be Python{deep}, got {got!r}"
-        raise FormatError(message) from error
+        place, excerpt = f"{where}:{error.lineno or 1}", f"\n{line}{caret}"
+        raise FormatError("config/python", place=place, why=error.msg, excerpt=excerpt) from error
+    except (RecursionError, MemoryError) as error:
+        raise FormatError("config/python-deep", place=f"{where}:1") from error
+    except ValueError as error:
+        raise FormatError("config/python-text", place=f"{where}:1", why=error) from error
 
 
 def _keywords_once(tree: ast.Module) -> ast.Module:

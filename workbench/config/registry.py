@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.surface import Surface
@@ -27,8 +28,8 @@ HOMES = {
 def get(name: str) -> Surface:
     """Return a surface; raises ConfigError for an unknown name."""
     if name not in HOMES:
-        message = f"surface must be one of {list(HOMES)}, got {name!r}"
-        raise ConfigError([Problem("surface", "error", "", message)])
+        said = Message("core/choice", subject="surface", got=name, known=list(HOMES))
+        raise ConfigError([Problem("surface", "error", "", said)])
     module, attribute = HOMES[name]
     surface: Surface = getattr(import_module(module), attribute)
     return surface

@@ -1,7 +1,7 @@
 """Rules: what else must hold in a form, beyond the type of each setting. One table per surface.
 
-A rule is a value: what it demands, how grave a breach is, what to do, where it is written, and one
-form that breaks and one that keeps it; help and tests show the same two.
+A rule is a value: what it finds, what it says of it, how grave it is, what to do, where it is written,
+and one form that breaks and one that keeps it; help and tests show the same two.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.context import Context
-from workbench.config.setting import shorten
+from workbench.config.setting import shown_path
 from workbench.core.problems import Problem
+from workbench.core.words import RowMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,11 +25,11 @@ NOTHING = object()
 
 
 class Breach(NamedTuple):
-    """Where a rule is broken, by what, and words that complete its text."""
+    """Where a rule is broken, by what, and other values that its sentence names."""
 
     path: str
     got: Any = NOTHING
-    words: Mapping[str, Any] = {}
+    values: Mapping[str, Any] = {}
 
 
 Find = Callable[[Any, Context], Iterable[Breach]]
@@ -56,8 +57,9 @@ class Rule:
         later component; hint: it will hurt.
     find : function
         Yields the breaches.
-    must, fix : str
-        Complete ``<path> must … , got …; <fix>``; ``{words}`` come from the breach.
+    says, fix : str
+        What is wrong, and what to do: sentences in the language of `workbench.core.words.render`. They name
+        ``{path}``, its last part ``{key}``, ``{got}`` and the values of the breach; ``fix`` may be empty.
     source : str
         Document or code.
     breaks, keeps : Example
@@ -68,7 +70,7 @@ class Rule:
     id: str
     severity: Severity
     find: Find
-    must: str
+    says: str
     fix: str
     source: str
     breaks: Example
@@ -78,14 +80,21 @@ class Rule:
     def problems(self, settings: Any, context: Context) -> Iterator[Problem]:
         """Yield a Problem for every breach."""
         for breach in self.find(settings, context):
-            got = "nothing" if breach.got is NOTHING else shorten(breach.got)
-            message = f"{breach.path} must {self.must.format(**breach.words)}, got {got}"
             yield Problem(
                 self.id,
                 self.severity,
                 breach.path,
-                message.strip(),
-                self.fix.format(**breach.words),
-                code=str(breach.words.get("code", self.code)),
+                *sentences(self.id, self.says, self.fix, breach),
+                code=str(breach.values.get("code", self.code)),
                 source=self.source,
             )
+
+
+def sentences(id_: str, says: str, fix: str, breach: Breach) -> tuple[RowMessage, RowMessage | str]:
+    """Return what a row says of a breach, and its advice; empty where it has none."""
+    path = shown_path(breach.path)
+    values = {"path": path, "key": path.rpartition(".")[2], **breach.values}
+    if breach.got is not NOTHING:
+        values["got"] = breach.got
+    advice = RowMessage(id_, fix, **values) if fix else ""
+    return RowMessage(id_, says, **values), advice

@@ -9,6 +9,7 @@ from pydantic_core import to_jsonable_python
 from workbench.config.setting import adapter, always
 from workbench.core.errors import ConfigError
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.setting import Section
@@ -20,8 +21,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema(surface: Surface) -> dict[str, Any]:
     """Return the schema of a surface's form; raises ConfigError if the form is no JSON."""
     if surface.language != "json":
-        message = f"surface must be one whose form is JSON, got {surface.name!r}"
-        raise ConfigError([Problem("schema", "error", "", message)])
+        said = Message("config/schema", surface=surface.name)
+        raise ConfigError([Problem("schema", "error", "", said)])
     return {"$schema": DIALECT, "title": surface.title} | section_schema(surface.model)
 
 
@@ -38,7 +39,8 @@ def section_schema(model: type[Section]) -> dict[str, Any]:
             continue
         setting = model.settings()[key]
         entry = adapter(model, key).json_schema()
-        entry["description"] = f"{setting.help} (must be {setting.expected})"
+        described = Message("config/described", help=setting.help, expected=setting.expected)
+        entry["description"] = str(described)
         if setting.required is always:
             required.append(key)
         elif info.default is not None:

@@ -8,7 +8,6 @@ not fit becomes a Problem and the field keeps its default, so every other rule c
 from __future__ import annotations
 
 import difflib
-import reprlib
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from workbench.config.context import is_before, version_numbers
 from workbench.core.problems import Problem
+from workbench.core.words import Message
+from workbench.core.words.render import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,15 +53,15 @@ class Setting:
     Attributes
     ----------
     expected : str
-        Completes "must be …".
+        What its value may be (``'on' or 'off'``).
     help : str
-        What it does, in one line.
+        What it does, in one line: sentences of a person's screen.
     bad : object
         A value that breaks the declaration, for tests and help.
     required, read : condition on the whole form
         A setting that is not ``read`` may hold anything: the vendor does not look at it.
-    since, until : str
-        First and last version that reads the key; empty: always.
+    since : str
+        First version that reads the key; empty: always.
     source : str
         The document or code that says so, if it is not the surface's own.
     assumed : object
@@ -75,7 +76,6 @@ class Setting:
     required: Condition = never
     read: Condition = always
     since: str = ""
-    until: str = ""
     source: str = ""
     assumed: Any = None
     widget: str = ""
@@ -199,50 +199,47 @@ class Reader:
                 else:
                     wrong += 1
                     if wrong <= MANY:
-                        self._refuse(f"{path}[{index}]", "an object", key, part)
+                        place = f"{path}[{index}]"
+                        self._refuse(Message("config/object", path=place, got=part), key)
             if wrong > MANY:
                 self._more(wrong - MANY, path)
             good[key] = tuple(found)
         elif not many and isinstance(item, Mapping):
             good[key] = self.read(model, item, path)
         elif isinstance(item, Unresolved):
-            self.problems.append(self._unresolved("an object", path, item))
+            self.problems.append(self._unresolved(path, item))
         elif model.lenient and not many:
-            message = f"{path} must be an object, got {shorten(item)}"
-            fix = "it counts as an empty one"
+            said = Message("config/no-object", path=path, got=item)
+            advice = Message("config/no-object-advice")
             self.problems.append(
-                Problem("section", "warning", path, message, fix, source=self.source)
+                Problem("section", "warning", path, said, advice, source=self.source)
             )
             good[key] = self.read(model, {}, path)
+        elif many:
+            self._refuse(Message("config/objects", path=path, got=item), key)
         else:
-            self._refuse(path, "a list of objects" if many else model.called, key, item)
+            self._refuse(Message("config/value", path=path, expected=model.called, got=item), key)
 
-    def _refuse(self, path: str, expected: str, key: str, got: Any) -> None:
-        message = f"{path} must be {expected}, got {shorten(got)}"
-        code = self.code(key, got)
-        self.problems.append(
-            Problem("value", "error", path, message, code=code, source=self.source)
-        )
+    def _refuse(self, said: Message, key: str) -> None:
+        path, code = said.values["path"], self.code(key, said.values["got"])
+        self.problems.append(Problem("value", "error", path, said, code=code, source=self.source))
 
     def _value(
         self, good: dict[str, Any], model: type[Section], key: str, item: Any, path: str
     ) -> None:
         setting = model.settings()[key]
-        self._dated(model, key, path, item)
+        self._dated(model, key, path)
         if isinstance(item, Unresolved):
-            self.problems.append(self._unresolved(setting.expected, path, item, setting.assumed))
+            self.problems.append(self._unresolved(path, item, setting.assumed))
             return
         try:
             value = tuple(item) if isinstance(item, list) else item
             good[key] = adapter(model, key).validate_python(value, strict=True)
         except (ValidationError, UnicodeEncodeError) as error:  # the latter: half a character
             if not setting.read(self.form):
-                fix = "it is not read with these settings"
-                message = f"{path} must be {setting.expected}, got {shorten(item)}"
-                source = setting.source or self.source
-                self.problems.append(
-                    Problem("value-unread", "hint", path, message, fix, source=source)
-                )
+                expected, source = setting.expected, setting.source or self.source
+                said = Message("config/value-unread", path=path, expected=expected, got=item)
+                self.problems.append(Problem("value-unread", "hint", path, said, source=source))
                 return
             self._misfit(setting, key, item, path, error)
 
@@ -255,78 +252,67 @@ class Reader:
         if isinstance(item, list | tuple) and place and isinstance(place[0], int):
             got, path = item[place[0]], f"{path}[{place[0]}]"
             only = len(place) == 1  # more: one of several types
-            expected = (only and _ELEMENTS.get(first["type"])) or f"part of {expected}"
-        message = f"{path} must be {expected}, got {shorten(got)}"
-        self.problems.append(
-            Problem(
-                "value",
-                "error",
-                path,
-                message,
-                code=self.code(key, got),
-                source=setting.source or self.source,
-            )
-        )
+            word = _ELEMENTS.get(first["type"], "element") if only else "element"
+            said = Message(f"config/value-{word}", path=path, expected=expected, got=got)
+        else:
+            said = Message("config/value", path=path, expected=expected, got=got)
+        code, source = self.code(key, got), setting.source or self.source
+        self.problems.append(Problem("value", "error", path, said, code=code, source=source))
 
-    def _unresolved(
-        self, expected: str, path: str, item: Unresolved, assumed: Any = None
-    ) -> Problem:
-        message = f"{path} must be {expected}, got the expression {str(item)!r}"
-        counts = "not set" if assumed is None else repr(assumed)
-        fix = f"its value is known in a run only; it is not judged and counts as {counts}"
-        return Problem("unresolved", "hint", path, message, fix, source=self.source)
+    def _unresolved(self, path: str, item: Unresolved, assumed: Any = None) -> Problem:
+        said = Message("config/unresolved", path=path, expression=str(item))
+        advice = Message("config/unresolved-unset")
+        if assumed is not None:
+            advice = Message("config/unresolved-assumed", assumed=assumed)
+        return Problem("unresolved", "hint", path, said, advice, source=self.source)
 
-    def _dated(self, model: type[Section], key: str, path: str, item: Any) -> None:
+    def _dated(self, model: type[Section], key: str, path: str) -> None:
         """Name a key that this version does not know: it is treated like any unknown one."""
         setting = model.settings()[key]
-        numbers = version_numbers(self.version)
-        early = is_before(numbers, setting.since)
-        late = (
-            setting.until
-            and numbers
-            and numbers[: len(version_numbers(setting.until))] > version_numbers(setting.until)
-        )
-        if early or late:
-            when = f"since {setting.since}" if early else f"until {setting.until}"
-            message = f"{path} must be absent with version {self.version}, got {shorten(item)}"
-            fix = f"it is read {when} only"
+        if is_before(version_numbers(self.version), setting.since):
+            said = Message("config/version", path=path, version=self.version)
+            advice = Message("config/version-advice", since=setting.since)
             severity = model.unknown_in(self.form)
             code = self.code(key, None) if severity == "error" else ""
             source = setting.source or self.source
             self.problems.append(
-                Problem("version", severity, path, message, fix, code=code, source=source)
+                Problem("version", severity, path, said, advice, code=code, source=source)
             )
 
     def _missing(self, model: type[Section], value: Form, prefix: str) -> Iterator[Problem]:
         for key, setting in model.settings().items():
             if key not in value and setting.required(self.form):
                 path = prefix + key
-                message = f"{path} must be {setting.expected}, got nothing"
                 yield Problem(
                     "missing",
                     "error",
                     path,
-                    message,
-                    "add the key",
+                    Message("config/missing", path=path),
+                    Message("config/missing-advice", key=key, expected=setting.expected),
                     code=self.code(key, None),
                     source=setting.source or self.source,
                 )
 
     def _more(self, count: int, path: str) -> None:
         """Tell how many there are of the last problem that are not told one by one."""
-        message = f"{shown_path(path) if path else 'form'} must have none of {count} more of that kind, got them"
-        self.problems.append(replace(self.problems[-1], path=path, message=message, fix=""))
+        said = Message("config/more", count=count)
+        if path:
+            said = Message("config/more-in", path=shown_path(path), count=count)
+        self.problems.append(replace(self.problems[-1], path=path, message=said, fix=""))
 
     def _unknown(self, model: type[Section], key: str, prefix: str) -> Problem:
         known = [*model.settings(), *model.sections()]
         near = difflib.get_close_matches(key[:_LONGEST_KEY], known, 1)
-        fix = f"did you mean {near[0]!r}?" if near else f"known: {known}"
+        advice = Message("config/known-keys", known=known)
+        if near:
+            advice = Message("config/near-key", near=near[0])
         path = prefix + key
         severity = model.unknown_in(self.form)
-        effect = ", which is ignored" if severity == "warning" else ""
-        message = f"{shown_path(path)} must be a known key, got {shorten(key)}{effect}"
+        said = Message("config/unknown-key", path=shown_path(path))
+        if severity == "warning":
+            said = Message("config/ignored-key", path=shown_path(path))
         code = self.code(key, None) if severity == "error" else ""
-        return Problem("unknown-key", severity, path, message, fix, code=code, source=self.source)
+        return Problem("unknown-key", severity, path, said, advice, code=code, source=self.source)
 
 
 @cache
@@ -341,23 +327,14 @@ def adapter(model: type[Section], key: str) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-_ELEMENTS = {"string_type": "text", "int_type": "a whole number"}
+_ELEMENTS = {"string_type": "text", "int_type": "integer"}
 """What an element of a list must be, by the kind of error that another one makes."""
 
 _LONGEST_KEY = 100
 _LONGEST_PATH = 200
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 80
-_REPR.maxdict, _REPR.maxlist, _REPR.maxtuple, _REPR.maxlevel = 8, 12, 12, 4
 
 
 def shown_path(path: str) -> str:
     """Return a path for a message: quoted where it is empty, long or would break the line."""
     plain = path and path.isprintable() and len(path) <= _LONGEST_PATH
-    return path if plain else shorten(path)
-
-
-def shorten(value: Any, width: int = 80) -> str:
-    """Return ``repr`` of a value on one line, cut to ``width`` characters; cheap for large values."""
-    text = _REPR.repr(value)
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return path if plain else quoted(path)

@@ -16,19 +16,20 @@ from workbench.config.context import Context
 from workbench.config.json_text import Decoded, decode_json
 from workbench.config.setting import Section
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.rule import Rule
     from workbench.core.plan import DumpPlan
 
-Words = Callable[[Any, Context], Iterable[str]]
+Notes = Callable[[Any, Context], Iterable[Message]]
 
 
 class Lowered(NamedTuple):
-    """A form made from a plan, and what of the plan it cannot say (one sentence each)."""
+    """A form made from a plan, and what of the plan it cannot say."""
 
     data: dict[str, Any]
-    losses: tuple[str, ...] = ()
+    losses: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Surface:
     from_plan : function of plan
         The way back.
     notes : function of (settings, context)
-        What a plan does not show and the user should know, a sentence each.
+        What a plan does not show and the user should know.
     code : function of (settings, context, path of the form)
         Lines of shell and Python that put the form to use, in the order they must run.
     recognises : function
@@ -90,7 +91,7 @@ class Surface:
     start: Callable[[], dict[str, Any]]
     plan: Callable[[Any, Context], DumpPlan]
     from_plan: Callable[[DumpPlan], Lowered]
-    notes: Words
+    notes: Notes
     code: Callable[[Any, Context, str], str]
     recognises: Callable[[Any], bool]
     decode: Callable[[str, str], Decoded] = decode_json

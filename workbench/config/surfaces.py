@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from workbench.config.config import Config, read_text
 from workbench.config.json_text import decode_json, json_kind
 from workbench.config.registry import HOMES, get
-from workbench.config.setting import shorten
 from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ def read(text: str, surface: str = "", where: str = "<text>") -> Config:
     """
     found = get(surface or recognise(text, where))
     if found.language == "python" and len(text) > MAX_SCRIPT:
-        message = f"{where}:1: script must have at most {MAX_SCRIPT} characters, got {len(text)}"
-        raise FormatError(message)
+        raise FormatError("config/script-long", place=f"{where}:1", got=len(text), limit=MAX_SCRIPT)
     return read_text(found, text, where)
 
 
@@ -76,32 +74,44 @@ def recognise(text: str, where: str = "<text>") -> str:
         if surface.language == language and surface.recognises(content):
             return name
     known = [name for name in HOMES if get(name).language == language]
-    what = f"keys {shorten(sorted(content))}" if isinstance(content, dict) else json_kind(content)
-    got = what if is_json else "a script without dump settings"
-    message = f"{where}:1: text must be a form of one of {known}, got {got}; name it with --surface"
-    raise FormatError(message)
+    place = f"{where}:1"
+    if not is_json:
+        raise FormatError("config/unknown-script", place=place, known=known)
+    if not isinstance(content, dict):
+        raise FormatError("config/not-an-object", place=place, got=json_kind(content))
+    raise FormatError("config/unknown-form", place=place, keys=sorted(content), known=known)
 
 
 def _text(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():
-            message = f"{path}: configuration must be a file, got a folder or a device"
-            raise FormatError(message)
-        if path.stat().st_size > MAX_BYTES:
-            message = f"{path}: file must be at most {MAX_BYTES} bytes, got {path.stat().st_size}"
-            raise FormatError(message)
+            raise FormatError("core/not-a-file", place=str(path), subject="configuration")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise FormatError(
+                "core/too-large",
+                place=str(path),
+                subject="configuration",
+                got=size,
+                limit=MAX_BYTES,
+            )
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        message = f"{path}: configuration must be a readable file, got {reason}"
-        raise FormatError(message) from error
+        why = getattr(error, "strerror", None) or error
+        raise FormatError(
+            "core/unreadable", place=str(path), subject="configuration", why=why
+        ) from error
     encoding = _encoding(data, path)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"{path}:{line}: byte {error.start}: text must be {encoding}, got {error.reason}"
-        raise FormatError(message) from error
+        raise FormatError(
+            "config/encoding",
+            place=f"{path}:{line}",
+            byte=error.start,
+            encoding=encoding,
+            why=error.reason,
+        ) from error
 
 
 def _encoding(data: bytes, path: Path) -> str:
@@ -119,6 +129,5 @@ def _encoding(data: bytes, path: Path) -> str:
         known = None
     if known is None:
         line = data.count(b"\n", 0, match.start(1)) + 1
-        message = f"{path}:{line}: script must declare the encoding of a text, got {name!r}"
-        raise FormatError(message)
+        raise FormatError("config/unknown-encoding", place=f"{path}:{line}", got=name)
     return name

@@ -1,11 +1,11 @@
-"""What a form will do, in words."""
+"""What a form will do, in words: `explain` for a person, messages for whoever shows a part of it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.text import visible
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,60 +15,47 @@ if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
     from workbench.core.problems import Problem
 
-PARTS = {
-    "path": "the folder",
-    "net_name": "the network name",
-    "iterations": "the iterations:",
-    "io": "inputs and outputs:",
-    "select": "the operators:",
-    "saved": "what is saved:",
-    "statistics": "the statistics:",
-    "sample": "the sample",
-    "initial_iteration": "the first iteration's number",
-    "kernel_args": "kernel arguments:",
-    "kind": "the kind of dump",
-    "omit": "the exceptions:",
-    "watched": "the watched operators:",
-    "statistics_on": "where statistics are computed:",
-    "statistics_precision": "the precision of statistics",
-    "files": "the file type",
-    "host_format": "host format:",
-    "limit": "the limit of overflowing operators",
-    "detail": "the detail of an exception dump",
-    "overflow": "the kind of overflow",
-    "devices": "the devices:",
-    "ranks": "the ranks:",
-    "level": "the level",
-    "single_op": "single operators:",
-    "before_quantisation": "tensors before quantisation:",
-}
-"""How each part of a plan is called."""
-
-FILES = {"npy": "npy files", "bin": "binary containers", "pt": "torch files"}
-"""How each type of file is called."""
-
-NO_ITERATION = "no iteration"
-
 
 def explain(config: BareConfig, context: Context, operators: int | None = None) -> str:
     """Say what a form will do; for a refused form say what refuses it."""
     surface = config.surface
-    judged = f"{surface.title}, judged by {surface.product} {context.version}"
+    judge = {
+        "title": surface.title,
+        "product": surface.product,
+        "version": context.version,
+    }
     problems = config.check(context)
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
-        lines = [f"{judged}: refused, nothing is dumped.", *(f"- {problem}" for problem in errors)]
-        return "\n".join(map(visible, lines))
+        refused = Message("config/explain-refused", **judge)
+        return "\n".join(visible(str(line)) for line in (refused, *map(_item, errors)))
     plan, unknown = surface.plan(config.settings, context), run_only(problems)
-    if surface.path_key in unknown:
-        plan = replace(plan, path="a folder that only the run knows")
-    words = plan_words(plan, operators)
+    words = plan_words(plan, operators, known_path=surface.path_key not in unknown)
     if unknown:
-        words += f"; only the run knows {join(unknown)}"
-    lines = [f"{judged}: {words}."]
-    lines += [f"- {note}" for note in surface.notes(config.settings, context)]
-    lines += [f"- {problem.severity}: {problem}" for problem in problems]
-    return "\n".join(map(visible, lines))
+        words = Message("config/plan-run-time", plan=words, paths=unknown)
+    lines = [
+        Message("config/explain-plan", plan=words, **judge),
+        *(
+            Message("config/explain-item", item=note)
+            for note in surface.notes(config.settings, context)
+        ),
+        *(
+            Message("config/explain-problem", severity=problem.severity, problem=_whole(problem))
+            for problem in problems
+        ),
+    ]
+    return "\n".join(visible(str(line)) for line in lines)
+
+
+def _item(problem: Problem) -> Message:
+    return Message("config/explain-item", item=_whole(problem))
+
+
+def _whole(problem: Problem) -> Message | str:
+    """A problem with its advice."""
+    if not problem.fix:
+        return problem.message
+    return Message("config/advised", said=problem.message, advice=problem.fix)
 
 
 def run_only(problems: Iterable[Problem]) -> list[str]:
@@ -76,122 +63,143 @@ def run_only(problems: Iterable[Problem]) -> list[str]:
     return [problem.path for problem in problems if problem.id == "unresolved"]
 
 
-def plan_words(plan: DumpPlan, operators: int | None = None) -> str:
-    """One sentence without its full stop."""
+def plan_words(plan: DumpPlan, operators: int | None = None, *, known_path: bool = True) -> Message:
+    """Say what a plan dumps, and where; ``known_path`` is whether its folder is known before a run."""
     if plan.kind == "exception":
-        where = f" below {plan.path}" if plan.path else ""
-        return f"operators that fail on the device leave a {plan.detail} record{where}"
-    when = iterations_words(plan.iterations)
+        said = Message("config/plan-exception", detail=plan.detail)
+        return Message("config/below", plan=said, path=plan.path) if plan.path else said
     if plan.iterations.ranges == ():
-        return "no tensor is dumped"
-    if when == NO_ITERATION:
-        return f"{when} matches, nothing is dumped"
-    when += who_words(plan)
-    where = f", into {plan.path}" if plan.path else ""
+        return Message("config/plan-nothing")
+    when = iterations_words(plan.iterations)
+    if when.code == "config/no-iteration":
+        return Message("config/plan-no-iteration")
+    said = _dumped(plan, who_words(plan, when), operators)
+    if not known_path:
+        return Message("config/into-unknown", plan=said)
+    return Message("config/into", plan=said, path=plan.path) if plan.path else said
+
+
+def _dumped(plan: DumpPlan, when: Message, operators: int | None) -> Message:
+    """Say what is dumped, by the kind of dump."""
     if plan.kind == "overflow":
-        first = f"the first {plan.limit} of them" if plan.limit else "each of them"
-        return f"{when}, operators that overflow ({plan.overflow}), {first}{where}"
+        if plan.limit:
+            limit, kind = plan.limit, plan.overflow
+            return Message("config/plan-overflow-limit", when=when, overflow=kind, limit=limit)
+        return Message("config/plan-overflow", when=when, overflow=plan.overflow)
     if plan.kind == "watch":
+        watched = [Message("config/select-name", text=name) for name in plan.watched]
         after = select_words(plan.select, None)
-        watched = join(map(repr, plan.watched))
-        return f"{when}, outputs of {watched} after {after} and after themselves{where}"
-    what = " and ".join(f"{io}s" for io in ("input", "output") if io in plan.io) or "nothing"
-    whom = select_words(plan.select, operators)
-    omitted = f" except {join(map(omission_words, plan.omit))}" if plan.omit else ""
-    return f"{when}, {what} of {whom}{omitted}, {saved_words(plan)}{where}"
+        return Message("config/plan-watch", when=when, watched=watched, operators=after)
+    io = "both" if len(plan.io) == 2 else next(iter(plan.io), "none")
+    values = {
+        "when": when,
+        "io": Message(f"config/io-{io}"),
+        "operators": select_words(plan.select, operators),
+        "saved": saved_words(plan),
+    }
+    if plan.omit:
+        omitted = list(map(omission_words, plan.omit))
+        return Message("config/plan-data-except", omitted=omitted, **values)
+    return Message("config/plan-data", **values)
 
 
-def iterations_words(iterations: Iterations) -> str:
+def iterations_words(iterations: Iterations) -> Message:
     """Say which iterations.
 
     >>> from workbench.core.plan import Iterations
-    >>> iterations_words(Iterations.parse("0|5-8"))
-    'iterations 0 and 5 to 8'
+    >>> str(iterations_words(Iterations.parse("0|5-8")))
+    'iterations 0 and 5-8'
     """
     if iterations.ranges is None:
-        return "every iteration"
-    parts = [str(a) if a == b else f"{a} to {b}" for a, b in iterations.ranges if a <= b]
+        return Message("config/every-iteration")
+    parts = [str(a) if a == b else f"{a}-{b}" for a, b in iterations.ranges if a <= b]
     if not parts:
-        return NO_ITERATION
-    many = len(parts) > 1 or " to " in parts[0]
-    return f"iteration{'s' if many else ''} {join(parts)}"
+        return Message("config/no-iteration")
+    if len(parts) == 1 and parts[0].isdecimal():
+        return Message("config/one-iteration", number=parts[0])
+    return Message("config/iterations", ranges=parts)
 
 
-def who_words(plan: DumpPlan) -> str:
-    """Say of which ranks or devices; empty if of all."""
-    if plan.ranks is not None:
-        return f" of {_numbered('rank', plan.ranks)}"
-    if plan.devices is not None:
-        return f" of {_numbered('device', plan.devices)}"
-    return ""
-
-
-def _numbered(word: str, numbers: Sequence[int]) -> str:
+def who_words(plan: DumpPlan, when: Message) -> Message:
+    """Add the ranks or devices to when a plan dumps; nothing if it is all of them."""
+    numbers, word = plan.ranks, "rank"
+    if numbers is None:
+        numbers, word = plan.devices, "device"
+    if numbers is None:
+        return when
     if not numbers:
-        return f"no {word}"
-    return f"{word}{'s' if len(numbers) > 1 else ''} {join(map(str, numbers))}"
+        return Message("config/on-none", when=when, word=word)
+    return Message("config/on", when=when, word=word, numbers=list(numbers))
 
 
-def select_words(select: Sequence[Selector], operators: int | None) -> str:
+def select_words(select: Sequence[Selector], operators: int | None) -> Message:
     """Say which operators, by their number if that is known."""
     if operators is not None:
-        return f"{operators} operator{'' if operators == 1 else 's'}"
-    return join(selector_words(s) for s in select) if select else "every operator"
+        return Message("config/operator-count", count=operators)
+    if not select:
+        return Message("config/select-all")
+    return Message("config/operators", operators=list(map(selector_words, select)))
 
 
-def selector_words(selector: Selector) -> str:
+def selector_words(selector: Selector) -> Message:
     """Say what one entry of an operator list means."""
-    words = {
-        "all": "every operator",
-        "name": f"{selector.text!r}",
-        "type": f"types with {selector.text!r} in them",
-        "regex": f"names that match {selector.text!r}",
-        "marked": "operators marked with set_dump",
-        "range": f"operators from {selector.text!r} to {selector.end!r}",
-    }
-    return words[selector.kind] + (f" of model {selector.model!r}" if selector.model else "")
+    said = Message(f"config/select-{selector.kind}", text=selector.text, end=selector.end)
+    if not selector.model:
+        return said
+    return Message("config/select-of-model", operators=said, model=selector.model)
 
 
-def omission_words(entry: Exclusion) -> str:
+def omission_words(entry: Exclusion) -> Message:
     """Say what one entry of a blacklist bars."""
-    what = f"{', '.join(entry.slots)} of " if entry.slots else ""
-    model = f" in model {entry.model!r}" if entry.model else ""
-    return f"{what}{entry.kind} {entry.text!r}{model}"
+    said = Message("config/omit", kind=entry.kind, text=entry.text)
+    if entry.slots:
+        said = Message("config/omit-slots", slots=list(entry.slots), operators=said)
+    if entry.model:
+        said = Message("config/select-of-model", operators=said, model=entry.model)
+    return said
 
 
-def saved_words(plan: DumpPlan) -> str:
+def saved_words(plan: DumpPlan) -> Message:
     """Say what is written of a tensor."""
-    statistics = f"statistics ({join(plan.statistics)}) computed on the {plan.statistics_on}"
-    sample = "" if plan.sample is None else f" (first {plan.sample} elements)"
-    shape = "in host format" if plan.host_format else "in the device's format"
-    files = FILES[plan.files]
-    tensors = f"as {files}{sample}" if sample else f"whole, as {files} {shape}"
-    return {"tensor": tensors, "statistic": f"as {statistics}"}.get(
-        plan.saved, f"{tensors} and as {statistics}"
-    )
+    names, where = list(plan.statistics), plan.statistics_on
+    statistics = Message("config/saved-statistics", statistics=names, where=where)
+    if plan.saved == "statistic":
+        return statistics
+    files = Message(f"config/files-{plan.files}")
+    form = "host" if plan.host_format else "device"
+    tensors = Message("config/saved-tensors", files=files, form=form)
+    if plan.sample is not None:
+        tensors = Message("config/saved-sample", files=files, count=plan.sample)
+    if plan.saved == "tensor":
+        return tensors
+    return Message("config/saved-both", tensors=tensors, statistics=statistics)
 
 
-def part_words(name: str, value: Any) -> str:
+def part_name(name: str) -> Message:
+    """Return what a part of a plan is called."""
+    return Message(f"config/part-{name.replace('_', '-')}")
+
+
+def part_words(name: str, value: Any) -> Message:
     """Say the value of one part of a plan."""
     if name == "iterations":
         return iterations_words(value)
     if name == "select":
         return select_words(value, None)
     if name == "omit":
-        return join(map(omission_words, value)) if value else "none"
+        return _some(list(map(omission_words, value)))
     if name in ("devices", "ranks") and value is None:
-        return "every one"
+        return Message("config/all")
     if isinstance(value, frozenset | tuple):
-        items = sorted(value) if isinstance(value, frozenset) else value
-        return join(map(str, items)) or "none"
+        return _some(sorted(value) if isinstance(value, frozenset) else list(value))
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None or value == "" else repr(value)
+        return Message("config/yes" if value else "config/no")
+    return (
+        Message("config/none")
+        if value is None or value == ""
+        else Message("config/plain", value=value)
+    )
 
 
-def join(items: Iterable[str]) -> str:
-    """Join words with commas and an ``and``; of more than eight, say how many more."""
-    parts = list(items)
-    if len(parts) > 8:
-        parts = [*parts[:7], f"{len(parts) - 7} more"]
-    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+def _some(items: list[Any]) -> Message:
+    return Message("config/some", items=items) if items else Message("config/none")

@@ -10,6 +10,8 @@ from workbench.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from workbench.core.words import Message
+
 Severity = Literal["error", "warning", "hint"]
 
 
@@ -17,22 +19,22 @@ Severity = Literal["error", "warning", "hint"]
 class Problem:
     """One breach of one rule.
 
-    ``path`` names the setting (``common_dump_settings.iteration``), ``line`` its 1-based line in the
-    file (0: unknown), ``code`` the vendor's own error code and ``source`` the document or code that
-    the rule comes from.
+    ``path`` names the setting (``common_dump_settings.iteration``), ``message`` what is wrong with it and ``fix``
+    what to do, ``line`` its 1-based line in the file (0: unknown), ``code`` the vendor's own error code and
+    ``source`` the document or code that the rule comes from.
     """
 
     id: str
     severity: Severity
     path: str
-    message: str
-    fix: str = ""
+    message: str | Message
+    fix: str | Message = ""
     line: int = 0
     code: str = ""
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.fix}" if self.fix else self.message
+        return f"{self.message}. {self.fix}" if self.fix else str(self.message)
 
 
 def require(problems: Iterable[Problem]) -> tuple[Problem, ...]:

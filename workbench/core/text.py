@@ -29,31 +29,33 @@ LONG = 1000
 _KEPT = 240
 
 
-def visible(text: str) -> str:
+def visible(text: object) -> str:
     r"""Write out what would be invisible, obeyed by a terminal, or turn the text around.
 
     >>> visible("a" + chr(27) + "[31mb"), visible("x" + chr(0x202E) + "y\n")
     ('a\\x1b[31mb', 'x\\u202ey\\n')
     """
-    return text if text.isprintable() else _ALL.sub(_spelled, text)
+    shown = str(text)
+    return shown if shown.isprintable() else _ALL.sub(_spelled, shown)
 
 
-def visible_lines(text: str) -> str:
+def visible_lines(text: object) -> str:
     """`visible` for a text of several lines, which stay lines."""
-    return text if text.isprintable() else _WITHIN_LINES.sub(_spelled, text)
+    shown = str(text)
+    return shown if shown.isprintable() else _WITHIN_LINES.sub(_spelled, shown)
 
 
-def readable(text: str) -> str:
+def readable(text: object) -> str:
     """`visible_lines`, with words of more than LONG characters cut."""
     return _cut(visible_lines(text))
 
 
-def one_line(text: str) -> str:
+def one_line(text: object) -> str:
     """`visible`, with words of more than LONG characters cut."""
     return _cut(visible(text))
 
 
-def brief(name: str) -> str:
+def brief(name: object) -> str:
     """`visible`, cut above LONG characters."""
     shown = visible(name)
     return shown if len(shown) <= LONG else shorten(shown, _KEPT)
@@ -64,12 +66,12 @@ def editable(text: str) -> str:
     return visible(text) if _LONE.search(text) else text
 
 
-def escape(text: str) -> str:
+def escape(text: object) -> str:
     """`readable` for a page: as text or as an attribute between quotes."""
     return html.escape(readable(text))
 
 
-def escape_whole(text: str) -> str:
+def escape_whole(text: object) -> str:
     """`escape` for what is copied, such as code: nothing is cut."""
     return html.escape(visible_lines(text))
 

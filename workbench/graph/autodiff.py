@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
-from workbench.graph.gradients import RULES, UNDEFINED
+from workbench.graph.gradients import RULES
 from workbench.graph.gradients.rule import Backward, NotDifferentiableError, undefined
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.ops import bind
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.gradients.rule import Entries
     from workbench.graph.nodes import Operand
-    from workbench.graph.tensor import Recorder
+    from workbench.graph.tracer import Trace
 
 
 _INSTEAD = (
@@ -90,7 +90,7 @@ def _is_float(dtype: str) -> bool:
 class _Flow:
     """Gradients on their way from the loss to the weights."""
 
-    def __init__(self, trace: Recorder, wanted: frozenset[Operand]) -> None:
+    def __init__(self, trace: Trace, wanted: frozenset[Operand]) -> None:
         self._trace = trace
         self._parts: dict[Operand, list[tuple[Tensor, str]]] = {}
         self._active: set[Operand] = set(wanted)
@@ -171,8 +171,7 @@ def _entries(back: Backward) -> Entries:
     """What the operator's rule says."""
     rule = RULES.get(back.op.op_type)
     if rule is None:
-        why = UNDEFINED.get(back.op.op_type, "it is a gradient itself, or of integers")
-        undefined(f"operator {back.op.op_type}", why)
+        undefined(f"operator {back.op.op_type}", "compute it outside of the loss")
     return rule(back)
 
 

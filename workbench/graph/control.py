@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from workbench.graph.nodes import Operand, Param
-    from workbench.graph.tensor import Recorder
+    from workbench.graph.tracer import Trace
 
 
 def while_loop(
@@ -87,14 +87,14 @@ def cond(
     return _like(result, iter(results))
 
 
-def _predicate(trace: Recorder, value: Any, name: str) -> Operand:
+def _predicate(trace: Trace, value: Any, name: str) -> Operand:
     symbol = trace.symbol(value)
     if symbol.spec.size != 1:
         raise GraphError(f"condition of {name} must be one value, got shape {symbol.shape}")
     return symbol.value
 
 
-def _values(trace: Recorder, value: Any, like: Sequence[Tensor], what: str) -> tuple[Operand, ...]:
+def _values(trace: Trace, value: Any, like: Sequence[Tensor], what: str) -> tuple[Operand, ...]:
     """Return the operands of a value that must have given shapes and dtypes."""
     found = [trace.symbol(item) for item in _leaves(value)]
     ours = [(item.dtype, item.shape) for item in found]

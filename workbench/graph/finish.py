@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from workbench.graph.nodes import Op, Operand
-    from workbench.graph.tensor import Recorder
+    from workbench.graph.tracer import Trace
 
 
-def finish(label: str, tracing: Recorder, outputs: tuple[Operand, ...]) -> Graph:
+def finish(label: str, tracing: Trace, outputs: tuple[Operand, ...]) -> Graph:
     """Drop operators that no output needs and weights that nothing reads; number the rest anew."""
     alive = needed(tracing.ops, outputs)
     ops = [op for number, op in enumerate(tracing.ops) if number in alive]

@@ -21,11 +21,6 @@ from workbench.graph.schedules import (
     NaturalExpDecayLR,
     PolynomialDecayLR,
     WarmUpLR,
-    cosine_decay_lr,
-    exponential_decay_lr,
-    piecewise_constant_lr,
-    polynomial_decay_lr,
-    warmup_lr,
 )
 from workbench.graph.tensor import Initial, Parameter
 from workbench.graph.train import (
@@ -94,13 +89,8 @@ __all__ = [
     "TrainOneStepWithLossScaleCell",
     "WarmUpLR",
     "WithLossCell",
-    "cosine_decay_lr",
     "data_parallel",
-    "exponential_decay_lr",
     "functional",
-    "piecewise_constant_lr",
-    "polynomial_decay_lr",
-    "warmup_lr",
 ]
 
 

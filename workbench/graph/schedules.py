@@ -1,7 +1,6 @@
 """Learning rates that follow the step, named and set up like those of ``mindspore.nn``.
 
-A `LearningRateSchedule` is a cell that computes the rate in the graph; the functions return a list with
-the rate of every step, which an optimizer looks up.
+A `LearningRateSchedule` is a cell that computes the rate in the graph.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from workbench.graph.cell import Cell
 from workbench.graph.tensor import binary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from workbench.graph.tensor import Operators, Tensor
 
 
@@ -116,74 +113,3 @@ class WarmUpLR(LearningRateSchedule):
     def construct(self, global_step: Operators) -> Tensor:
         step = functional.cast(functional.minimum(global_step, self.warmup_steps), "float32")
         return self.learning_rate * (step / float(self.warmup_steps))
-
-
-def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list[float]:
-    """Rate i up to step milestone[i]."""
-    found: list[float] = []
-    for end, rate in zip(milestone, learning_rates, strict=True):
-        found += [rate] * (end - len(found))
-    return found
-
-
-def _by_epoch(total_step: int, step_per_epoch: int, rate: Callable[[int], float]) -> list[float]:
-    return [rate(step // step_per_epoch) for step in range(total_step)]
-
-
-def exponential_decay_lr(
-    learning_rate: float,
-    decay_rate: float,
-    total_step: int,
-    step_per_epoch: int,
-    decay_epoch: int,
-    is_stair: bool = False,
-) -> list[float]:
-    """learning_rate · decay_rate ^ (epoch / decay_epoch)."""
-
-    def rate(epoch: int) -> float:
-        power = epoch / decay_epoch
-        return float(learning_rate * decay_rate ** (math.floor(power) if is_stair else power))
-
-    return _by_epoch(total_step, step_per_epoch, rate)
-
-
-def cosine_decay_lr(
-    min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int
-) -> list[float]:
-    """Half a cosine from max_lr to min_lr in decay_epoch epochs."""
-    half = 0.5 * (max_lr - min_lr)
-
-    def rate(epoch: int) -> float:
-        turn = math.pi * min(epoch, decay_epoch) / decay_epoch
-        return min_lr + half * (1 + math.cos(turn))
-
-    return _by_epoch(total_step, step_per_epoch, rate)
-
-
-def polynomial_decay_lr(
-    learning_rate: float,
-    end_learning_rate: float,
-    total_step: int,
-    step_per_epoch: int,
-    decay_epoch: int,
-    power: float,
-) -> list[float]:
-    """A power of the share of decay_epoch epochs that is left."""
-    span = learning_rate - end_learning_rate
-
-    def rate(epoch: int) -> float:
-        left = 1 - min(epoch, decay_epoch) / decay_epoch
-        return float(span * left**power + end_learning_rate)
-
-    return _by_epoch(total_step, step_per_epoch, rate)
-
-
-def warmup_lr(
-    learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int
-) -> list[float]:
-    """From 0 to learning_rate in warmup_epoch epochs."""
-
-    def rate(epoch: int) -> float:
-        return learning_rate * min(epoch, warmup_epoch) / warmup_epoch
-
-    return _by_epoch(total_step, step_per_epoch, rate)

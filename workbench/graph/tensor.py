@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,78 +17,16 @@ from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
-
     from numpy.typing import NDArray
 
-    from workbench.graph import nodes
-    from workbench.graph.layout import Layout, Part
-    from workbench.graph.nodes import Op, Operand
+    from workbench.graph.nodes import Operand
+    from workbench.graph.tracer import Trace
 
 
-class Recorder(Protocol):
-    """Where operations go while a network is traced."""
-
-    ops: list[Op]
-    parameters: list[nodes.Parameter]
-    layout: Layout
-
-    def record(
-        self, op_type: str, operands: Sequence[Any], attrs: dict[str, Any]
-    ) -> tuple[Tensor, ...]:
-        """Add an operator and return its outputs."""
-        ...
-
-    def within(self, cell: object) -> AbstractContextManager[None]:
-        """Put the operators of the block into the scope of ``cell``."""
-        ...
-
-    def symbol(self, item: Any) -> Tensor:
-        """Return the tensor that a tensor, a weight, an array or a number stands for."""
-        ...
-
-    def passed(self, name: str, spec: TensorSpec) -> Tensor:
-        """Return a value that control flow hands over under a name."""
-        ...
-
-    def control_name(self, kind: str) -> str:
-        """Return a name for a loop or a choice."""
-        ...
-
-    def where(self, name: str) -> str:
-        """Return a name and the line of the user's code that is being run."""
-        ...
-
-    def part(self) -> AbstractContextManager[list[Part]]:
-        """Gather what the block records apart from what is around it, which may not run with it."""
-        ...
-
-    def unless(self, flag: Tensor) -> AbstractContextManager[None]:
-        """Leave the operators of the block out of steps in which a flag is true."""
-        ...
-
-    def behind(self, number: int) -> AbstractContextManager[None]:
-        """Record the operators of the block as the gradient of operator ``number``."""
-        ...
-
-    def summing(self, scope: str) -> AbstractContextManager[None]:
-        """Record the operators of the block as sums of gradients that meet in ``scope``."""
-        ...
-
-    def weight(self, parameter: Parameter) -> Operand:
-        """Return what stands for a weight."""
-        ...
-
-    def read(self, parameter: Parameter) -> Tensor:
-        """Return a weight in the dtype that the current cell computes in."""
-        ...
+ACTIVE: ContextVar[Trace | None] = ContextVar("recorder", default=None)
 
 
-ACTIVE: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
-
-
-def recorder(what: str) -> Recorder:
+def recorder(what: str) -> Trace:
     """Return the active recorder; raises GraphError if nothing is being traced."""
     active = ACTIVE.get()
     if active is None:

@@ -58,14 +58,13 @@ class FoundGraph(NamedTuple):
         return self.name.translate(_FOLDER)
 
 
-def ge_graph_file(index: int, stage: str, *, digits: int = 8, graph_id: int | None = None) -> str:
-    """File name of a graph; older versions have 5 ``digits``.
+def ge_graph_file(index: int, stage: str) -> str:
+    """File name of a graph.
 
-    >>> ge_graph_file(292, "Build", digits=5), ge_graph_file(94, "a/b", graph_id=11)
-    ('ge_proto_00292_Build.txt', 'ge_proto_00000094_graph_11_a_b.txt')
+    >>> ge_graph_file(292, "Build"), ge_graph_file(94, "a/b")
+    ('ge_proto_00000292_Build.txt', 'ge_proto_00000094_a_b.txt')
     """
-    part = "" if graph_id is None else f"graph_{graph_id}_"
-    return f"ge_proto_{index:0{digits}d}_{part}{stage.translate(_FORBIDDEN)}.txt"
+    return f"ge_proto_{index:08d}_{stage.translate(_FORBIDDEN)}.txt"
 
 
 def ge_graph_directory(env: Mapping[str, str], pid: int, device: int) -> str:
@@ -82,41 +81,35 @@ def ge_graph_directory(env: Mapping[str, str], pid: int, device: int) -> str:
 
 
 def find_computational_graph(
-    source: str | Path | Iterable[str | Path],
-    operator: str = "",
-    *,
-    folders: Collection[str] = (),
-    whole: bool = False,
+    files: Iterable[str | Path], operator: str = "", *, folders: Collection[str] = ()
 ) -> FoundGraph:
     """Find the graph whose dump data are to be compared.
 
     Parameters
     ----------
-    source
-        A folder, which is searched with all folders inside it, or files.
+    files
+        Graphs of the last stage.
     operator
-        Name of an operator of the model; without it the word ``Iterator`` decides.
+        Name of an operator of the model; without it the word ``Iterator`` decides, alone or in another word.
     folders
         Names of the folders with dump data; a graph without one does not count if another has one.
-    whole
-        Whether a part of a name is none.
 
     Raises
     ------
     FormatError
-        No file ends in ``_Build.txt``, none has the word, or one cannot be read.
+        None has the word, or one cannot be read.
     """
-    files, where = _files(source)
-    word = operator or KEYWORD
-    hits = [found for path in files if (found := _search(path, word)) is not None]
-    exact = [hit for hit in hits if hit.exact]
-    if whole or (operator and exact):
-        hits = exact
+    paths = [Path(path) for path in files]
+    word = quoted(operator) if operator else KEYWORD
+    hits = [found for path in paths if (found := _search(path, word)) is not None]
     if not hits:
         hint = "check its spelling" if operator else "name an operator of the model instead"
-        message = f"{where}: one of {_count(files)} must hold {word!r}, got none; {hint}"
+        where = paths[0].parent if paths else "no folder"
+        message = (
+            f"{where}: one of {_count(paths)} must hold {operator or KEYWORD!r}, got none; {hint}"
+        )
         raise FormatError(message)
-    return _chosen(hits, files, word, folders)
+    return _chosen(hits, paths, operator or KEYWORD, folders)
 
 
 def has_iterator(path: str | Path) -> bool:
@@ -125,52 +118,24 @@ def has_iterator(path: str | Path) -> bool:
 
 
 class _Hit(NamedTuple):
-    """A file with the word; ``exact`` if it is a whole string of the text."""
+    """A file with the word."""
 
     path: Path
     name: str
     size: int
-    exact: bool
-
-
-def _files(source: str | Path | Iterable[str | Path]) -> tuple[list[Path], str]:
-    """Files to search, and what to call them."""
-    if not isinstance(source, str | Path):
-        return _required([Path(path) for path in source], "files")
-    if Path(source).is_file():
-        return [Path(source)], str(source)
-    found = [
-        Path(folder, name)
-        for folder, _, names in os.walk(source)
-        for name in names
-        if name.endswith(f"_{BUILD}.txt")
-    ]
-    return _required(sorted(found), str(source))
-
-
-def _required(files: list[Path], where: str) -> tuple[list[Path], str]:
-    if files:
-        return files, where
-    message = (
-        f"{where}: graphs of the last stage must be there as *_{BUILD}.txt, got none; "
-        "run with DUMP_GE_GRAPH=2 and DUMP_GRAPH_LEVEL=3"
-    )
-    raise FormatError(message)
 
 
 def _search(path: Path, word: str) -> _Hit | None:
     """Search one file, a piece at a time."""
-    whole = quoted(word).encode("ascii")
-    part = whole[1:-1]
+    sought = word.encode("ascii")
     try:
         with open_file(path, "graph") as file:
-            seen, name = False, ""
-            for start, piece in _pieces(file, len(whole)):
+            name = ""
+            for start, piece in _pieces(file, len(sought)):
                 name = _first_name(piece) if start else name
-                if whole in piece:
-                    return _Hit(path, name, os.fstat(file.fileno()).st_size, True)
-                seen = seen or part in piece
-            return _Hit(path, name, os.fstat(file.fileno()).st_size, False) if seen else None
+                if sought in piece:
+                    return _Hit(path, name, os.fstat(file.fileno()).st_size)
+            return None
     except OSError as error:
         message = f"{path}: graph must be a readable file, got {error.strerror or error}"
         raise FormatError(message) from error

@@ -68,7 +68,7 @@ class OpAttrs(Mapping[str, Any]):
         return repr(dict(self))
 
 
-def model_graph(model: Mapping[str, Any], path: str = "") -> Graph | None:
+def model_graph(model: Mapping[str, Any]) -> Graph | None:
     """First graph of a model with the others as its subgraphs; ``None`` if the model has no graph.
 
     What the model says beyond its graphs (``name``, ``version``, ``attr``) is ``attrs["model"]``.
@@ -86,7 +86,6 @@ def model_graph(model: Mapping[str, Any], path: str = "") -> Graph | None:
         subgraphs=tuple(graphs[1:]),
         dialect="ge",
         unknown_lines=sum(graph.unknown_lines for graph in graphs),
-        path=path,
     )
 
 

@@ -30,12 +30,11 @@ from workbench.ir.literals import parse_const, run_of, split_top
 from workbench.ir.ms_messages import DEBUGGER, SCALAR_FIELDS, message_class, type_number
 from workbench.ir.ms_print import location
 from workbench.ir.ms_text import entry_block
-from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.graph.nodes import Graph, Operand, Parameter, SourceFrame
+    from workbench.graph.nodes import Operand, Parameter, SourceFrame
     from workbench.ir.literals import HostType
     from workbench.ir.resolve import Node
 
@@ -60,25 +59,13 @@ _HEADS = {
 }
 
 
-def write_ms_pb(graph: Graph) -> bytes:
-    """Return the ``.pb`` of a graph; its subgraphs are left out.
-
-    Raises GraphError if an operand is a value of another graph, for which the format has no place.
-    """
-    return pb_of_text(write_ms_text(graph), graph.graph_id)
-
-
-def pb_of_text(text: str, graph_id: int = 0, scope: str = SCOPE) -> bytes:
-    """Return the ``.pb`` of the entry graph of an ``.ir`` file's text; see `pb_and_constants`."""
-    return pb_and_constants(text, graph_id, scope)[0]
-
-
 def pb_and_constants(
     text: str, graph_id: int = 0, scope: str = SCOPE
 ) -> tuple[bytes, tuple[str, ...]]:
     """Return the ``.pb`` of the entry graph of an ``.ir`` file's text, and the constants that it numbers.
 
-    Constant ``n`` is called ``{scope}data-{n}``; it comes as the text spells it.
+    Constant ``n`` is called ``{scope}data-{n}``; it comes as the text spells it. Raises GraphError if an operand
+    is a value of another graph, for which the format has no place.
     """
     block, parameters = entry_block(text)
     model = message_class(DEBUGGER, "ModelProto")(ir_version=_IR_VERSION)

@@ -146,10 +146,10 @@ def host_type(spec: TensorSpec, *, scalar: bool = False, flags: str = "") -> str
     return f"<{kind}, {shape}{flags}>"
 
 
-def ref_type(spec: TensorSpec, key: str, *, inplace: bool = False) -> str:
-    """Host type of a weight that is read or changed where it lies."""
-    flags = f", ref_key={key}, is_parameter{', is_inplace' if inplace else ''}"
-    return f"<Ref[Tensor[{type_word(spec.dtype)}]], {_shape(spec.shape)}{flags}>"
+def ref_type(spec: TensorSpec, key: str) -> str:
+    """Host type of a weight."""
+    shape = _shape(spec.shape)
+    return f"<Ref[Tensor[{type_word(spec.dtype)}]], {shape}, ref_key={key}, is_parameter>"
 
 
 def tuple_type(specs: Iterable[tuple[TensorSpec, bool]]) -> str:

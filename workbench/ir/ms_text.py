@@ -100,9 +100,9 @@ def _read(text: str, where: str) -> _Parser:
     return parser
 
 
-def entry_block(text: str, where: str = "<text>") -> tuple[Block, dict[int, Parameter]]:
+def entry_block(text: str) -> tuple[Block, dict[int, Parameter]]:
     """Nodes of the entry graph as its text lists them, and the parameters by the number in ``%para3_x``."""
-    parser = _read(text, where)
+    parser = _read(text, "<text>")
     return parser.blocks[parser.entry_place], parser.params
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CLASSES = frozenset(
     ("Adam", "ApplyMomentum", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "DepthToSpace",
-     "LRN", "LRNGrad", "LSTM", "LSTMGrad", "MaxPool", "MaxPoolGrad", "PadV3", "ReverseSequence", "SGD",
+     "LRN", "LSTM", "LSTMGrad", "MaxPool", "MaxPoolGrad", "PadV3", "ReverseSequence", "SGD",
      "SeLU", "SliceGrad", "SoftmaxCrossEntropyWithLogits", "Softplus", "SoftplusGrad", "SpaceToDepth",
      "SparseSoftmaxCrossEntropyWithLogits", "StridedSliceGrad", "TensorScatterUpdate", "TopK", "Tril",
      "Unstack", "Partial", "Switch", "call")
@@ -83,10 +83,10 @@ def _parameter_line(number: int, parameter: Parameter) -> str:
     return f"{name}: {ms_print.host_type(spec)} : {symbols}  :  {device}  :  IsWeight: false"
 
 
-def _weight_type(parameter: Parameter, *, inplace: bool = False) -> str:
+def _weight_type(parameter: Parameter) -> str:
     if not parameter.ref_key:
         return ms_print.host_type(parameter.spec)
-    return ms_print.ref_type(parameter.spec, parameter.ref_key, inplace=inplace)
+    return ms_print.ref_type(parameter.spec, parameter.ref_key)
 
 
 def _counting(blocks: Sequence[_Block]) -> str:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.context import Context, version_numbers
 from workbench.core.seeds import check_seed
+from workbench.core.words import Message
 from workbench.dump.write.sink import Clock
 from workbench.pipeline.acl_dump import DumpState
 from workbench.pipeline.acl_errors import AclError, AclRefusal
@@ -133,26 +134,27 @@ class AscendCL:
 
     def _init(self, path: str) -> None:
         if self._ready:
-            message = "aclInit must be called once, got it again"
-            raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, message)
+            said = Message("pipeline/acl-repeated", call="aclInit")
+            raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said)
         data = read_config(path) if path else b""
         if self._config is not None and data != self._config:
-            message = f"configuration of aclInit must be that of the first one, got {path!r}"
-            raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, message, _FILE)
+            said = Message("pipeline/acl-other-config", got=path)
+            raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, said, _FILE)
         if data:
             self._dump.configure_by_init(data, path, device_is_set=self._device is not None)
         self._config, self._ready, self._finalized = data, True, False
 
     def _finalize(self) -> None:
         if self._finalized:
-            message = "aclFinalize must be called once, got it again"
-            raise AclRefusal(AclError.ACL_ERROR_REPEAT_FINALIZE, message)
+            said = Message("pipeline/acl-repeated", call="aclFinalize")
+            raise AclRefusal(AclError.ACL_ERROR_REPEAT_FINALIZE, said)
         self._models.clear()
         self._ready, self._finalized = False, True
 
     def _need(self, call: str, code: AclError, word: str = "") -> None:
         if not self._ready:
-            raise AclRefusal(code, f"{call} must follow aclInit, got it without", word)
+            said = Message("pipeline/acl-order", call=call, before="aclInit")
+            raise AclRefusal(code, said, word)
 
     def _opened(self) -> int:
         """Number of the device in use: that of ``set_device``, else 0."""
@@ -274,8 +276,9 @@ class _Models:
     def _model(self, call: str, number: int) -> Model:
         self._acl._need(call, AclError.ACL_ERROR_GE_EXEC_NOT_INIT)
         if number not in self._acl._models:
-            message = f"model_id must be one of {sorted(self._acl._models)}, got {number!r}"
-            raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, message)
+            known = sorted(self._acl._models)
+            said = Message("pipeline/acl-model-id", got=number, known=known)
+            raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, said)
         return self._acl._models[number]
 
 
@@ -304,8 +307,8 @@ class _Runtime:
 
     def _known(self, device_id: int) -> int:
         if device_id not in range(DEVICES):
-            message = f"device_id must be 0 to {DEVICES - 1}, got {device_id!r}"
-            raise AclRefusal(AclError.ACL_ERROR_RT_INVALID_DEVICEID, message)
+            said = Message("pipeline/acl-device-id", got=device_id, last=DEVICES - 1)
+            raise AclRefusal(AclError.ACL_ERROR_RT_INVALID_DEVICEID, said)
         return device_id
 
 

@@ -16,6 +16,7 @@ from workbench.config.acl.form import EXCEPTIONS
 from workbench.config.acl.reading import is_old, remote
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
+from workbench.core.words import Message
 from workbench.dump.write.exception_file import CHIPS, FOLDER
 from workbench.dump.write.sink import time_folder
 from workbench.pipeline.acl_errors import AclError, AclRefusal
@@ -79,16 +80,17 @@ class DumpState:
         """``aclmdlInitDump``."""
         self._check_alone("aclmdlInitDump")
         if self._started:
-            message = "aclmdlInitDump must be called once until aclmdlFinalizeDump, got it again"
-            raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, message, _CALL_ORDER)
+            said = Message("pipeline/acl-repeated", call="aclmdlInitDump")
+            raise AclRefusal(AclError.ACL_ERROR_REPEAT_INITIALIZE, said, _CALL_ORDER)
         self._started = True
 
     def configure(self, path: str | None, *, device_is_set: bool) -> None:
         """``aclmdlSetDump``; a file that asks for no dump leaves everything as it is."""
         self._check_started("aclmdlSetDump")
         if path is None:
-            message = "configuration of aclmdlSetDump must be a path, got none"
-            raise AclRefusal(AclError.ACL_ERROR_INVALID_PARAM, message, _NULL)
+            raise AclRefusal(
+                AclError.ACL_ERROR_INVALID_PARAM, Message("pipeline/acl-no-path"), _NULL
+            )
         form = parse_config(read_config(path), path, self._context, by_init=False)
         self._take(form, device_is_set=device_is_set)
 
@@ -107,14 +109,14 @@ class DumpState:
 
     def _check_alone(self, call: str) -> None:
         if self._by_init and is_old(self._context):
-            message = f"{call} must not follow an aclInit that has set a dump"
-            raise AclRefusal(AclError.ACL_ERROR_DUMP_ALREADY_RUN, message)
+            said = Message("pipeline/acl-after-dump", call=call)
+            raise AclRefusal(AclError.ACL_ERROR_DUMP_ALREADY_RUN, said)
 
     def _check_started(self, call: str) -> None:
         self._check_alone(call)
         if not self._started:
-            message = f"{call} must follow aclmdlInitDump, got it without"
-            raise AclRefusal(AclError.ACL_ERROR_DUMP_NOT_RUN, message, _CALL_ORDER)
+            said = Message("pipeline/acl-order", call=call, before="aclmdlInitDump")
+            raise AclRefusal(AclError.ACL_ERROR_DUMP_NOT_RUN, said, _CALL_ORDER)
 
     def _take(self, form: Config | None, *, device_is_set: bool) -> None:
         plan = None if form is None else form.plan(self._context)
@@ -130,10 +132,8 @@ class DumpState:
         if self._exceptions is not None and not self._exceptions.ended:
             return
         if plan.detail == "detail" and self._device not in CHIPS:
-            message = (
-                f"device must be one of {list(CHIPS)} for aic_err_detail_dump, got {self._device!r}"
-            )
-            raise AclRefusal(AclError.ACL_ERROR_INTERNAL_ERROR, message)
+            said = Message("pipeline/detail-device", known=list(CHIPS), got=self._device)
+            raise AclRefusal(AclError.ACL_ERROR_INTERNAL_ERROR, said)
         lasting = plan.detail == "detail"
         if lasting and device_is_set:  # the device has been opened without it
             plan = replace(plan, detail="brief")

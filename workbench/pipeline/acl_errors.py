@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.core.errors import WorkbenchError
+    from workbench.core.problems import Problem
+    from workbench.core.words import Message
 
 
 class AclError(IntEnum):
@@ -43,6 +49,11 @@ class AclRefusal(Exception):
     ``word`` is the code of the message (``EP0008``), empty if AscendCL reports none.
     """
 
-    def __init__(self, code: AclError, message: str, word: str = "") -> None:
-        super().__init__(f"{word}: {message}" if word else message)
-        self.code = code
+    def __init__(
+        self, code: AclError, said: Message | WorkbenchError | Problem, word: str = ""
+    ) -> None:
+        super().__init__(said)
+        self.code, self.said, self.word = code, said, word
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.said}" if self.word else str(self.said)

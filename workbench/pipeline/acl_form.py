@@ -13,6 +13,7 @@ from workbench.config.acl.rules import MAX_BYTES, examine
 from workbench.config.acl.surface import ACL
 from workbench.config.config import Config
 from workbench.core.errors import FormatError
+from workbench.core.words import Message
 from workbench.pipeline.acl_errors import AclError, AclRefusal
 
 if TYPE_CHECKING:
@@ -25,20 +26,20 @@ def read_config(path: str) -> bytes:
     """Return the content of a configuration file; raises AclRefusal as the file does not do."""
     place = _place(path)
     if not os.path.isfile(place):
-        message = f"configuration must be a regular file, got {path!r}"
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, message, _FILE)
+        said = Message("pipeline/acl-config-kind", got=path)
+        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE)
     size = os.path.getsize(place)
     if size > MAX_BYTES:
-        message = f"configuration must have at most {MAX_BYTES} bytes, got {size} in {path!r}"
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, message, _FILE)
+        said = Message("pipeline/acl-config-size", got=path, size=size, limit=MAX_BYTES)
+        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE)
     try:
         with open(place, "rb") as file:
             data = file.read()
     except OSError as error:
-        message = f"configuration must be readable, got {path!r} ({error.strerror})"
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, message, _FILE) from error
+        said = Message("pipeline/acl-config-unreadable", got=path, why=error.strerror)
+        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _FILE) from error
     for problem in examine(data.decode("utf-8", "replace")):
-        raise AclRefusal(AclError.ACL_ERROR_PARSE_FILE, str(problem), _FILE)
+        raise AclRefusal(AclError.ACL_ERROR_PARSE_FILE, problem, _FILE)
     return data
 
 
@@ -47,8 +48,8 @@ def _place(path: str) -> str:
         return os.path.realpath(path, strict=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        message = f"path of a configuration must lead to a file, got {path!r} ({reason})"
-        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, message, _PATH) from error
+        said = Message("pipeline/acl-config-missing", got=path, why=reason)
+        raise AclRefusal(AclError.ACL_ERROR_INVALID_FILE, said, _PATH) from error
 
 
 def parse_config(data: bytes, path: str, context: Context, *, by_init: bool) -> Config | None:
@@ -59,22 +60,25 @@ def parse_config(data: bytes, path: str, context: Context, *, by_init: bool) -> 
     """
     try:
         decoded = ACL.decode(data.decode("utf-8"), path)
-    except (UnicodeDecodeError, FormatError) as error:
-        raise _unreadable(str(error), by_init=by_init) from error
+    except UnicodeDecodeError as error:
+        said = Message("pipeline/acl-config-unreadable", got=path, why=error)
+        raise _unreadable(said, by_init=by_init) from error
+    except FormatError as error:
+        raise _unreadable(error, by_init=by_init) from error
     if decoded.trailing:
-        message = f"{path}:{decoded.trailing}: text must end behind the form, got more"
-        raise _unreadable(message, by_init=by_init)
+        place = f"{path}:{decoded.trailing}"
+        raise _unreadable(FormatError("pipeline/acl-config-trailing", place=place), by_init=by_init)
     if not isinstance(decoded.data, dict) or "dump" not in decoded.data:
         return None
     form = Config(ACL, decoded.data, decoded, path)
     for problem in form.check(context):
         if problem.severity == "error":
             code = AclError.ACL_ERROR_INVALID_DUMP_CONFIG
-            raise AclRefusal(code, str(problem), problem.code)
+            raise AclRefusal(code, problem, problem.code)
     return form
 
 
-def _unreadable(message: str, *, by_init: bool) -> AclRefusal:
+def _unreadable(said: Message | FormatError, *, by_init: bool) -> AclRefusal:
     if by_init:
-        return AclRefusal(AclError.ACL_ERROR_PARSE_FILE, message, _FILE)
-    return AclRefusal(AclError.ACL_ERROR_INVALID_DUMP_CONFIG, message, _SYNTAX)
+        return AclRefusal(AclError.ACL_ERROR_PARSE_FILE, said, _FILE)
+    return AclRefusal(AclError.ACL_ERROR_INVALID_DUMP_CONFIG, said, _SYNTAX)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
+from workbench.core.words import Message
 from workbench.graph.flow import one_graph
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
@@ -63,7 +64,7 @@ class Model:
             parameter_values(self.graph, feeds)
         except (WorkbenchError, ValueError, TypeError) as error:
             code = AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH
-            raise AclRefusal(code, f"inputs must be arrays that fit the model: {error}") from error
+            raise AclRefusal(code, Message("pipeline/acl-inputs-misfit", why=error)) from error
         records = partial(self.run, feeds, iteration=self.executions)
         return Job(self.compiled, records, self.executions, self.device, self.number)
 
@@ -115,11 +116,11 @@ def _graph(source: Graph | str | os.PathLike[str]) -> tuple[Graph, str]:
         try:
             graph = _read(text)
         except (GraphError, FormatError) as error:
-            raise AclRefusal(AclError.ACL_ERROR_GE_LOAD_MODEL, str(error)) from error
+            raise AclRefusal(AclError.ACL_ERROR_GE_LOAD_MODEL, error) from error
     try:
         _check_runnable(graph)
     except GraphError as error:
-        raise AclRefusal(AclError.ACL_ERROR_GE_LOAD_MODEL, str(error)) from error
+        raise AclRefusal(AclError.ACL_ERROR_GE_LOAD_MODEL, error) from error
     return graph, name
 
 
@@ -132,8 +133,8 @@ def _read(text: str) -> Graph:
     except (OSError, ValueError):
         found = False
     if not found:
-        message = f"model must be one of {sorted(MODELS)}, 'file.py:Name' or a file, got {text!r}"
-        raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, message)
+        said = Message("pipeline/acl-model-missing", got=text, known=sorted(MODELS))
+        raise AclRefusal(AclError.ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID, said)
     if ".py:" in text or file.suffix == ".onnx":
         return one_graph(load_graph(text), "a model")
     return read_graph(file)
@@ -142,8 +143,7 @@ def _read(text: str) -> Graph:
 def _check_runnable(graph: Graph) -> None:
     """Raise GraphError for what no simulated device computes."""
     if graph.subgraphs:
-        message = f"graph {graph.name!r} must have no control flow to be executed, got subgraphs"
-        raise GraphError(message)
+        raise GraphError("pipeline/acl-control-flow", name=graph.name)
     for op in graph.ops:
         op_def(op.op_type)
 
@@ -154,6 +154,6 @@ def _named(graph: Graph, inputs: Inputs) -> Mapping[str, Any]:
         return inputs or {}
     names = [one.name for one in graph.parameters if not one.is_weight]
     if len(inputs) != len(names):
-        message = f"inputs must be {len(names)} arrays, {names}, got {len(inputs)}"
-        raise AclRefusal(AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH, message)
+        said = Message("pipeline/acl-inputs", expected=len(names), names=names, got=len(inputs))
+        raise AclRefusal(AclError.ACL_ERROR_MODEL_INPUT_NOT_MATCH, said)
     return dict(zip(names, inputs, strict=True))

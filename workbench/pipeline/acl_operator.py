@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import GraphError, WorkbenchError
+from workbench.core.words import Message
 from workbench.graph.flow import one_graph
 from workbench.graph.ops import OPS, op_def
 from workbench.graph.tensor import record_all
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 def operator_graph(op_type: str, inputs: Sequence[Any], attr: Mapping[str, Any]) -> Graph:
     """Return the graph of one operator; raises AclRefusal for an unknown type or what does not fit it."""
     if op_type not in OPS:
-        message = f"operator type must be one of {sorted(OPS)}, got {op_type!r}"
-        raise AclRefusal(AclError.ACL_ERROR_OP_NOT_FOUND, message)
+        said = Message("pipeline/acl-operator", got=op_type)
+        raise AclRefusal(AclError.ACL_ERROR_OP_NOT_FOUND, said)
 
     row = op_def(op_type)
     unknown = attr.keys() - {*row.settings, *row.defaults}
     if unknown:
         known = sorted({*row.settings, *row.defaults})
-        message = f"attributes of {op_type} must be of {known}, got {sorted(unknown)}"
-        raise AclRefusal(AclError.ACL_ERROR_OP_ATTR_NOT_MATCH, message)
+        said = Message("pipeline/acl-attributes", op_type=op_type, known=known, got=sorted(unknown))
+        raise AclRefusal(AclError.ACL_ERROR_OP_ATTR_NOT_MATCH, said)
 
     def network(*tensors: Any) -> Any:
         operands = list(_operands(op_type, tensors, attr))
@@ -44,7 +45,7 @@ def operator_graph(op_type: str, inputs: Sequence[Any], attr: Mapping[str, Any])
         parameter_values(graph, {})
     except (WorkbenchError, ValueError, TypeError) as error:
         code = AclError.ACL_ERROR_OP_INPUT_NOT_MATCH
-        raise AclRefusal(code, str(error).partition("\n")[0]) from error
+        raise AclRefusal(code, Message("pipeline/acl-inputs-misfit", why=error)) from error
     (op,) = graph.ops
     return replace(graph, ops=(replace(op, name=op_type, frames=()),))
 
@@ -59,13 +60,16 @@ def _operands(op_type: str, tensors: Sequence[Any], attr: Mapping[str, Any]) -> 
             continue
         settings = {**row.defaults, **attr}
         if name not in settings:
-            message = f"attributes of {op_type} must have {name!r}, got {sorted(attr)}"
-            raise GraphError(message)
+            raise GraphError(
+                "pipeline/acl-attribute-missing", op_type=op_type, name=name, got=sorted(attr)
+            )
         yield settings[name]
     left = len(list(waiting))
     if left:
-        message = f"inputs of {op_type} must be {len(tensors) - left}, got {len(tensors)}"
-        raise GraphError(message)
+        expected = len(tensors) - left
+        raise GraphError(
+            "pipeline/acl-operator-inputs", op_type=op_type, expected=expected, got=len(tensors)
+        )
 
 
 def plan_alone(setting: Setting) -> DumpPlan | None:

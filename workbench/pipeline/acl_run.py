@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError, GraphError
+from workbench.core.words import Message
 from workbench.dump.watched import watch_of
 from workbench.dump.write.exception_file import CHIPS
 from workbench.dump.write.target import GeTarget
@@ -73,9 +74,9 @@ class Device(NamedTuple):
                 if plan.kind == "exception" and seen.failure is not None:
                     self._write(job.run(), job, setting, plan)
         except FormatError as error:
-            raise AclRefusal(AclError.ACL_ERROR_WRITE_FILE, str(error)) from error
+            raise AclRefusal(AclError.ACL_ERROR_WRITE_FILE, error) from error
         except GraphError as error:
-            raise AclRefusal(AclError.ACL_ERROR_RT_MODEL_EXECUTE, str(error)) from error
+            raise AclRefusal(AclError.ACL_ERROR_RT_MODEL_EXECUTE, error) from error
         if seen.failure is not None:
             raise _failure(seen.failure, job)
         return seen.outputs()
@@ -156,5 +157,4 @@ def _failure(event: DeviceEvent, job: Job) -> AclRefusal:
         code = AclError.ACL_ERROR_RT_AICORE_EXCEPTION
         if event.unit == "vector":
             code = AclError.ACL_ERROR_RT_VECTOR_CORE_EXCEPTION
-    message = f"operators must finish on the device, got an exception of {event.op_name}"
-    return AclRefusal(code, message)
+    return AclRefusal(code, Message("pipeline/acl-exception", op=event.op_name))

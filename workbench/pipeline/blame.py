@@ -1,4 +1,4 @@
-"""Whether an error is born at an operator, passed on by it, or amplified, in words that give the figures."""
+"""Whether an error originates at an operator, is propagated or amplified by it, with the figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.compare.own_errors import result_slot
 from workbench.compare.states import GAIN
-from workbench.show import words
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,55 +20,62 @@ if TYPE_CHECKING:
     from workbench.compare.states import Event
     from workbench.pipeline.places import Found
 
-Kind = Literal[
-    "born here", "inherited", "amplified", "within the noise", "agrees", "stands alone", "not known"
-]
+Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatched", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
     """Where the error of a tensor comes from.
 
-    ``text`` says why. Errors are relative; ``own`` is what the operator adds itself, ``explained`` what its number
-    formats explain of that, ``factor`` how much it makes an inherited error grow (0: nobody can say). ``lacking`` says
-    why the own error is not known.
+    ``text`` says why. Errors are relative: ``own`` is the local error, ``explained`` the expected rounding error,
+    ``factor`` how much a propagated error grows (0: unknown). ``lacking`` says why the local error is unknown.
     """
 
     kind: Kind
-    text: str
+    text: Message
     error: float | None = None
     own: float | None = None
     inherited: float | None = None
     explained: float | None = None
     factor: float = 0.0
-    lacking: str = ""
+    lacking: Message | None = None
+
+    @property
+    def title(self) -> Message:
+        """The kind in words."""
+        return Message(f"pipeline/blame-{self.kind}")
 
 
 def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]) -> Blame:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
-        return Blame("stands alone", row.reason or "it has no partner")
+        return Blame("unmatched", _reason(row, "pipeline/unmatched"))
     if flow is not None and found.run is None and row.status in ("warn", "fail"):
-        text = "no operator of this execution made it; the dump keeps it as a parameter"
-        return Blame("not known", text, row.error)
+        return Blame("unknown", Message("pipeline/parameter-kept"), row.error)
     place = (found.run.block, found.run.op) if found.run is not None else None
     own = flow.own_error(*place) if flow is not None and place is not None else None
     event = flow.events.get(place) if flow is not None and place is not None else None
     defect = _defect(findings, row)
     kind, text, factor = _judged(row, own, event, defect, flow)
     added, explained = _own_of(own, defect, row)
-    lacking = "" if added is not None else _lacking(row, flow, place)
+    lacking = None if added is not None else _lacking(row, flow, place)
     return Blame(kind, text, row.error, added, row.inherited_error, explained, factor, lacking)
 
 
-def _lacking(row: Row, flow: Flow | None, place: tuple[Block, int] | None) -> str:
-    """Say why nobody knows what an operator adds to a tensor by itself."""
+def _reason(row: Row, otherwise: str) -> Message:
+    return Message("pipeline/stated", reason=row.reason) if row.reason else Message(otherwise)
+
+
+def _lacking(row: Row, flow: Flow | None, place: tuple[Block, int] | None) -> Message:
+    """Say why the local error of an operator is unknown."""
     if row.io == "input":
-        return "it is read here, and made elsewhere"
+        return Message("pipeline/read-here")
     if flow is None or flow.replayed is None:
-        return "nothing was computed again"
+        return Message("pipeline/no-replay")
     reason = flow.replayed.reasons.get(place) if place is not None else None
-    return reason or "it was not computed again"
+    if reason:
+        return Message("pipeline/stated", reason=reason)
+    return Message("pipeline/operator-not-replayed")
 
 
 def _defect(findings: Sequence[Finding], row: Row) -> Finding | None:
@@ -86,56 +93,59 @@ def _own_of(own: Own | None, defect: Finding | None, row: Row) -> tuple[float | 
 
 def _judged(
     row: Row, own: Own | None, event: Event | None, defect: Finding | None, flow: Flow | None
-) -> tuple[Kind, str, float]:
+) -> tuple[Kind, Message, float]:
     if row.error is None or row.status == "uncomparable":
-        return "not known", row.reason or "it could not be measured", 0.0
+        return "unknown", _reason(row, "pipeline/not-measured"), 0.0
     if row.status == "equal":
-        return "agrees", "every element has the same value", 0.0
+        return "equal", Message("pipeline/all-equal"), 0.0
     if flow is None:
-        return (
-            "not known",
-            "this is the result of another tool, which keeps no inherited error",
-            0.0,
-        )
+        return "unknown", Message("pipeline/foreign-result"), 0.0
     if row.io == "input":
-        return "inherited", "it is read here; the operator that made it says where it began", 0.0
+        return "propagated", Message("pipeline/read-here"), 0.0
     if defect is not None:
-        return "born here", _of_defect(defect), 0.0
+        return "origin", _of_defect(defect), 0.0
     if own is not None and own.suspect:
-        return "born here", _of_own(own), 0.0
+        return "origin", _of_own(own), 0.0
     if row.status == "pass":
-        return "within the noise", "number formats explain all of it", _growth(row)
+        return "expected", Message("pipeline/rounding"), _growth(row)
     if event is not None and event.guilty:
-        return "born here", _of_walk(row, event), 0.0
+        return "origin", _of_walk(row, event), 0.0
     return _passed_on(row, own, event)
 
 
-def _of_defect(defect: Finding) -> str:
-    own = defect.own_error
-    ratio = words.times(own, defect.noise_floor)
-    told = [f"own error {words.number(own)}"] if own is not None else []
-    told += [f"{ratio} what number formats explain"] if ratio else []
-    return "; ".join((*defect.evidence[:2], ", ".join(told))).rstrip("; ")
+def _times(error: float | None, expected: float | None) -> Message:
+    """How many times the expected rounding error a local error is, where that can be said."""
+    if error is None or not expected or not math.isfinite(error / expected):
+        return Message("pipeline/no-times")
+    return Message("pipeline/times-expected", times=error / expected)
 
 
-def _of_own(own: Own) -> str:
-    text = (
-        f"computed again from the inputs that it had, its result is another by {words.number(own.error)}, "
-        f"{words.times(own.error, own.explained) or 'more'} than number formats explain"
+def _of_defect(defect: Finding) -> Message:
+    evidence = defect.evidence[:2]
+    if defect.own_error is None:
+        return Message("pipeline/defect-evidence", evidence=evidence)
+    times = _times(defect.own_error, defect.noise_floor)
+    return Message("pipeline/defect-figures", evidence=evidence, own=defect.own_error, times=times)
+
+
+def _of_own(own: Own) -> Message:
+    times = _times(own.error, own.explained)
+    said = Message("pipeline/replay-differs", own=own.error, times=times)
+    if not own.assumed:
+        return said
+    return Message("pipeline/replay-assumed", said=said, assumed=own.assumed)
+
+
+def _of_walk(row: Row, event: Event) -> Message:
+    said = Message(
+        "pipeline/walk-origin",
+        inherited=event.inherited,
+        explained=event.explained,
+        error=row.error,
     )
-    return f"{text}; assumed: {', '.join(own.assumed)}" if own.assumed else text
-
-
-def _of_walk(row: Row, event: Event) -> str:
-    text = (
-        f"what it reads is off by {words.number(event.inherited)} at most, which explains no more than "
-        f"{words.number(event.explained)}; its result is off by {words.number(row.error)}"
-    )
-    return (
-        f"{text}; operators before it that were not dumped: {event.unseen}"
-        if event.unseen
-        else text
-    )
+    if not event.unseen:
+        return said
+    return Message("pipeline/walk-unobserved", said=said, count=event.unseen)
 
 
 def _growth(row: Row) -> float:
@@ -145,21 +155,18 @@ def _growth(row: Row) -> float:
     return row.error / row.inherited_error
 
 
-def _passed_on(row: Row, own: Own | None, event: Event | None) -> tuple[Kind, str, float]:
+def _passed_on(row: Row, own: Own | None, event: Event | None) -> tuple[Kind, Message, float]:
     """What an operator does with an error that is not its own."""
     factor = _growth(row)
-    clean = (
-        f"computed again from the inputs that it had, it gives what it must (off by {words.number(own.error)})"
-        if own is not None
-        else "it could not be computed again, so only its inputs tell"
-    )
+    said = Message("pipeline/not-replayed")
+    if own is not None:
+        said = Message("pipeline/replay-matches", own=own.error)
     if event is not None and event.healed:
-        return "inherited", f"{clean}; what reads it agrees again", factor
-    if not row.inherited_error and not (event is not None and event.tainted):
-        return "not known", f"{clean}; no error of its inputs is known", factor
-    read = words.number(row.inherited_error)
+        return "propagated", Message("pipeline/masked", said=said), factor
+    read = row.inherited_error
+    if not read and not (event is not None and event.tainted):
+        return "unknown", Message("pipeline/inputs-unknown", said=said), factor
     if factor >= GAIN:
-        grown = words.times(row.error, row.inherited_error)
-        text = f"{clean}; the error that it reads, {read}, leaves it {grown} as large"
+        text = Message("pipeline/amplified", said=said, inherited=read, factor=factor)
         return "amplified", text, factor
-    return "inherited", f"{clean}; it reads an error of {read}", factor
+    return "propagated", Message("pipeline/propagated", said=said, inherited=read), factor

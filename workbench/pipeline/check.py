@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config import Config, Context
 
 SCHEMA = "workbench.config/1"
-_PLACE = re.compile(r":(\d+):")
+_LINE = re.compile(r":(\d+)(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,20 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """Verdict and counts in one line."""
-        word = "accepted" if self.accepted else "refused"
-        counts = [self._count(severity) for severity in ("error", "warning", "hint")]
-        found = ", ".join(filter(None, counts)) or "no problems"
-        return f"{word} by {self.product} {self.version} as {self.surface}: {found}"
-
-    def _count(self, severity: str) -> str:
-        count = sum(problem.severity == severity for problem in self.problems)
-        return f"{count} {severity}{'s' if count > 1 else ''}" if count else ""
+        counts = Counter(problem.severity for problem in self.problems)
+        found = [
+            Message(f"pipeline/check-{severity}s", count=counts[severity])
+            for severity in ("error", "warning", "hint")
+            if counts[severity]
+        ]
+        said = Message(
+            "pipeline/check-accepted" if self.accepted else "pipeline/check-refused",
+            product=self.product,
+            version=self.version,
+            surface=self.surface,
+            found=found or [Message("pipeline/check-none")],
+        )
+        return str(said)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, schema ``workbench.config/1``."""
@@ -48,8 +56,13 @@ class Verdict:
             "surface": self.surface,
             "version": self.version,
             "accepted": self.accepted,
-            "problems": [asdict(problem) for problem in self.problems],
+            "problems": [to_json(problem) for problem in self.problems],
         }
+
+
+def to_json(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON values, its sentences made."""
+    return asdict(problem) | {"message": str(problem.message), "fix": str(problem.fix)}
 
 
 def judge(config: Config, context: Context | None = None) -> Verdict:
@@ -62,7 +75,7 @@ def judge(config: Config, context: Context | None = None) -> Verdict:
 def unreadable(error: Exception, surface: str = "", version: str = "") -> dict[str, Any]:
     """Return the JSON form for text that could not be decoded; its one problem says where."""
     first = str(error).partition("\n")[0]
-    place = _PLACE.search(first)
+    place = _LINE.search(getattr(error, "place", "") or first)
     code, product = "", ""
     if surface:
         from workbench.config import get

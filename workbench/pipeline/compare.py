@@ -94,10 +94,7 @@ class Comparison:
             named = [row for row in self.rows if wanted in (row.op_name, row.golden_op_name)]
             found = [self.index_of(row) for row in worst_first(named)[:1]]
         if not found:
-            raise WorkbenchError(
-                f"selected must be a row of this comparison, its index from 0 to {len(self.rows) - 1} "
-                f"or the name of an operator, got {wanted!r}"
-            )
+            raise WorkbenchError("pipeline/selected", got=wanted, last=len(self.rows) - 1)
         return found[0]
 
     @property
@@ -294,15 +291,12 @@ class Comparison:
         flow = self._followed()
         finding = finding or next((one for one in self.findings if one.defect), None)
         if finding is None:
-            raise WorkbenchError("comparison must have a defect to extract, got none")
+            raise WorkbenchError("pipeline/no-defect")
         return extract(flow, finding, folder)
 
     def _followed(self) -> Flow:
         if self._flow is None:
-            message = (
-                "comparison must be of two dumps to look into them again, got the result alone"
-            )
-            raise WorkbenchError(message)
+            raise WorkbenchError("pipeline/result-alone")
         return self._flow
 
     @cached_property
@@ -474,6 +468,5 @@ def _two(name: str, value: object) -> tuple[int, int] | None:
     if value is None:
         return None
     if len(given) != 2 or not all(type(number) is int and number >= 0 for number in given):
-        message = f"{name} must be a number or two, of the target and the golden, got {value!r}"
-        raise AlignError(f"{message}; for example 0 or (0, 1)")
+        raise AlignError("pipeline/chosen", name=name, got=value)
     return given

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
+from workbench.core.words import Message
 from workbench.run.compile import WEIGHTS, compile_graph
 from workbench.run.faults import altered_graph
 from workbench.run.float_status import by_register
@@ -57,8 +58,13 @@ class Compiling:
         """
         compiles = surface in WEIGHTS and self.device in PROFILES
         if self.quantization and not compiles:
-            message = f"surface must be one of {[*WEIGHTS]} to quantize, on one of {[*PROFILES]}"
-            raise GraphError(f"{message}, got {surface!r} and {self.device!r}")
+            raise GraphError(
+                "pipeline/quantize-surface",
+                surfaces=[*WEIGHTS],
+                devices=[*PROFILES],
+                got=surface,
+                device=self.device,
+            )
         if not compiles or graph.dialect == "ge":
             return None
         model, off = self.model(surface), fusions_off(self.fusion)
@@ -114,8 +120,7 @@ def fusions_off(fusion: str | Path) -> frozenset[str]:
     if fusion in ("on", "off"):
         return frozenset(SWITCHES) if fusion == "off" else frozenset()
     if not Path(fusion).exists():
-        message = f"fusion must be on, off or a fusion_switch_file, got {str(fusion)!r}"
-        raise FormatError(message)
+        raise FormatError("pipeline/fusion", got=str(fusion))
     text = file_content(fusion, _LARGEST, "fusion_switch_file").decode("utf-8", "replace")
     return read_switch(text, str(fusion))
 
@@ -128,14 +133,16 @@ def read_switch(text: str, path: str) -> frozenset[str]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: fusion_switch_file must be JSON, got {error}") from None
-    parts = _object(_object(content, "the file", path).get("Switch"), "Switch", path)
+        raise FormatError("pipeline/switch-json", place=path, why=error) from None
+    parts = _object(
+        _object(content, Message("pipeline/switch-file"), path).get("Switch"), "Switch", path
+    )
     off = set()
     for part, level in LEVELS.items():
         switches = _object(parts.get(part, {}), part, path)
         for name, state in switches.items():
             if state not in ("on", "off"):
-                raise FormatError(f"{path}: {name} must be on or off, got {state!r}")
+                raise FormatError("pipeline/switch-state", place=path, name=name, got=state)
         for name, belongs in SWITCHES.items():
             state = switches.get(name, switches.get("ALL", "on"))
             if belongs == level and state == "off":
@@ -143,7 +150,7 @@ def read_switch(text: str, path: str) -> frozenset[str]:
     return frozenset(off)
 
 
-def _object(value: Any, name: str, path: str) -> dict[str, Any]:
+def _object(value: Any, name: str | Message, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise FormatError(f"{path}: {name} must be a JSON object, got {value!r}")
+        raise FormatError("pipeline/switch-object", place=path, name=name, got=value)
     return value

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.compare.match_rules import rule_meaning
+from workbench.core.words import Message
 from workbench.pipeline.links import find_links, name_of, together_of
 from workbench.pipeline.neighbours import between, placed, split, surroundings
 from workbench.pipeline.operator_facts import ir_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.compare.binding import Block
     from workbench.compare.result import Row, Side
     from workbench.graph.nodes import Graph
-    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.links import Link
     from workbench.pipeline.operator_facts import IrText
     from workbench.pipeline.partners import Together
@@ -47,14 +48,14 @@ class Around:
     operators: tuple[str, ...]
     found: Neighbourhood
     ir: tuple[IrText, ...] = ()
-    note: str = ""
+    note: Message | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class MatchContext:
     """The surroundings of the operator of row ``index`` and of what it is matched with, three levels far."""
 
-    comparison: Compared
+    comparison: Comparison
     index: int
 
     @property
@@ -107,10 +108,15 @@ class MatchContext:
         if self.row.match_rule:
             return rule_meaning(self.rule)
         if self.match is not None:
-            return f"{rule_meaning(self.rule)}; this tensor alone has no partner: {self.row.reason}"
-        if all(self._centre(side) for side in SIDES):
-            return f"both graphs have it, but its tensor is {self.row.reason}"
-        return self.row.reason or "it has no partner"
+            meaning = rule_meaning(self.rule)
+            said = Message("pipeline/tensor-unmatched", meaning=meaning, why=self.row.reason)
+        elif all(self._centre(side) for side in SIDES):
+            said = Message("pipeline/tensor-only", why=self.row.reason)
+        elif self.row.reason:
+            return str(self.row.reason)
+        else:
+            said = Message("pipeline/unmatched")
+        return str(said)
 
     @cached_property
     def sides(self) -> dict[Side, Around]:
@@ -140,7 +146,8 @@ class MatchContext:
         graph, block = self._graph(side), self._blocks.get(side)
         if graph is None or block is None or not centre:
             name = self.row.op_name if side == "target" else self.row.golden_op_name
-            note = f"no graph of the {side} knows it" if name else f"the {side} has nothing for it"
+            code = "side-unknown" if name else "side-nothing"
+            note = Message(f"pipeline/{code}", side=side)
             return Around(side, (name,) if name else (), Neighbourhood(), (), note)
         own = self._places.node(side, self._found, self._blocks)
         quoted = (ir_text(graph, split(key)[1]) for key in centre[:QUOTED] if key.startswith("op"))
@@ -154,7 +161,7 @@ class MatchContext:
     def _opposite(self, side: Side, first: Around) -> Around:
         """What the neighbours of an operator without a partner are matched with, and what lies between that."""
         graph, block = self._graph(side), self._blocks.get(side)
-        note = f"the {side} has nothing for it"
+        note = Message("pipeline/side-nothing", side=side)
         if graph is None or block is None or self._partners is None:
             return Around(side, (), Neighbourhood(), (), note)
         levels: dict[str, int] = {}
@@ -195,9 +202,10 @@ class MatchContext:
         """The match in one sentence."""
         ours, theirs = (", ".join(self.sides[side].operators) for side in SIDES)
         if not ours or not theirs:
-            return f"{ours or theirs} has no partner: {self.why}"
-        rule = f"{self.rule} ({self.score:.2f}), " if self.rule else ""
-        return f"{ours} and {theirs}: {rule}{self.why}"
+            return str(Message("pipeline/match-alone", name=ours or theirs, why=self.why))
+        code = "match-pair" if self.rule else "match-pair-plain"
+        values = {"target": ours, "golden": theirs, "rule": self.rule, "score": self.score}
+        return str(Message(f"pipeline/{code}", **values, why=self.why))
 
     def frame(self) -> pd.DataFrame:
         """Return `lines` as a DataFrame."""

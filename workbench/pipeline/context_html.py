@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.core.words.translate import ENGLISH, Say
 from workbench.pipeline.operator_html import within
@@ -10,30 +10,11 @@ from workbench.show.graph_picture import HIGH, WIDE, drawn
 from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from workbench.compare.result import Side
-    from workbench.pipeline.compared import Compared
-    from workbench.show.graph_picture import Node
-
-
-class Surrounded(Protocol):
-    """The match that is drawn, a `MatchContext`; the template asks for the rest of it."""
-
-    @property
-    def comparison(self) -> Compared:
-        """What it is a part of."""
-
-    @property
-    def sides(self) -> Mapping[Side, Any]:
-        """Both sides."""
-
-    def link(self, side: Side, node: Node) -> Any:
-        """What a node corresponds to."""
+    from workbench.pipeline.context import MatchContext
 
 
 def context_html(
-    view: Surrounded,
+    view: MatchContext,
     *,
     say: Say = ENGLISH,
     clickable: bool = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 from workbench.graph.flow import one_graph
 from workbench.graph.networks import load_graph
 from workbench.pipeline.compare import Comparison, compare
@@ -36,16 +37,15 @@ def demo(
     """
     root = Path(out)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        message = f"demo folder must be new or empty, got {str(root)!r}; name another with --out"
-        raise FormatError(message)
+        raise FormatError("pipeline/demo-folder", got=str(root))
     graph = one_graph(load_graph(MODEL), "the demonstration")
-    say(f"{MODEL}: {len(graph.ops)} operators traced; the golden run is the NumPy reference")
+    say(str(Message("pipeline/demo-golden", model=MODEL, ops=len(graph.ops))))
     golden = simulate(graph, None, plan(str(root / "golden")), root / "golden")
-    say(f"the target run is the simulated {DEVICE} with a planted defect: {FAULT}")
+    say(str(Message("pipeline/demo-target", device=DEVICE, fault=FAULT)))
     target = simulate(
         graph, None, plan(str(root / "target")), root / "target", device=DEVICE, faults=(FAULT,)
     )
     comparison = compare(target, golden)
-    report = comparison.to_html(root / "report.html", title="Demonstration on a simulated NPU")
+    report = comparison.to_html(root / "report.html", title=str(Message("pipeline/demo-title")))
     found = bool(comparison.findings) and comparison.findings[0].op_name == GUILTY
     return comparison, report, found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.replay.attempts import TROUBLE
+from workbench.compare.replay.attempts import TROUBLE, Attempt
 from workbench.compare.replay.case import (
     SCHEMA,
     given_name,
@@ -20,6 +20,7 @@ from workbench.compare.replay.case import (
 from workbench.compare.suspects import lacking, place_of
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.text import one_line
+from workbench.core.words import Message
 from workbench.dump.new_folder import NewFolder
 from workbench.graph.nodes import Param
 from workbench.graph.ops import OPS, bind
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.compare.flow import Flow
-    from workbench.compare.replay.attempts import Attempt
     from workbench.compare.result import Finding
 
     Array = NDArray[Any]
@@ -141,19 +141,17 @@ def _attempt(flow: Flow, finding: Finding) -> Attempt:
     place = place_of(flow, finding)
     graph = flow.pairing.target.graph(place[0]) if place is not None else None
     if flow.replayed is None or place is None or graph is None or place[1] < 0:
-        why = "no graph tells what it computes; give --target-graph"
+        why: list[Any] = [Message("pipeline/not-extracted-graph")]
     else:
         found = flow.replayed.attempts.attempt(*place)
-        if not isinstance(found, str):
+        if isinstance(found, Attempt):
             if not found.partial:
                 return found
-            found = "only a part of its inputs is in the dump"
-        why = "; ".join(filter(None, (found, lacking(flow, finding))))
-    message = (
-        f"operator {finding.op_name} must have its inputs and outputs in the dump, got: {why}; "
-        "the form of --next-config dumps them"
-    )
-    raise WorkbenchError(message)
+            why = [Message("pipeline/not-extracted-part")]
+        else:
+            why = [found]
+        why += [one for one in (lacking(flow, finding),) if one]
+    raise WorkbenchError("pipeline/not-extracted", op=finding.op_name, why=why)
 
 
 def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
@@ -238,8 +236,7 @@ def _check(root: Path, attempt: Attempt) -> None:
     found = read_case(root).reference()
     for slot, array in expected.items():
         if not np.array_equal(found[given_name(slot)], array, equal_nan=array.dtype.kind in "fc"):
-            message = f"case in {root} must compute what the dump's operator does, got another {given_name(slot)}"
-            raise GraphError(message)
+            raise GraphError("pipeline/case-differs", folder=str(root), tensor=given_name(slot))
 
 
 def _printable(text: str) -> str:

@@ -13,6 +13,7 @@ from workbench.dump.write.preview import Forecast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.core.words import Message
     from workbench.dump.write.cost import SlowDown
     from workbench.dump.write.preview import FileEntry
     from workbench.pipeline.matches import Matches
@@ -72,7 +73,7 @@ class Foretold:
         A rough class.
     disk : Disk, optional
         Only where the dump will be written on this machine.
-    doubts, notes : tuple of str
+    doubts, notes : tuple of Message
         Why the forecast is not exact; what else the user should know.
     """
 
@@ -84,8 +85,8 @@ class Foretold:
     matches: Matches
     iterations: tuple[int, ...]
     slow_down: SlowDown
-    doubts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    doubts: tuple[str | Message, ...] = ()
+    notes: tuple[Message, ...] = ()
     disk: Disk | None = None
     forecast: Forecast = field(default_factory=Forecast, repr=False)
     bound: Bound | None = None

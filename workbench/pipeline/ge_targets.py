@@ -71,4 +71,4 @@ def _acl_form(
     from workbench.config.mindspore.acl_steps import acl_dump_files
 
     files = acl_dump_files(config.settings, context, [step], operators, stamp=stamp)
-    return {name: text for name, (text,) in files.items() if name.startswith("acl_dump")}
+    return {name: text for name, (text,) in files.items()}

@@ -115,8 +115,7 @@ def parse_place(text: str) -> tuple[str, int]:
     """Read ``file:line``; raises WorkbenchError if it is not that."""
     file, _, line = text.rpartition(":")
     if not file or not line.isdecimal():
-        message = f"--at must be FILE:LINE, got {text!r}; for example net.py:175"
-        raise WorkbenchError(message)
+        raise WorkbenchError("pipeline/place", got=text)
     return file, int(line)
 
 

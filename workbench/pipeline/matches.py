@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.core.words import Message
 from workbench.dump.choice import Choice, kernel_type, names_model
 from workbench.dump.names.mindspore import sanitize
 from workbench.run.program import COMPILED
@@ -25,7 +26,7 @@ class Unmet(NamedTuple):
 
     where: str
     entry: str
-    reason: str
+    reason: Message
 
 
 @dataclass(frozen=True)
@@ -73,30 +74,28 @@ def _unmet(plan: DumpPlan, blocks: Sequence[Graph], types: Mapping[str, str]) ->
         elif entry.kind in ("type", "regex", "all") and not any(
             entry.matches(name, kind) for name, kind in types.items()
         ):
-            yield Unmet("list", _text(entry), f"no {_WHAT[entry.kind]} of the graph matches")
+            yield Unmet("list", _text(entry), Message(f"pipeline/entry-{entry.kind}"))
         elif entry.kind == "range":
             for end in (entry.text, entry.end):
                 if end not in types:
-                    yield Unmet("range", _text(entry), f"{end!r}: {hints.of(end)}")
+                    why = Message("pipeline/entry-range", end=end, why=hints.of(end))
+                    yield Unmet("range", _text(entry), why)
     for name in plan.watched:
         if name not in types:
             yield Unmet("watched", name, hints.of(name))
     kinds = set(types.values())
     for bar in plan.omit:
         if bar.text not in (types if bar.kind == "name" else kinds):
-            yield Unmet("blacklist", bar.text, f"no operator of the graph has this {bar.kind}")
-
-
-_WHAT = {"type": "operator's type", "regex": "operator's full name", "all": "operator"}
+            yield Unmet("blacklist", bar.text, Message(f"pipeline/entry-{bar.kind}"))
 
 
 def _text(entry: Selector) -> str:
     return f"{entry.text} to {entry.end}" if entry.kind == "range" else entry.text
 
 
-def _other_model(model: str, blocks: Iterable[Graph]) -> str:
-    names = ", ".join(repr(graph.name) for graph in blocks)
-    return f"it is for model {model!r}, the graph is called {names}"
+def _other_model(model: str, blocks: Iterable[Graph]) -> Message:
+    names = [graph.name for graph in blocks]
+    return Message("pipeline/entry-model", got=model, names=names)
 
 
 class _Hints:
@@ -114,15 +113,15 @@ class _Hints:
                 for name in originals if isinstance(originals, tuple | list) else ():
                     self._fused.setdefault(str(name), op.name)
 
-    def of(self, name: str) -> str:
+    def of(self, name: str) -> Message:
         """Say why a name matches nothing."""
         near = self._written.get(name)
         if near:
-            return f"this is the name of its files; the operator is called {near!r}"
+            return Message("pipeline/entry-file-name", near=near)
         near = self._fused.get(name)
         if near:
-            return f"it was fused into {near!r}; name that one"
+            return Message("pipeline/entry-fused", near=near)
         near = self._without_id.get(_ID.sub("", name))
         if near:
-            return f"no operator has this number; there is {near!r}"
-        return "no operator of the graph has this name"
+            return Message("pipeline/entry-number", near=near)
+        return Message("pipeline/entry-name")

@@ -14,6 +14,7 @@ from workbench.config.surfaces import load, new
 from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.text import escape, escape_whole
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,8 +92,7 @@ def next_configuration(
 
     found = find_suspects(flow, findings, side)
     if not found.asked:
-        message = "comparison must have a defect at an operator for a next configuration, got none"
-        raise WorkbenchError(message)
+        raise WorkbenchError("pipeline/no-suspect")
     dump: Dump = getattr(flow.pairing, side).dump
     name = surface or guess_surface(dump)
     version = dump.info.get("ms_version", "") if name in (*MINDSPORE, "mindspore-o2") else ""
@@ -103,18 +103,16 @@ def next_configuration(
     left = [one for one in operators if not _takes(config, one, Context(version))]
     if set(left) & {one.name for one in found.asked if one.suspect}:
         config, losses = _form(name, replace(plan, select=()))
-        cannot = f"{name} cannot name {', '.join(left)}"
-        return NextConfig(
-            config, found.suspects, (), found.why, (*losses, f"{cannot}: every operator is dumped")
-        )
-    told = (f"{one} cannot be named there and is left out" for one in left)
+        cannot = Message("pipeline/unnamed-all", surface=name, names=left)
+        return NextConfig(config, found.suspects, (), found.why, (*losses, str(cannot)))
+    told = [str(Message("pipeline/unnamed", surface=name, names=left))] if left else []
     kept = tuple(one for one in operators if one not in left)
     return NextConfig(config, found.suspects, kept, found.why, (*losses, *told))
 
 
 def _form(name: str, plan: DumpPlan) -> tuple[Config, tuple[str, ...]]:
     lowered = get(name).from_plan(plan)
-    return Config(get(name), lowered.data), lowered.losses
+    return Config(get(name), lowered.data), tuple(map(str, lowered.losses))
 
 
 def _takes(config: Config, name: str, context: Context) -> bool:
@@ -176,8 +174,7 @@ def guess_surface(dump: Dump) -> str:
         starts = {"ge_default": "tensorflow", "kernel_graph": "mindspore-ge"}
         named = (starts[start] for start in starts for one in models if one.startswith(start))
         return next(named, "acl")
-    message = f"surface must be one of {list(HOMES)} for a tree of layout {dump.layout!r}, got none"
-    raise WorkbenchError(message)
+    raise WorkbenchError("pipeline/tree-surface", known=list(HOMES), layout=dump.layout)
 
 
 def _form_of_run(dump: Dump, name: str, context: Context) -> Config:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.cause import setting_differences
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 from workbench.graph.nodes import Bundle, Graph, Param, Parameter, Value
 from workbench.graph.traits import settings
 from workbench.ir.ms_text_writer import write_ms_text
@@ -50,7 +51,7 @@ class IrText:
     first: int
     lines: tuple[str, ...]
     here: range
-    note: str = ""
+    note: Message | None = None
 
 
 def settings_of_both(target: Op | None, golden: Op | None) -> tuple[Setting, ...]:
@@ -81,10 +82,10 @@ def ir_text(graph: Graph | None, number: int, around: int = 3) -> IrText | None:
         found = _from_file(path, op, around)
         if found is not None:
             return found
-    why = "the file is binary" if path is not None and path.is_file() else "there is no graph file"
+    why = "ir-binary" if path is not None and path.is_file() else "ir-none"
     if path is not None and path.suffix in _TEXT_FILES:
-        why = "its lines are not in the file any more"
-    return _anew(graph, op, why)
+        why = "ir-changed"
+    return _anew(graph, op, Message(f"pipeline/{why}"))
 
 
 def _from_file(path: Path, op: Op, around: int) -> IrText | None:
@@ -156,7 +157,7 @@ def _searched(
     return IrText(path, shown[0][0], tuple(text for _, text in shown), here)
 
 
-def _anew(graph: Graph, op: Op, why: str) -> IrText | None:
+def _anew(graph: Graph, op: Op, note: Message) -> IrText | None:
     """Write an operator alone as MindSpore's text, its inputs as parameters."""
     alone = _alone(graph, op)
     try:
@@ -165,7 +166,6 @@ def _anew(graph: Graph, op: Op, why: str) -> IrText | None:
         return None
     needles = (f"Fullname with scope: ({op.name})",)
     own = _searched(graph.path, iter(list(enumerate(text, 1))), needles, 0)
-    note = f"{why}; these lines were written from what was read of it"
     return replace(own, first=0, note=note) if own is not None else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -18,9 +18,9 @@ from workbench.show.words import ELEMENT_ERRORS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.compare.elements import Element, Elements, ErrorKind, HeatMap
-    from workbench.pipeline.compared import Compared
-    from workbench.show.graph_picture import Neighbourhood
+    from workbench.compare.elements import Element, ErrorKind, HeatMap
+    from workbench.pipeline.compare import Comparison
+    from workbench.pipeline.operator_view import OperatorView
 
 SECTIONS = (
     "head", "source", "tensors", "values", "elements", "heat", "worst", "trend", "neighbours", "attributes", "ir",
@@ -28,37 +28,6 @@ SECTIONS = (
 """Pieces, in the order of reading."""
 
 _DRAWN = frozenset(("elements", "heat", "worst"))
-
-
-class Viewed(Protocol):
-    """The operator that is drawn, an `OperatorView`; the template asks for the rest of it."""
-
-    @property
-    def comparison(self) -> Compared:
-        """What it is a part of."""
-
-    @property
-    def elements(self) -> Elements | None:
-        """Both tensors."""
-
-    @property
-    def neighbours(self) -> Neighbourhood:
-        """What it reads and what reads it."""
-
-    @property
-    def tiles(self) -> tuple[int, ...]:
-        """Elements of a tile along every axis."""
-
-    @property
-    def device_format(self) -> str:
-        """Format on the device."""
-
-    @property
-    def trend(self) -> tuple[int, ...]:
-        """Rows of the tensor over the iterations."""
-
-    def heat_map(self, *, kind: ErrorKind) -> HeatMap:
-        """Errors in a plane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +45,7 @@ class _Figures:
 
 
 def operator_html(
-    view: Viewed,
+    view: OperatorView,
     *,
     sections: Iterable[str] = SECTIONS,
     kind: ErrorKind = "absolute",
@@ -108,7 +77,7 @@ def operator_html(
     wanted = tuple(sections)
     unknown = sorted(set(wanted) - set(SECTIONS))
     if unknown:
-        raise WorkbenchError("show/some", subject="sections", got=unknown, known=list(SECTIONS))
+        raise WorkbenchError("pipeline/sections", known=list(SECTIONS), got=unknown)
     return render(
         "operator.html.j2",
         view=view,
@@ -125,7 +94,7 @@ def operator_html(
     )
 
 
-def within(comparison: Compared) -> Callable[[str], str]:
+def within(comparison: Comparison) -> Callable[[str], str]:
     """Return what writes a path as it stands in its tree, whose own place the head of every report tells."""
     flow = comparison.places.flow
     sides = (flow.pairing.target, flow.pairing.golden) if flow is not None else ()
@@ -138,7 +107,7 @@ def within(comparison: Compared) -> Callable[[str], str]:
 
 
 def _figures(
-    view: Viewed,
+    view: OperatorView,
     sections: Sequence[str],
     kind: ErrorKind,
     count: int,
@@ -169,7 +138,7 @@ def _figures(
     )
 
 
-def _edges(view: Viewed, plane: HeatMap) -> tuple[int, int]:
+def _edges(view: OperatorView, plane: HeatMap) -> tuple[int, int]:
     """Elements of a tile of the device along rows and columns of a plane; 0: none."""
     rows, columns = (view.tiles[axis] if axis >= 0 else 0 for axis in plane.axes)
     return rows, columns
@@ -181,7 +150,7 @@ def _digits(name: str) -> int:
     return math.ceil((row.mantissa + 1) * math.log10(2)) + 1 if row and row.is_float else 17
 
 
-def _heat_words(view: Viewed, plane: HeatMap, say: Say) -> str:
+def _heat_words(view: OperatorView, plane: HeatMap, say: Say) -> str:
     """Say which plane is drawn, and what one cell is."""
     shape = view.elements.shape if view.elements is not None else ()
     fixed = [
@@ -199,7 +168,7 @@ def _heat_words(view: Viewed, plane: HeatMap, say: Say) -> str:
     return "; ".join(told)
 
 
-def _trend(view: Viewed) -> str:
+def _trend(view: OperatorView) -> str:
     rows = [view.comparison.rows[index] for index in view.trend]
     if len(rows) < 2:
         return ""

@@ -13,6 +13,7 @@ from workbench.compare.result import Finding
 from workbench.core.arrangement import arrange, is_plain
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
+from workbench.core.words import Message
 from workbench.pipeline.blame import blame
 from workbench.pipeline.neighbours import neighbours
 from workbench.pipeline.operator_facts import ir_text, settings_of_both
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Op, SourceFrame
     from workbench.pipeline.blame import Blame
-    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.operator_facts import IrText, Setting
     from workbench.pipeline.places import Found, Places
@@ -48,7 +49,7 @@ class OperatorView:
     reason beside it. `elements` reads both files, up to a limit.
     """
 
-    comparison: Compared
+    comparison: Comparison
     index: int
 
     @property
@@ -147,22 +148,22 @@ class OperatorView:
         return found
 
     @cached_property
-    def _read(self) -> tuple[Elements | None, str]:
+    def _read(self) -> tuple[Elements | None, Message | None]:
         """Read the elements; else why there are none."""
         row, found = self.row, self._found
         if self._places.flow is None:
-            return None, "this is a result without its dumps"
+            return None, Message("pipeline/no-dumps")
         if not row.match_rule:
-            return None, f"{row.reason}: there is nothing to hold it against"
+            return None, Message("pipeline/no-counterpart", why=row.reason)
         if found.target is None or found.golden is None:
-            return None, "its files are not known"
-        lacking = [_lacking(found.record(side), side) for side in SIDES]
-        if any(lacking):
-            return None, "; ".join(filter(None, lacking))
+            return None, Message("pipeline/files-unknown")
+        lacking = [said for side in SIDES if (said := _lacking(found.record(side), side))]
+        if lacking:
+            return None, Message("pipeline/several", said=lacking)
         try:
-            return self._open(found), ""
+            return self._open(found), None
         except (WorkbenchError, OSError) as error:
-            return None, str(error)
+            return None, Message("pipeline/stated", reason=error)
 
     def _open(self, found: Found) -> Elements | None:
         ours, theirs = found.target, found.golden
@@ -181,10 +182,10 @@ class OperatorView:
     @property
     def why_no_elements(self) -> str:
         """Why no element can be shown; empty if they can."""
-        return self._read[1]
+        return str(self._read[1] or "")
 
     @cached_property
-    def doubts(self) -> tuple[str, ...]:
+    def doubts(self) -> tuple[Message, ...]:
         """What to keep in mind when its elements are looked at."""
         flow, found = self._places.flow, self._found
         told = []
@@ -194,11 +195,12 @@ class OperatorView:
             ):
                 kind = binding.oddities.get(id(found.record(side)), "")
                 if kind:
-                    word = "holds the value after the update" if kind == REWRITTEN else kind
-                    told.append(f"{side}: {word}")
+                    code = "side-updated" if kind == REWRITTEN else "side-odd"
+                    told.append(Message(f"pipeline/{code}", side=side, kind=kind))
         elements = self.elements
         if elements is not None and elements.size < elements.total:
-            told.append(f"the first {elements.size:,} of {elements.total:,} elements were read")
+            cut = Message("pipeline/elements-cut", read=elements.size, total=elements.total)
+            told.append(cut)
         return tuple(told)
 
     @cached_property
@@ -234,8 +236,13 @@ class OperatorView:
 
     def _some(self) -> Elements:
         if self.elements is None:
-            message = f"tensor {self.name} {self.row.io}.{self.row.slot} must be in both dumps"
-            raise WorkbenchError(f"{message}, got: {self.why_no_elements}")
+            raise WorkbenchError(
+                "pipeline/no-elements",
+                name=self.name,
+                io=self.row.io,
+                slot=self.row.slot,
+                why=self.why_no_elements,
+            )
         return self.elements
 
     def worst(self, count: int = 20, kind: ErrorKind = "absolute") -> pd.DataFrame:
@@ -263,7 +270,7 @@ class OperatorView:
         """Return the errors in a plane, by default over the two axes that tell most, through the worst element."""
         return self._some().heat_map(axes, at, kind)
 
-    def graded_in(self, comparison: Compared) -> OperatorView:
+    def graded_in(self, comparison: Comparison) -> OperatorView:
         """Return the same tensor in a comparison that grades its rows otherwise; what was read of it is kept."""
         made = OperatorView(comparison, self.index)
         if "_read" in self.__dict__:
@@ -290,15 +297,15 @@ class OperatorView:
         )
 
 
-def _lacking(record: TensorRecord | None, side: Side) -> str:
-    """Why the elements of a record cannot be read; empty if they may."""
+def _lacking(record: TensorRecord | None, side: Side) -> Message | None:
+    """Why the elements of a record cannot be read; ``None`` if they may."""
     if record is None:
-        return f"the {side} has none"
+        return Message("pipeline/side-lacks", side=side)
     if record.source is None:
-        return f"the {side} holds its statistics only"
+        return Message("pipeline/side-statistics", side=side)
     if record.path and not os.path.exists(record.path):
-        return f"the file of the {side} is gone: {record.path}"
-    return ""
+        return Message("pipeline/side-gone", side=side, path=record.path)
+    return None
 
 
 def _as_finding(view: OperatorView) -> Finding:
@@ -306,12 +313,12 @@ def _as_finding(view: OperatorView) -> Finding:
     row = view.row
     return Finding(
         "info", row.op_name, row.op_type, row.graph_id, row.iteration, row.io, row.slot, 0.0,
-        view.blame.own, row.inherited_error, row.noise_floor, (view.blame.text,), "", row.source,
+        view.blame.own, row.inherited_error, row.noise_floor, (str(view.blame.text),), "", row.source,
         row.order, row.rank,
     )  # fmt: skip
 
 
-def look_at(comparison: Compared, wanted: Row | int | str | None = None) -> OperatorView:
+def look_at(comparison: Comparison, wanted: Row | int | str | None = None) -> OperatorView:
     """Return an operator of a comparison: of a row, its index, or a name or the end of one; else the selected one.
 
     Raises WorkbenchError naming what fits if a name fits several operators or none.
@@ -319,7 +326,7 @@ def look_at(comparison: Compared, wanted: Row | int | str | None = None) -> Oper
     if wanted is None:
         wanted = comparison.selected
         if wanted is None:
-            raise WorkbenchError("operator must be named where no row is selected, got none")
+            raise WorkbenchError("pipeline/no-row")
     if isinstance(wanted, str):
         name = _full_name(comparison, wanted)
         rows = enumerate(comparison.rows)
@@ -330,13 +337,11 @@ def look_at(comparison: Compared, wanted: Row | int | str | None = None) -> Oper
     else:
         found = next((n for n, row in enumerate(comparison.rows) if row is wanted), -1)
     if found < 0:
-        last = len(comparison.rows) - 1
-        message = f"operator must be a row of this comparison or its index from 0 to {last}"
-        raise WorkbenchError(f"{message}, got {wanted!r}")
+        raise WorkbenchError("pipeline/row", got=wanted, last=len(comparison.rows) - 1)
     return OperatorView(comparison, found)
 
 
-def _full_name(comparison: Compared, wanted: str) -> str:
+def _full_name(comparison: Comparison, wanted: str) -> str:
     """Return the name of the one operator that is called so, or whose name ends so."""
     names = dict.fromkeys(
         name for row in comparison.rows for name in (row.op_name, row.golden_op_name) if name
@@ -346,6 +351,7 @@ def _full_name(comparison: Compared, wanted: str) -> str:
     fits = [name for name in names if wanted and name.endswith(wanted)]
     if len(fits) == 1:
         return fits[0]
-    known = fits or [name for name in names if wanted.lower() in name.lower()] or list(names)
-    shown = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
-    raise WorkbenchError(f"operator must be one of {shown or 'none'}, got {wanted!r}")
+    if fits:
+        raise WorkbenchError("pipeline/operator-ambiguous", got=wanted, known=fits)
+    known = [name for name in names if wanted.lower() in name.lower()] or list(names)
+    raise WorkbenchError("pipeline/operator", got=wanted, known=known)

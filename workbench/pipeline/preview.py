@@ -16,7 +16,7 @@ from workbench.config.words import run_only
 from workbench.core.errors import GraphError
 from workbench.core.problems import require
 from workbench.core.seeds import check_seed
-from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.dump.choice import dumped_iterations
 from workbench.dump.names.numbering import numbered
 from workbench.dump.versions import by_msprobe
@@ -50,16 +50,8 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph
     from workbench.pipeline.ranks import Rank
 
-WITHOUT_FORECAST = {
-    "overflow": "which operators overflow is known only when the run is over",
-    "exception": "which operator fails is known only when it has failed",
-}
+WITHOUT_FORECAST = ("overflow", "exception")
 """Kinds of dump that no graph foretells."""
-
-_BY_RESULT = (
-    "MindSpore looks for Inf and NaN in results: operators that hand them on are dumped as well, and "
-    "none on a device that saturates"
-)
 
 
 class Preview(Foretold):
@@ -162,7 +154,7 @@ def _of_rank(
         compiling=compiling,
     )
     unknown = run_only(config.check(context))
-    notes = (f"only the run knows {path}; it may dump otherwise" for path in unknown)
+    notes = (Message("pipeline/late-value", path=path) for path in unknown)
     return replace(result, notes=(*notes, *result.notes))
 
 
@@ -250,33 +242,30 @@ def preview_plan(
 
 def _check(graphs: Sequence[Graph], surface: str) -> None:
     if not graphs:
-        message = "graph must be given for a preview, got none"
-        raise GraphError(message)
+        raise GraphError("pipeline/preview-graph")
     if surface not in SIMULATED:
-        message = f"surface must be one of {list(SIMULATED)}, got {surface!r}"
-        raise GraphError(message)
+        raise GraphError("core/choice", subject="surface", known=list(SIMULATED), got=surface)
     if surface in PLATFORMS and graphs[0].dialect == "ge":
-        message = f"graph must be traced or MindSpore's for surface {surface}, got one of GE"
-        raise GraphError(f"{message}; name an ms_output_trace_code_graph_*.ir")
+        raise GraphError("pipeline/preview-ge", surface=surface)
 
 
-def _no_forecast(plan: DumpPlan, surface: str) -> str:
-    """Why nothing can be foretold; empty if something can."""
+def _no_forecast(plan: DumpPlan, surface: str) -> Message | None:
+    """Why there is no forecast; ``None`` if there is one."""
     if plan.kind in WITHOUT_FORECAST:
-        return WITHOUT_FORECAST[plan.kind]
+        return Message(f"pipeline/late-{plan.kind}")
     if plan.kind == "watch" and surface in PLATFORMS:
-        return "MindSpore has no watch mode outside the graph engine"
+        return Message("pipeline/no-watch")
     if plan.files == "pt":
-        return "operators that are captured one by one are named while they are captured"
-    return ""
+        return Message("pipeline/late-captured")
+    return None
 
 
-def _doubts(plan: DumpPlan, closed: str, forecast: Forecast) -> Iterator[str]:
+def _doubts(plan: DumpPlan, closed: Message | None, forecast: Forecast) -> Iterator[Message | str]:
     if closed:
         yield closed
         return
     if any(entry.kind == "marked" for entry in plan.select):
-        yield "operators that the script marks with set_dump are known only when it runs"
+        yield Message("pipeline/late-marked")
     yield from forecast.doubts
 
 
@@ -287,66 +276,51 @@ def _notes(
     context: Context,
     iterations: int,
     numbers: Sequence[int],
-) -> Iterator[str]:
+) -> Iterator[Message]:
     if plan.devices is not None and context.device not in plan.devices:
-        yield f"device {context.device} is not among the devices that dump: nothing is dumped there"
+        yield Message("pipeline/device-left-out", device=context.device)
     elif plan.ranks is not None and context.rank not in plan.ranks:
-        yield f"rank {context.rank} is not among the ranks that dump: nothing is dumped there"
+        yield Message("pipeline/rank-left-out", rank=context.rank)
     elif not numbers:
         last = plan.initial_iteration + iterations - 1
-        run = (
-            f"iterations {plan.initial_iteration} to {last}"
-            if iterations > 1
-            else f"iteration {last}"
-        )
-        asked = str(plan.iterations) or "none"
-        yield f"the run has {run}, the form asks for {asked}: nothing is dumped"
+        code = "iteration-left-out" if str(plan.iterations) else "iterations-none"
+        run = {"first": plan.initial_iteration, "last": last, "asked": plan.iterations}
+        yield Message(f"pipeline/{code}", **run)
     yield from _kind_notes(plan, surface, context.version)
     if surface in PLATFORMS and any(graph.path for graph in graphs):
-        yield "MindSpore may number operators in file names otherwise than in this graph file"
+        yield Message("pipeline/ms-numbers")
     if surface not in PLATFORMS and graphs[0].dialect != "ge":
-        yield (
-            "the graph engine fuses, inserts and removes operators; shown is what the simulated one "
-            "makes of them: a ge_proto_*_Build.txt shows those that run on a real device"
-        )
+        yield Message("pipeline/ge-compiled")
     if runs_alone(plan, surface):
-        yield "the form dumps operators that run outside a model: shown is each of the graph alone"
+        yield Message("pipeline/alone")
     elif plan.single_op:
-        yield "operators that run outside a model are dumped as well, which no graph shows"
+        yield Message("pipeline/alone-besides")
     yield from _graph_notes(surface)
 
 
-def _graph_notes(surface: str) -> Iterator[str]:
+def _graph_notes(surface: str) -> Iterator[Message]:
     """What is not as a real run has it about graph files and models."""
     if surface in BESIDE:
-        yield (
-            "the graph file is that of the simulation: a real compiler writes it if DUMP_GE_GRAPH is set"
-        )
+        yield Message("pipeline/ge-graph-file")
     if surface in BY_OPTIONS:
-        yield (
-            "graph files are shown in the folder of the dump: a real run writes them where its "
-            "environment says, else where it works"
-        )
+        yield Message("pipeline/ge-graph-folder")
     if surface == "tensorflow":
-        yield (
-            "every sess.run is a model with a folder and graph files of its own: shown are two small "
-            "ones beside the network"
-        )
-        yield "folders count step x (iterations_per_loop + 1); shown is one iteration a step"
+        yield Message("pipeline/tf-sessions")
+        yield Message("pipeline/tf-steps")
 
 
-def _kind_notes(plan: DumpPlan, surface: str, version: str) -> Iterator[str]:
+def _kind_notes(plan: DumpPlan, surface: str, version: str) -> Iterator[Message]:
     if plan.kind == "overflow" and surface == "mindspore-o0o1":
-        yield _BY_RESULT
+        yield Message("pipeline/ms-overflow")
     if plan.kind == "overflow" and plan.limit:
-        yield f"at most {plural(plan.limit, 'operator')} that overflow are dumped"
+        yield Message("pipeline/overflow-limit", limit=plan.limit)
     if plan.kind == "exception" and surface in PLATFORMS and PLATFORMS[surface] != "Ascend":
-        yield "a CPU or GPU looks for no operator that fails: parameters alone are dumped"
+        yield Message("pipeline/no-failures")
     if not by_msprobe(surface, version or VERSION):
         return
-    yield "msprobe writes this dump, by a config.json of its own (level L2): shown is one that says the same"
+    yield Message("pipeline/msprobe")
     if plan.kind == "data" and plan.saved == "full":
-        yield "msprobe saves tensors or statistics, never both: statistics alone are written"
+        yield Message("pipeline/msprobe-statistics")
 
 
 def _disk(path: str, forecast: Forecast) -> Disk | None:
@@ -383,9 +357,7 @@ def load_graphs(graph: Network | str | Path, ranks: int = 1) -> tuple[Graph, ...
         from workbench.ir.detect import read_graph
 
         return (read_graph(path),)
-    other = "'file.py:Name', 'model.onnx', a graph file or a dump folder"
-    message = f"graph must be one of {sorted(known)}, {other}, got {text!r}"
-    raise GraphError(message)
+    raise GraphError("pipeline/graph", got=text, known=sorted(known))
 
 
 def _all_graphs(network: Network) -> tuple[Graph, ...]:
@@ -397,9 +369,6 @@ def _graphs_of(folder: Path) -> tuple[Graph, ...]:
 
     found = load(folder).graphs
     if not found:
-        message = (
-            f"dump must hold graphs to be previewed, got {str(folder)!r} without a readable one"
-        )
-        raise GraphError(message)
+        raise GraphError("pipeline/dump-without-graph", got=str(folder))
     rank = min(rank for rank, _ in found)
     return tuple(found[key] for key in sorted(found) if key[0] == rank)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from workbench.core.text import plural, shorten
-from workbench.dump.write.cost import readable
+from workbench.core.text import shorten
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +34,10 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
             "count": len(preview.matches.operators),
             "operators": list(preview.matches.operators),
         },
-        "unmatched": [entry._asdict() for entry in preview.matches.unmet],
-        "silent": [{"op_name": name, "reason": reason} for name, reason in preview.silent],
+        "unmatched": [
+            entry._asdict() | {"reason": str(entry.reason)} for entry in preview.matches.unmet
+        ],
+        "silent": [{"op_name": name, "reason": str(reason)} for name, reason in preview.silent],
         "iterations": list(preview.iterations),
         "files": preview.files,
         "bytes": preview.bytes,
@@ -51,9 +53,9 @@ def to_dict(preview: Foretold) -> dict[str, Any]:
             for entry in preview.forecast.files
         ],
         "exact": preview.exact,
-        "doubts": list(preview.doubts),
-        "notes": list(preview.notes),
-        "slow_down": {"class": preview.slow_down.name, "reason": preview.slow_down.reason},
+        "doubts": list(map(str, preview.doubts)),
+        "notes": list(map(str, preview.notes)),
+        "slow_down": {"class": preview.slow_down.name, "reason": str(preview.slow_down.reason)},
         "disk": None
         if preview.disk is None
         else {
@@ -74,54 +76,62 @@ def headline(preview: Foretold) -> str:
     """Say in one sentence what will be written."""
     if preview.bound is not None:
         known = preview.bound.nbytes
-        size = "" if known is None else f", {readable(known)}"
-        return f"At most {plural(preview.bound.files, 'file')}{size}: {preview.slow_down.reason}."
+        code = "headline-bound" if known is None else "headline-bound-size"
+        values = {"files": preview.bound.files, "size": known, "why": preview.slow_down.reason}
+        return str(Message(f"pipeline/{code}", **values))
     if preview.slow_down.name == "unknown":
-        return f"Nothing can be foretold: {preview.slow_down.reason}."
-    count, every = len(preview.matches.operators), preview.operators
-    about = "" if preview.exact else "about "
-    times = plural(len(preview.iterations), "iteration")
-    files, size = plural(preview.files, "file"), readable(preview.bytes)
-    match = "matches" if count == 1 else "match"
-    write = "writes" if len(preview.iterations) == 1 else "write"
-    what = f"{about}{files}, {size}"
-    return f"{count:,} of {plural(every, 'operator')} {match}; {times} {write} {what}."
+        return str(Message("pipeline/headline-unknown", why=preview.slow_down.reason))
+    said = Message(
+        "pipeline/headline" if preview.exact else "pipeline/headline-about",
+        matched=len(preview.matches.operators),
+        operators=preview.operators,
+        iterations=len(preview.iterations),
+        files=preview.files,
+        size=preview.bytes,
+    )
+    return str(said)
 
 
 def facts(preview: Foretold) -> list[tuple[str, str]]:
     """What stands behind the sentence, a title and a text each."""
-    found = [("graph", preview.graph or "without a name")]
+    found: list[tuple[str, object]] = []
+    found.append(("graph", preview.graph or Message("pipeline/unnamed-graph")))
     files, size = preview.per_iteration
     if files:
-        found.append(("one iteration", f"{plural(files, 'file')}, {readable(size)}"))
-    found.append(("slow-down", f"{preview.slow_down.name}: {preview.slow_down.reason}"))
+        found.append(("each", Message("pipeline/per-iteration", files=files, size=size)))
+    name, reason = preview.slow_down.name, preview.slow_down.reason
+    found.append(("overhead", Message("pipeline/overhead", name=name, reason=reason)))
     if preview.disk is not None:
-        fits = "enough" if preview.disk.fits else "NOT ENOUGH"
-        found.append(("disk", f"{readable(preview.disk.free)} free at {preview.disk.path}: {fits}"))
+        code = "disk-enough" if preview.disk.fits else "disk-short"
+        said = Message(f"pipeline/{code}", free=preview.disk.free, path=preview.disk.path)
+        found.append(("disk", said))
     found += [("note", note) for note in preview.notes]
-    found += [("not exact", doubt) for doubt in preview.doubts]
-    return found
+    found += [("doubt", doubt) for doubt in preview.doubts]
+    return [(str(Message(f"pipeline/title-{title}")), str(said)) for title, said in found]
 
 
 def lists(preview: Foretold) -> list[tuple[str, int, list[str]]]:
     """Title, length and first lines of every list that is not empty."""
     matches = preview.matches
-    why = Counter(reason for _, reason in preview.silent)
-    silent = [f"{name}  ({reason})" for name, reason in preview.silent]
-    silent_title = "never dump: " + "; ".join(f"{n} because {r}" for r, n in why.most_common(3))
+    why = Counter(str(reason) for _, reason in preview.silent).most_common(3)
+    silent = [Message("pipeline/silent-reason", count=n, reason=r) for r, n in why]
     folders = [
-        f"{f.path or '.'}  {plural(f.files, 'file')}, {readable(f.bytes)}" for f in preview.folders
+        Message("pipeline/folder", path=f.path or ".", files=f.files, size=f.bytes)
+        for f in preview.folders
     ]
-    always = "" if preview.bound is None else ", whatever happens"
-    found: list[tuple[str, Sequence[str]]] = [
-        ("entries that match nothing", [f"{u.entry}  ({u.reason})" for u in matches.unmet]),
-        (silent_title, silent),
-        ("operators that match", matches.operators),
-        (f"folders{always}", folders),
-        (f"first files{always}", preview.names),
+    sure = "" if preview.bound is None else "-sure"
+    found: list[tuple[Message, Sequence[object]]] = [
+        (Message("pipeline/title-unmet"), [f"{u.entry}  ({u.reason})" for u in matches.unmet]),
+        (
+            Message("pipeline/title-silent", reasons=silent),
+            [f"{name}  ({reason})" for name, reason in preview.silent],
+        ),
+        (Message("pipeline/title-matched"), matches.operators),
+        (Message(f"pipeline/title-folders{sure}"), folders),
+        (Message(f"pipeline/title-files{sure}"), preview.names),
     ]
     return [
-        (title, len(lines), [shorten(line, WIDTH) for line in lines[:SHOWN]])
+        (str(title), len(lines), [shorten(str(line), WIDTH) for line in lines[:SHOWN]])
         for title, lines in found
         if lines
     ]
@@ -135,7 +145,7 @@ def _lines(preview: Foretold) -> Iterator[str]:
         yield f"{title} ({count:,}):"
         yield from (f"  {line}" for line in lines)
         if count > len(lines):
-            yield f"  … and {count - len(lines):,} more"
+            yield f"  {Message('pipeline/more', count=count - len(lines))}"
 
 
 def to_html(preview: Foretold) -> str:

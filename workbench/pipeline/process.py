@@ -197,7 +197,7 @@ def _own(feeds: Mapping[str, Any], network: Network, networks: Sequence[Network]
     known = {parameter.name for one in networks for parameter in one.parameters}
     for name in feeds:
         if name not in known:
-            raise GraphError(f"feed must be one of {sorted(known)}, got {name!r}")
+            raise GraphError("pipeline/feed", known=sorted(known), got=name)
     own = {parameter.name for parameter in network.parameters}
     return {name: value for name, value in feeds.items() if name in own}
 
@@ -251,9 +251,10 @@ def schedule_of(
         iterations = min(iterations, MAX_ITERATIONS + 1)  # one too many is enough to be refused
         return [*range(len(networks))] * iterations
     wrong = [place for place in schedule if place not in range(len(networks))]
-    if wrong or not schedule:
-        known = f"one or more of 0 to {len(networks) - 1}"
-        raise GraphError(f"schedule must be {known}, got {wrong[0] if wrong else 'none'}")
+    if wrong:
+        raise GraphError("pipeline/schedule", got=wrong[0], last=len(networks) - 1)
+    if not schedule:
+        raise GraphError("pipeline/schedule-empty")
     return list(schedule)
 
 

@@ -59,8 +59,7 @@ class Rank:
         known = range(self.meeting.ranks) if self.member is not None else (self.context.rank,)
         for fault in faults:
             if fault.rank is not None and fault.rank not in known:
-                message = f"rank of {fault} must be one of {[*known]}, got {fault.rank!r}"
-                raise GraphError(message)
+                raise GraphError("pipeline/fault-rank", fault=fault, known=[*known], got=fault.rank)
         return [fault for fault in faults if fault.rank in (None, self.context.rank)]
 
 
@@ -71,15 +70,13 @@ def ranks_of(surface: str, context: Context, ranks: int) -> list[Rank]:
     or more of them than one machine runs.
     """
     if ranks > MOST_RANKS:
-        message = f"ranks must be at most {MOST_RANKS}, got {ranks}"
-        raise GraphError(f"{message}; each holds a network and a thread of its own")
+        raise GraphError("pipeline/ranks-limit", limit=MOST_RANKS, got=ranks)
     meeting = Meeting(ranks)
     if ranks == 1:
         return [Rank(own_process(surface, context), meeting)]
     only = context.number("RANK" if surface == "torchair" else "RANK_ID", -1)
     if only >= ranks:
-        message = f"rank that dumps must be below the number of ranks, {ranks}, got {only}"
-        raise GraphError(f"{message}; leave its variable out to dump all of them")
+        raise GraphError("pipeline/rank-range", ranks=ranks, got=only)
     return [
         Rank(_on(context, rank, ranks), meeting, Member(meeting, rank), only in (-1, rank))
         for rank in range(ranks)
@@ -104,7 +101,7 @@ def feeds_of(feeds: Feeds | Sequence[Feeds], rank: int) -> Feeds:
     if feeds is None or isinstance(feeds, Mapping) or callable(feeds):
         return feeds
     if rank >= len(feeds):
-        raise GraphError(f"feeds must be given for every rank, got {len(feeds)} for rank {rank}")
+        raise GraphError("pipeline/rank-feeds", rank=rank, got=len(feeds))
     return feeds[rank]
 
 

@@ -1,19 +1,23 @@
-"""Results of other tools, opened as a comparison of ours: the same table, plot, report and CSV."""
+"""Results out of files: other tools' tables, opened as a comparison of ours, and our own JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.compare.foreign import LAYOUTS, VERDICTS, recognize_layout, unique_titles
 from workbench.compare.foreign_rows import read_row
 from workbench.compare.result import Anomaly, Coverage, Result, SideInfo
 from workbench.core.errors import FormatError
+from workbench.core.files import file_content, open_file
+from workbench.core.words import Message
 from workbench.dump.tables.rows import MANY
 from workbench.pipeline.compare import Comparison
-from workbench.pipeline.sheets import read_sheets
+from workbench.pipeline.sheets import MAX_BYTES, read_sheets
+from workbench.show.json_result import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,32 +55,35 @@ class _Table:
         layout = recognize_layout(titles)
         if layout is None or self.layout not in (None, layout):
             self.header = self.header or first.problem or str(list(titles[:12]))[:400]
-            self._odd("unknown-sheet", f"{first.place}: no table of the result's kind")
+            self._odd("unknown-sheet", Message("pipeline/sheet-kind", place=first.place))
             return
         self.layout = layout
         self.judged_by = _judge(layout, titles)
         for line in lines:
             if line.problem or len(line.cells) > len(titles):
-                width = f"{line.place}: row must have {len(titles)} cells, got {len(line.cells)}"
+                expected, got = len(titles), len(line.cells)
+                width = Message(
+                    "pipeline/sheet-cells", place=line.place, expected=expected, got=got
+                )
                 self._bad(line.problem or width, line.place)
                 continue
             cells = dict(zip(titles, line.cells, strict=False))
             self._add(read_row(layout, dict.fromkeys(titles, "") | cells), line.place)
 
-    def _odd(self, kind: str, detail: str) -> None:
-        self.anomalies.append(Anomaly("target", kind, "", detail))
+    def _odd(self, kind: str, detail: Message | str) -> None:
+        self.anomalies.append(Anomaly("target", kind, "", str(detail)))
 
-    def _bad(self, detail: str, place: str) -> None:
+    def _bad(self, detail: Message | str, place: str) -> None:
         """Count a row that cannot be read; of very many the first are told."""
         self.bad += 1
         if self.bad <= MANY:
             self._odd("bad-row", detail)
         elif self.bad == MANY + 1:
-            self._odd("bad-row", f"{place}: more rows that cannot be read")
+            self._odd("bad-row", Message("pipeline/sheet-rows", place=place))
 
     def _add(self, row: Row, place: str) -> None:
         if not (row.op_name or row.golden_op_name):
-            self._bad(f"{place}: row must name an operator, got none", place)
+            self._bad(Message("pipeline/sheet-operator", place=place), place)
             return
         operator = (row.op_name, row.golden_op_name)
         if operator != self._operator:
@@ -89,31 +96,50 @@ class _Table:
 
 
 def read_result(path: str | Path) -> Comparison:
-    """Open the result of another tool: msprobe's comparison (CSV or xlsx) or msaccucmp's (CSV).
+    """Open a result: msprobe's comparison (CSV or xlsx), msaccucmp's (CSV), or the JSON of one of ours.
 
     Verdicts are the tool's own where it states any; the sentence says whose they are. Figures keep
     the tool's titles and definitions. What a table does not tell, such as source lines or a noise
-    floor, is empty.
+    floor, is empty. Our own JSON has no dtypes, shapes and file names.
 
     Raises
     ------
     FormatError
-        The file is no table of a known tool; the message starts with its place.
+        The file is no table of a known tool and no JSON of ours; the message starts with its place.
     WorkbenchError
         It is a workbook and openpyxl, the extra ``[xlsx]``, is not installed.
     """
     table = _Table(Path(path))
     try:
+        if (own := _own_result(table.path)) is not None:
+            return Comparison(own)
         for lines in read_sheets(table.path):
             table.sheet(lines)
     except OSError as error:
-        message = f"{path}: file must be readable, got {error.strerror or error}"
-        raise FormatError(message) from error
+        why = error.strerror or error
+        raise FormatError("core/unreadable", place=str(path), subject="file", why=why) from error
     if table.layout is None:
-        known = "; ".join(f"{row.tool} {row.kind}: {', '.join(row.needs)}" for row in LAYOUTS)
-        message = f"{path}:1: header must have the columns of a known result ({known}), got {table.header or 'nothing'}"
-        raise FormatError(message)
+        known = [
+            Message("pipeline/result-header-known", tool=row.tool, kind=row.kind, columns=row.needs)
+            for row in LAYOUTS
+        ]
+        raise FormatError(
+            "pipeline/result-header", place=f"{path}:1", got=table.header, known=known
+        )
     return Comparison(_result(table, table.layout))
+
+
+def _own_result(path: Path) -> Result | None:
+    """The result of a file of JSON; ``None`` if it holds something else."""
+    with open_file(path, "result") as file:
+        if file.read(1) != b"{":
+            return None
+    try:
+        return from_json(json.loads(file_content(path, MAX_BYTES, "result")))
+    except FormatError as error:
+        raise error.at(str(path)) from error
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise FormatError(f"{path}: result must be JSON, got {error}") from error
 
 
 def _place(name: str) -> tuple[int, int]:
@@ -127,8 +153,8 @@ def _place(name: str) -> tuple[int, int]:
 def _judge(layout: Layout, titles: tuple[str, ...]) -> str:
     stated = next((title for title in VERDICTS if title in titles), "")
     if stated:
-        return f"its own column {stated!r}"
-    return layout.judge or "nobody"
+        return str(Message("pipeline/foreign-verdicts", column=stated))
+    return layout.judge or str(Message("pipeline/foreign-unjudged"))
 
 
 def _result(table: _Table, layout: Layout) -> Result:
@@ -152,14 +178,16 @@ def _result(table: _Table, layout: Layout) -> Result:
 
 
 def _side(table: _Table, layout: Layout, side: str, tensors: int) -> SideInfo:
-    return SideInfo(str(table.path), f"{side} of {layout.tool}'s result", tensors)
+    return SideInfo(
+        str(table.path), str(Message("pipeline/foreign-side", side=side, tool=layout.tool)), tensors
+    )
 
 
 def _facts(table: _Table, layout: Layout) -> dict[str, str]:
     limits = ", ".join(str(limit) for limit in layout.thresholds)
     facts = {
         "result of": f"{layout.tool}, {layout.kind}",
-        "figures": f"as {layout.tool} defines them",
+        "figures": str(Message("pipeline/foreign-figures", tool=layout.tool)),
         "verdicts by": table.judged_by,
     }
     return facts | ({"thresholds": limits} if table.judged_by == layout.judge and limits else {})
@@ -177,13 +205,19 @@ def _verdict(paired: list[Row], lonely: list[Row]) -> Verdict:
 def _sentence(layout: Layout, judged_by: str, paired: list[Row]) -> str:
     judged = [row for row in paired if row.status != "uncomparable"]
     failing = [row for row in judged if row.status == "fail"]
-    whose = f"a result of {layout.tool} ({layout.kind}), judged by {judged_by}"
-    open_ones = len(paired) - len(judged)
-    rest = f"; {open_ones:,} could not be judged" if open_ones else ""
+    values: dict[str, Any] = {
+        "tool": layout.tool,
+        "kind": layout.kind,
+        "judge": judged_by,
+        "open": "",
+    }
     if not judged:
-        return f"No pair of {len(paired):,} could be judged; {whose}."
+        return str(Message("pipeline/foreign-none", pairs=len(paired), **values))
+    if len(judged) < len(paired):
+        values["open"] = Message("pipeline/foreign-open", count=len(paired) - len(judged))
+    values |= {"judged": len(judged), "failing": len(failing)}
     if not failing:
-        return f"None of {len(judged):,} pairs fails{rest}; {whose}."
+        return str(Message("pipeline/foreign-pass", **values))
     first = failing[0]
     where = f"{first.op_name} {first.io}:{first.slot}" if first.io else first.op_name
-    return f"{len(failing):,} of {len(judged):,} pairs fail, {where} first{rest}; {whose}."
+    return str(Message("pipeline/foreign-fail", **values, first=where))

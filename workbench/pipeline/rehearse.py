@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.pipeline.compare import Comparison, compare
 from workbench.pipeline.simulate import simulate, unsimulated
-from workbench.run.flow import MAX_TURNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from workbench.config import Config
     from workbench.graph.flow import Network
@@ -44,64 +40,6 @@ def why_not(config: Config) -> str:
     return "" if problem is None else str(problem)
 
 
-def rehearse(
-    graph: Network | Sequence[Network],
-    config: Config,
-    *,
-    feeds: Feeds | Sequence[Feeds] = None,
-    device: str = DEVICE,
-    faults: Sequence[Fault | str] = (),
-    precision_mode: str | None = None,
-    seed: int = 0,
-    iterations: int = 1,
-    schedule: Sequence[int] | None = None,
-    max_turns: int = MAX_TURNS,
-    ranks: int = 1,
-    out: str | Path | None = None,
-    report: Report | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> Comparison:
-    """Run graphs twice as ``config`` asks and compare the dumps.
-
-    Parameters
-    ----------
-    graph : Graph, Flow or a sequence of them
-    config : Config
-        A form of which `why_not` says nothing; both runs dump what it asks for.
-    feeds, device, faults, precision_mode, seed, iterations, schedule, max_turns, ranks
-        See `workbench.pipeline.simulate.simulate`.
-    out : path, optional
-        New or empty folder for the trees ``golden`` and ``target``; a temporary one if left out.
-    report : callable (done, total, text), optional
-        Called after every tensor; ``total`` is 0 while it is unknown. What it raises ends the run.
-    cancelled : callable, optional
-        Asked before every pair; once it is true the comparison is partial.
-
-    Raises
-    ------
-    ConfigError
-        The form would be refused, or what it asks for is not simulated.
-    """
-    with ExitStack() as stack:
-        root = Path(out or stack.enter_context(tempfile.TemporaryDirectory(prefix="rehearsal-")))
-        target, golden = dump_both(
-            graph,
-            config,
-            root,
-            feeds=feeds,
-            device=device,
-            faults=faults,
-            precision_mode=precision_mode,
-            seed=seed,
-            iterations=iterations,
-            schedule=schedule,
-            max_turns=max_turns,
-            ranks=ranks,
-            report=report,
-        )
-        return compare(target, golden, progress=report, cancelled=cancelled)
-
-
 def dump_both(
     graph: Network | Sequence[Network],
     config: Config,
@@ -116,7 +54,20 @@ def dump_both(
 ) -> tuple[Path, Path]:
     """Run graphs on the simulated NPU and on the reference; return the trees ``target`` and ``golden`` below ``root``.
 
-    Parameters are those of `rehearse`.
+    Parameters
+    ----------
+    graph : Graph, Flow or a sequence of them
+    config : Config
+        A form of which `why_not` says nothing; both runs dump what it asks for.
+    feeds, device, faults, precision_mode, options
+        See `workbench.pipeline.simulate.simulate`.
+    report : callable (done, total, text), optional
+        Called after every tensor; ``total`` is 0 while it is unknown. What it raises ends the run.
+
+    Raises
+    ------
+    ConfigError
+        The form would be refused, or what it asks for is not simulated.
     """
     plan = replace(config.plan(out=str(root)), kind="data")  # the reference never overflows
     golden = simulate(

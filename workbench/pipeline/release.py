@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 from workbench.dump.versions import FULL_NAMES, Device, check_version, release, writes
 from workbench.dump.write.target import VERSION
 
@@ -46,11 +47,10 @@ def too_old(plan: DumpPlan, surface: str, version: str) -> Problem | None:
     number = release(version)
     device = PLATFORMS.get(surface)
     if surface in ("mindspore-o2", "mindspore-ge") and number < FULL_NAMES:
-        message = f"version must be 2.3 or newer for an O2 dump, got {version!r}"
-        fix = "older releases wrote it otherwise; simulate mindspore-o0o1"
-        return Problem("version", "error", "", message, fix)
+        message = Message("pipeline/release-o2", got=version)
+        return Problem("version", "error", "", message, Message("pipeline/release-o2-fix"))
     sums = plan.saved != "tensor" and device in ("GPU", "Ascend")  # a CPU has none in any release
     if device is not None and sums and not writes("statistics", device, version):
-        message = f"version must be 1.6 or newer for statistics, got {version!r}"
-        return Problem("version", "error", "", message, "older releases wrote tensors alone")
+        message = Message("pipeline/release-statistics", got=version)
+        return Problem("version", "error", "", message, Message("pipeline/release-statistics-fix"))
     return None

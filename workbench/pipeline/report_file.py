@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from workbench.pipeline.compared import Compared
 from workbench.pipeline.operator_html import operator_html
 from workbench.pipeline.operator_view import OperatorView
 from workbench.pipeline.recipe import PYTHON, report_line
@@ -15,27 +14,14 @@ from workbench.show.report import SECTIONS, Extras, report_html
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.compare.result import Result, Row
+    from workbench.pipeline.compare import Comparison
 
 TOLD = 3
 """Blamed operators that a report tells in full, unless more are pinned."""
 
 
-class Reported(Compared, Protocol):
-    """What a report needs beside a close look: the result, how it is made again, and rows by name."""
-
-    recipe: Mapping[str, str]
-    result: Result
-
-    def to_code(self) -> str:
-        """Python that makes it again; empty if nobody knows."""
-
-    def index_of(self, wanted: Row | int | str) -> int:
-        """Return the number of the row that a name stands for."""
-
-
 def report_text(
-    comparison: Reported,
+    comparison: Comparison,
     *,
     title: str | None,
     notes: str,
@@ -53,14 +39,14 @@ def report_text(
     return report_html(comparison.result, title=title, sections=chosen, extras=extras)
 
 
-def _made_again(comparison: Reported, options: Mapping[str, object]) -> dict[str, str]:
+def _made_again(comparison: Comparison, options: Mapping[str, object]) -> dict[str, str]:
     """How the comparison and its report are made again, wherever that is written."""
     code = comparison.to_code()
     written = code and code + report_line("report.html", options)
     return {k: written if k == PYTHON else text for k, text in comparison.recipe.items()}
 
 
-def _told_in_full(comparison: Reported, pins: Iterable[str]) -> dict[str, str]:
+def _told_in_full(comparison: Comparison, pins: Iterable[str]) -> dict[str, str]:
     """Return the first operators to blame, and those that were pinned, as HTML by their names."""
     blamed = [f.op_name for f in comparison.findings if f.defect and f.op_name][:TOLD]
     names = dict.fromkeys((*blamed, *pins))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.core.text import plural
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from workbench.dump.write.writer import Progress
 
 _SHOWN = 3
-_UNSEEN = (
-    "none of them is dumped: MindSpore looks for Inf and NaN in results, and this device saturates"
-)
-_NOTHING = (
-    "no tensor was dumped: the run has no operator, iteration, rank, device or failure that the form asks "
-    "for; its preview says what that is"
-)
 
 
 class Reports:
@@ -58,7 +51,7 @@ class Reports:
         else:
             self.overflows[record.key.op_name, record.key.iteration] = None
 
-    def sentences(self, *, about_overflow: bool, unseen: bool = False) -> Iterator[str]:
+    def messages(self, *, about_overflow: bool, unseen: bool = False) -> Iterator[Message]:
         """Say what was reported; of overflow only if it was asked for.
 
         ``unseen`` says that MindSpore itself looks for overflow, in results that saturate.
@@ -66,11 +59,13 @@ class Reports:
         if about_overflow:
             count = len(self.overflows)
             names = list(dict.fromkeys(name for name, _ in self.overflows))
-            shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-            yield f"{plural(count, 'overflow')}: {shown}" if count else "no operator overflowed"
+            if not count:
+                yield Message("pipeline/run-no-overflow")
+            else:
+                yield Message("pipeline/run-overflows", count=count, names=names)
             if count and unseen:
-                yield _UNSEEN
+                yield Message("pipeline/run-saturating")
         if self.failed:
-            yield f"the device failed at {self.failed}; the run ends there"
+            yield Message("pipeline/run-failed", op=self.failed)
         elif self._empty and not about_overflow:
-            yield _NOTHING
+            yield Message("pipeline/run-nothing")

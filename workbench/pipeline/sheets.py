@@ -53,8 +53,7 @@ def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
     with open_file(path, "result") as file:
         start = file.read(len(_ZIP))
     if start == _OLE:
-        message = f"{path}: byte 0: workbook must be .xlsx without a password, got an old .xls or an encrypted one"
-        raise FormatError(message)
+        raise FormatError("pipeline/sheet-old", place=str(path))
     if start == _ZIP:
         yield from _workbook(path)
     else:
@@ -64,7 +63,9 @@ def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
 def _csv(path: Path) -> Iterator[Line]:
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise FormatError(f"{path}: file must have at most {MAX_BYTES} bytes, got {size}")
+        raise FormatError(
+            "core/too-large", place=str(path), subject="file", got=size, limit=MAX_BYTES
+        )
     with open_text(path, "result", "utf-8-sig") as file:
         reader = TableReader(file)
         while True:
@@ -88,8 +89,7 @@ def _workbook(path: Path) -> Iterator[Iterator[Line]]:
     try:
         from openpyxl import load_workbook
     except ImportError:
-        message = f"openpyxl must be installed to read {path}, got none; pip install 'npu-accuracy-workbench[xlsx]'"
-        raise WorkbenchError(message) from None
+        raise WorkbenchError("pipeline/openpyxl", path=str(path)) from None
     _check(path)
     with path.open("rb") as file:
         try:
@@ -123,8 +123,7 @@ def _sheet(path: Path, sheet: Any) -> Iterator[Line]:
             last = number
             yield Line(place, cells)
         elif number - last > MAX_GAP:
-            message = f"{place}: sheet must have at most {MAX_GAP} blank rows in a row, got more"
-            raise FormatError(message)
+            raise FormatError("pipeline/sheet-blank", place=str(place), limit=MAX_GAP)
 
 
 def _text(value: object) -> str:
@@ -132,7 +131,8 @@ def _text(value: object) -> str:
 
 
 def _unreadable(place: object, error: Exception) -> FormatError:
-    return FormatError(f"{place}: workbook must be readable, got {type(error).__name__}: {error}")
+    kind = type(error).__name__
+    return FormatError("pipeline/sheet-unreadable", place=str(place), kind=kind, why=error)
 
 
 def _check(path: Path) -> None:
@@ -149,8 +149,7 @@ def _check(path: Path) -> None:
 def _check_parts(archive: zipfile.ZipFile, path: Path) -> None:
     parts = archive.infolist()
     if len(parts) > MAX_PARTS:
-        message = f"{path}: workbook must have at most {MAX_PARTS} parts, got {len(parts)}"
-        raise FormatError(message)
+        raise FormatError("pipeline/sheet-parts", place=str(path), got=len(parts), limit=MAX_PARTS)
     left = MAX_BYTES
     for part in parts:
         left -= _check_part(archive, part, left, path)
@@ -165,11 +164,11 @@ def _check_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo, left: int, path
         while block := file.read(_BLOCK):
             size += len(block)
             if size > most:
-                message = f"{path}: part {part.filename[:80]!r} must unpack to at most {most} bytes, got more"
-                raise FormatError(message)
+                raise FormatError(
+                    "pipeline/sheet-size", place=str(path), part=part.filename, limit=most
+                )
             if is_xml and _suspect(tail + block):
-                message = f"{path}: part {part.filename[:80]!r} must be UTF-8 without declarations, got some"
-                raise FormatError(message)
+                raise FormatError("pipeline/sheet-xml", place=str(path), part=part.filename)
             tail = block[-8:]
     return size
 

@@ -49,7 +49,7 @@ def _saturated(elements: Elements) -> SideValue:
     limits = [_largest(name) for name in elements.dtypes]
     counts = elements.beyond((limits[0], limits[1]))
     known = [float(n) if limit else None for n, limit in zip(counts, limits, strict=True)]
-    return SideValue("at the largest number", known[0], known[1], odd=any(counts))
+    return SideValue("saturated", known[0], known[1], odd=any(counts))
 
 
 def _largest(name: str) -> float:

@@ -12,6 +12,7 @@ from workbench.core.errors import ConfigError, GraphError
 from workbench.core.plan import DumpPlan
 from workbench.core.problems import Problem
 from workbench.core.seeds import check_seed
+from workbench.core.words import Message
 from workbench.dump.write.exception_file import CHIPS
 from workbench.dump.write.ge_tree import TREES
 from workbench.dump.write.sink import Clock
@@ -191,8 +192,9 @@ def simulate(
             in_lockstep([work.run for work in works], everyone[0].meeting)
     if say is not None:
         for work in works:
-            for sentence in _sentences(work.reports, plan, surface, compiling):
-                say(f"rank {work.rank.number}: {sentence}" if ranks > 1 else sentence)
+            for said in _messages(work.reports, plan, surface, compiling):
+                on_rank = Message("pipeline/run-rank", rank=work.rank.number, said=said)
+                say(str(on_rank if ranks > 1 else said))
     return Path(out)
 
 
@@ -258,13 +260,13 @@ class _Work:
         )
 
 
-def _sentences(
+def _messages(
     reports: Reports, plan: DumpPlan, surface: str, compiling: Compiling
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """Say what the device reported."""
     looks = plan.kind == "overflow"
     unseen = looks and surface in PLATFORMS and compiling.model(surface).saturates
-    return reports.sentences(about_overflow=looks, unseen=unseen)
+    return reports.messages(about_overflow=looks, unseen=unseen)
 
 
 def _text(form: Config | None) -> str | None:
@@ -282,28 +284,32 @@ def _check(
     check_seed(seed)
     for name, number in (("iterations", iterations), ("max_turns", max_turns)):
         if number < 1:
-            raise GraphError(f"{name} must be 1 or more, got {number}")
+            raise GraphError("pipeline/count", name=name, got=number)
 
 
 def _check_iterations(faults: Sequence[Fault], run: Collection[int]) -> None:
     """Raise GraphError for a fault in an iteration that does not run."""
     for fault in faults:
         if fault.iteration is not None and fault.iteration not in run:
-            known = f"one that runs, {min(run)} to {max(run)}"
-            message = f"iteration of {fault} must be {known}, got {fault.iteration}"
-            raise GraphError(f"{message}; run more iterations, or let it strike earlier")
+            raise GraphError(
+                "pipeline/fault-iteration",
+                fault=fault,
+                got=fault.iteration,
+                first=min(run),
+                last=max(run),
+            )
 
 
 def _networks(network: Network | Sequence[Network], surface: str) -> tuple[Network, ...]:
     """Return the networks of a process; raises GraphError for what a surface does not run."""
     networks = (network,) if isinstance(network, Graph | Flow) else tuple(network)
     if not networks:
-        raise GraphError("network must be one or more, got none")
+        raise GraphError("pipeline/no-network")
     if surface in PLATFORMS:
         return tuple(map(parted, networks))
     if len(networks) > 1:
-        names = ", ".join(repr(one.name) for one in networks)
-        raise GraphError(f"network for {surface} must be one, got {names}")
+        names = [one.name for one in networks]
+        raise GraphError("pipeline/several-networks", surface=surface, names=names)
     return (one_graph(networks[0], surface),)
 
 
@@ -313,12 +319,13 @@ def check_device(
     """Raise GraphError for an unknown device, or for faults or a mode of the reference."""
     known = [REFERENCE, *PROFILES]
     if device not in known:
-        message = f"device must be one of {known}, got {device!r}"
-        raise GraphError(message)
-    if device == REFERENCE and (faults or precision_mode):
-        given = "faults" if faults else f"precision mode {precision_mode!r}"
-        message = f"device must be one of {list(PROFILES)} with {given}, got {device!r}"
-        raise GraphError(message)
+        raise GraphError("core/choice", subject="device", known=known, got=device)
+    if device == REFERENCE and faults:
+        raise GraphError("pipeline/reference-faults", known=list(PROFILES), got=device)
+    if device == REFERENCE and precision_mode:
+        raise GraphError(
+            "pipeline/reference-precision", mode=precision_mode, known=list(PROFILES), got=device
+        )
 
 
 def _surface_of(config: DumpPlan | Config | str | Path, device: str) -> str:
@@ -341,7 +348,7 @@ def _lower(
 ) -> tuple[DumpPlan, Config | None]:
     """Return the plan and the form, if there is one; raises ConfigError for what is not simulated."""
     if surface not in SIMULATED:
-        message = f"surface must be one of {list(SIMULATED)}, got {surface!r}"
+        message = Message("core/choice", subject="surface", known=list(SIMULATED), got=surface)
         raise ConfigError([Problem("surface", "error", "", message)])
     if isinstance(config, DumpPlan):
         plan, form = config, None
@@ -350,8 +357,8 @@ def _lower(
 
         loaded = load(config, surface) if isinstance(config, str | Path) else config
         if loaded.surface.product != get(surface).product:
-            message = f"surface must be that of the form, {loaded.surface.name}, got {surface!r}"
-            fix = "convert the form first"
+            message = Message("pipeline/other-surface", expected=loaded.surface.name, got=surface)
+            fix = Message("pipeline/other-surface-fix")
             raise ConfigError([Problem("surface", "error", "", message, fix)])
         form = replace(loaded, surface=get(surface))
         plan = form.plan(Context(version=version), out=str(out))
@@ -366,18 +373,17 @@ def unsimulated(plan: DumpPlan, surface: str, device: str) -> Problem | None:
     """Say what of a plan a simulated device does not write; ``None`` if it writes it."""
     kinds = KINDS.get(surface, ("data",))
     if plan.kind not in kinds:
-        message = f"kind of dump must be one of {list(kinds)} for {surface}, got {plan.kind!r}"
+        message = Message("pipeline/plan-kind", surface=surface, known=list(kinds), got=plan.kind)
         return Problem("kind", "error", "", message)
     if plan.kind == "overflow" and device == REFERENCE:
-        message = f"device must be one of {list(PROFILES)} to look for overflow, got {device!r}"
-        return Problem("device", "error", "", message, "the reference knows none")
+        message = Message("pipeline/overflow-device", known=list(PROFILES), got=device)
+        fix = Message("pipeline/overflow-device-fix")
+        return Problem("device", "error", "", message, fix)
     if plan.kind == "exception" and plan.detail == "detail" and device not in CHIPS:
-        message = (
-            f"device must be one of {list(CHIPS)} for a detailed exception dump, got {device!r}"
-        )
-        return Problem("device", "error", "", message, "ask for aic_err_norm_dump")
+        message = Message("pipeline/exception-device", known=list(CHIPS), got=device)
+        fix = Message("pipeline/exception-device-fix")
+        return Problem("device", "error", "", message, fix)
     if plan.files == "pt":
-        message = "mode must be 'max-autotune' for the simulated device, got one that captures"
-        fix = "operators that are captured one by one are named by the framework's own run"
+        message, fix = Message("pipeline/captured"), Message("pipeline/captured-fix")
         return Problem("files", "error", "mode", message, fix)
     return None

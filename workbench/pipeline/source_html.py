@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.core.words.translate import ENGLISH, Say
 from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from workbench.pipeline.source_view import SourceMap
 
 MOST_LINES = 800
 """Lines of one file that a page holds, the worst of them; all are in the DataFrame."""
@@ -20,20 +22,8 @@ DECADES = 6.0
 """Own errors this many powers of ten above what is explained, and larger ones, have the longest bar."""
 
 
-class Mapped(Protocol):
-    """The lines that are drawn, a `SourceMap`."""
-
-    @property
-    def files(self) -> tuple[Any, ...]:
-        """Every file with its lines."""
-
-    @property
-    def without_line(self) -> int:
-        """Operators whose line nobody knows."""
-
-
 def source_html(
-    found: Mapped,
+    found: SourceMap,
     *,
     selected: Collection[int] = (),
     say: Say = ENGLISH,

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from workbench.core.words import Message
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -49,7 +51,7 @@ class Context:
     line: int
     origin: Origin
     lines: tuple[Line, ...]
-    note: str = ""
+    note: Message | None = None
     library: bool = False
 
     @property
@@ -68,7 +70,7 @@ def in_context(frame: SourceFrame, around: int = AROUND) -> Context:
         return Context(frame.file, frame.line, "dump", own, why, frame.library)
     first, last = max(1, frame.line - around), min(len(lines), frame.line + around)
     shown = (Line(n, lines[n - 1], n == frame.line) for n in range(first, last + 1))
-    return Context(frame.file, frame.line, origin, tuple(shown), "", frame.library)
+    return Context(frame.file, frame.line, origin, tuple(shown), None, frame.library)
 
 
 def says_so(lines: Sequence[str], number: int, code: str) -> bool:
@@ -77,31 +79,31 @@ def says_so(lines: Sequence[str], number: int, code: str) -> bool:
     return bool(told) and 0 < number <= len(lines) and lines[number - 1].strip() == told
 
 
-def _other(frame: SourceFrame) -> str:
+def _other(frame: SourceFrame) -> Message:
     if not frame.code.strip():
-        return "the dump does not state the line, so the file here may be another one"
-    return "the file here has another text in this line"
+        return Message("pipeline/line-unknown")
+    return Message("pipeline/line-differs")
 
 
-def find_source(name: str) -> tuple[tuple[str, ...], Origin, str]:
+def find_source(name: str) -> tuple[tuple[str, ...], Origin, Message | None]:
     """Return the text of a file or notebook cell in lines, where it is from, and why there is none."""
     if cell := _CELL.search(name):
         lines = _cell_text(int(cell[1] or cell[2]))
-        return lines, "notebook", "" if lines else "the notebook of that cell does not run here"
+        return lines, "notebook", None if lines else Message("pipeline/cell-gone")
     if _KERNEL_FILE.search(name):
         lines = _kernel_text(name)
-        return lines, "notebook", "" if lines else "the notebook of that cell does not run here"
+        return lines, "notebook", None if lines else Message("pipeline/cell-gone")
     path = _located(name)
     if path.suffix != ".py" or name.startswith(("//", "\\\\")):  # a share would be asked for
-        return (), "file", "only Python files of this machine are opened"
+        return (), "file", Message("pipeline/not-python")
     try:
         about = path.stat()
     except (OSError, ValueError):
-        return (), "file", "the file is not on this machine"
+        return (), "file", Message("pipeline/file-missing")
     if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
-        return (), "file", f"no file of at most {_LARGEST >> 20} MiB"
+        return (), "file", Message("pipeline/file-size", limit=_LARGEST >> 20)
     lines = _read(str(path), about.st_mtime_ns, about.st_size)
-    return lines, "file", "" if lines else "the file cannot be read"
+    return lines, "file", None if lines else Message("pipeline/file-unreadable")
 
 
 def _located(name: str) -> Path:

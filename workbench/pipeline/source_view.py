@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.core.text import plural
+from workbench.core.words import Message
 from workbench.pipeline.places import SEVERITY
 from workbench.pipeline.source_html import DECADES, source_html
 from workbench.pipeline.source_lines import find_source, says_so
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.compare.result import Row
     from workbench.graph.nodes import SourceFrame
-    from workbench.pipeline.compared import Compared
+    from workbench.pipeline.compare import Comparison
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_lines import Origin
 
@@ -89,7 +90,7 @@ class SourceFile:
     name: str
     lines: tuple[SourceLine, ...]
     origin: Origin
-    note: str
+    note: Message | None
     library: bool
     gap: int = 0
 
@@ -115,7 +116,7 @@ class SourceFile:
 class SourceMap:
     """All files that operators of a comparison come from, the user's own first, in the order of execution."""
 
-    comparison: Compared
+    comparison: Comparison
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:
@@ -186,7 +187,7 @@ def _line_badness(line: SourceLine) -> tuple[object, ...]:
     return _badness(line.worst) if line.worst is not None else (True,)
 
 
-def _operators_by_line(comparison: Compared) -> Iterable[tuple[SourceFrame, Made]]:
+def _operators_by_line(comparison: Comparison) -> Iterable[tuple[SourceFrame, Made]]:
     """Every operator once, with its line, in the order of execution."""
     rows = comparison.rows
     groups: dict[tuple[str, str, int], list[int]] = {}
@@ -201,7 +202,7 @@ def _operators_by_line(comparison: Compared) -> Iterable[tuple[SourceFrame, Made
             yield frame, _made(name, indices, rows, comparison.places, born)
 
 
-def _born(comparison: Compared) -> Mapping[str, float]:
+def _born(comparison: Comparison) -> Mapping[str, float]:
     """Names of operators that a defect was found at, with their own error (0: not known)."""
     found: dict[str, float] = {}
     for one in comparison.findings:
@@ -247,7 +248,7 @@ def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, Made]]]) ->
     text, origin, why = find_source(name)
     wrong = [n for n, frame in sorted(frames.items()) if not says_so(text, n, frame.code)]
     if text and wrong:
-        why = f"the file here has another text in line {wrong[0]}"
+        why = Message("pipeline/lines-differ", line=wrong[0])
     if not text or wrong:
         lines = tuple(SourceLine(n, frames[n].code.rstrip(), operators[n]) for n in sorted(frames))
         return SourceFile(name, lines, "dump", why, library)
@@ -259,7 +260,7 @@ def _file(name: str, known: Mapping[int, Sequence[tuple[SourceFrame, Made]]]) ->
             for before, n in zip((0, *shown), shown, strict=False)
         ),
         origin,
-        "",
+        None,
         library,
         len(text) - shown[-1],
     )

@@ -12,7 +12,7 @@ from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import GraphError
 from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS
-from workbench.run.casting import cast
+from workbench.run.casting import to_integer
 from workbench.run.modes import rule_of
 from workbench.run.precision import Precision
 from workbench.run.profiles import HF32, HF32_AWAY, profile
@@ -118,7 +118,7 @@ class NumericModel:
         if row.limit and array.dtype.kind in "fV":  # its storage holds more than the format
             return self.round(array.astype(np.float32, copy=False), name)
         if row.storage.kind in "iu" and array.dtype.kind in "fiu" and array.dtype != row.storage:
-            return cast(array, name)
+            return to_integer(array, name)
         if self.saturates and row.is_float and array.dtype.kind == "f":
             array = saturated(array, row.largest)
         return array.astype(row.storage, copy=False)

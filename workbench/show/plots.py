@@ -65,6 +65,7 @@ COLORS = 128
 INK = "#1d2530"
 FAINT = "#7b8594"
 _LOCK = threading.RLock()
+_INCHES = (11.0, 4.2)
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "workbench",
     "svg.fonttype": "none",
@@ -96,24 +97,22 @@ class ShownFigure(Figure):
         return out.getvalue()
 
 
-def divergence_figure(
-    result: Result, *, title: str = "", width: float = 11.0, height: float = 4.2
-) -> ShownFigure:
+def divergence_figure(result: Result) -> ShownFigure:
     """Draw error against execution order.
 
     Errors are relative and dimensionless, on a log scale; NaN and Inf lie in a lane above it, exact
     zeros and rows without a measured error in lanes below. The shaded band is the noise floor.
-    ``width`` and ``height`` are in inches. Tensors without a partner have no error and no place.
+    Tensors without a partner have no error and no place.
     """
     with _LOCK, mpl.rc_context(_SETTINGS):
-        figure = _drawn(result, title, width, height)
+        figure = _drawn(result)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # laid out anew, every drawing would differ a little
     return figure
 
 
-def _drawn(result: Result, title: str, width: float, height: float) -> ShownFigure:
-    figure = ShownFigure(figsize=(width, height), facecolor="white", layout="constrained")
+def _drawn(result: Result) -> ShownFigure:
+    figure = ShownFigure(figsize=_INCHES, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     picture = series(result)
     lanes = _lanes(picture)
@@ -123,18 +122,18 @@ def _drawn(result: Result, title: str, width: float, height: float) -> ShownFigu
     _draw_ways(axes, picture)
     _draw_points(axes, picture, lanes)
     rows = _draw_marks(axes, picture.marks, picture.width)
-    _draw_title(axes, title or _headline(picture), rows)
+    _draw_title(axes, _headline(picture), rows)
     return figure
 
 
-def divergence_svg(result: Result, *, width: float = 11.0, height: float = 4.2) -> str:
+def divergence_svg(result: Result) -> str:
     """Return the figure as an ``<svg>`` element: the same result always gives the same text.
 
     Points are an embedded image, so 20,000 of them stay small. Text and axes take ``currentColor``
     and the background is empty, so that the drawing follows the theme of the page around it.
     """
     with _LOCK, mpl.rc_context(_SETTINGS):
-        figure = _drawn(result, "", width, height)
+        figure = _drawn(result)
         dpi = 120 if len(result.rows) <= 5_000 else 100
         return _few_colors(
             _inline(_svg(figure, dpi, transparent=True), ENGLISH("show/figure-divergence"))

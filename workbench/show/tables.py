@@ -6,13 +6,11 @@ import csv
 import io
 import math
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.show.columns import columns, worst_first
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     import pandas as pd
@@ -67,7 +65,7 @@ ITERATION_TITLES = {
 """Field of an `IterationRow` → title of its column."""
 
 
-def csv_text(result: Result, *, order: Order = "execution") -> str:
+def csv_text(result: Result) -> str:
     """All rows as CSV (RFC 4180: comma, CR LF, one header line).
 
     Not-finite numbers are ``NaN``, ``Infinity``, ``-Infinity``; a figure that was not measured is
@@ -78,8 +76,9 @@ def csv_text(result: Result, *, order: Order = "execution") -> str:
     writer = csv.writer(out)
     shown = columns(result)
     writer.writerow([column.title for column in shown])
-    rows = _ordered(result, order)
-    writer.writerows(zip(*(_cells([c.value(row) for row in rows]) for c in shown), strict=True))
+    writer.writerows(
+        zip(*(_cells([c.value(row) for row in result.rows]) for c in shown), strict=True)
+    )
     return out.getvalue()
 
 
@@ -90,14 +89,6 @@ def plain_text(cell: str) -> str:
     ('=1+1', "'quoted'", 'Default/Add-op1')
     """
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
-def write_csv(result: Result, path: str | os.PathLike[str], *, order: Order = "execution") -> Path:
-    """Write `csv_text` to ``path`` as UTF-8 and return the path."""
-    target = Path(path)
-    text = csv_text(result, order=order)
-    target.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-    return target
 
 
 def _ordered(result: Result, order: Order) -> Sequence[Row]:

@@ -68,7 +68,6 @@ def _environment() -> Environment:
         verdicts=words.VERDICTS,
         status_codes=words.STATUS_WORDS,
         side_codes=words.SIDES,
-        blame_codes=words.BLAMES,
         origin_codes=words.ORIGINS,
         value_codes=words.SIDE_VALUES,
         times=words.times,

@@ -55,17 +55,6 @@ STATUS_WORDS: dict[str, str] = {
 SIDES: dict[str, str] = {"target": "show/target", "golden": "show/golden"}
 """Side → code of its name on screen."""
 
-BLAMES: dict[str, str] = {
-    "born here": "show/origin",
-    "inherited": "show/propagated",
-    "amplified": "show/amplified",
-    "within the noise": "show/within-expected",
-    "agrees": "show/no-difference",
-    "stands alone": "show/unmatched-here",
-    "not known": "show/origin-unknown",
-}
-"""Kind of a `workbench.pipeline.blame.Blame` → code of its words."""
-
 ORIGINS: dict[str, str] = {
     "file": "show/from-file",
     "notebook": "show/from-notebook",
@@ -74,7 +63,7 @@ ORIGINS: dict[str, str] = {
 """Origin of lines of source → code of its words."""
 
 SIDE_VALUES: dict[str, str] = {
-    "at the largest number": "show/value-saturated",
+    "saturated": "show/value-saturated",
     "zeros": "show/value-zeros",
     "minimum": "show/value-minimum",
     "maximum": "show/value-maximum",

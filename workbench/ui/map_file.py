@@ -43,11 +43,6 @@ class MapFile(T.HasTraits):
         """Say that operators stand for the same computation: one to one, or groups of them."""
         self._take(self.overrides.match(_names(target), _names(golden)))
 
-    def unmatch(self, name: str) -> None:
-        """Take back every pair or group by hand that has an operator, on either side."""
-        kept = tuple(m for m in self.overrides.matches if name not in (*m.target, *m.golden))
-        self._change(matches=kept)
-
     def ignore(self, name: str, side: Side = "both", reason: str = "") -> None:
         """Leave operators out, by name or pattern."""
         self.ignore_all([(side, name)], reason)

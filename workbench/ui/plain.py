@@ -36,10 +36,10 @@ class PlainCopy(W.VBox):
     label = traitlets.Unicode("")
     text = traitlets.Unicode("")
 
-    def __init__(self, label: str, text: str = "") -> None:
+    def __init__(self, label: str) -> None:
         self.toggle = W.ToggleButton(description=label, layout={"width": "auto"})
         self.area = W.HTML(layout={"display": "none"})
-        super().__init__([self.toggle, self.area], label=label, text=text)
+        super().__init__([self.toggle, self.area], label=label)
         self.toggle.observe(self._turn, "value")
         self._write()
 

@@ -11,7 +11,7 @@ import os
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,7 +26,7 @@ from workbench.ui.map_file import MapFile
 from workbench.ui.trees import Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from workbench.ui.app import Workbench
 
 SCHEMA: Literal["workbench.session/1"] = "workbench.session/1"
 
@@ -136,27 +136,7 @@ KEPT = ["config", "graph", "faults", "trees", "export", *PLAIN]
 _LOOKED = ["selected", *SETTINGS]
 
 
-class Stateful(Protocol):
-    """What has settings to keep: a workbench."""
-
-    config: Any
-    graph: Any
-    faults: Any
-    trees: Any
-    export: Any
-    map_file: MapFile
-    unsaved: Any
-
-    @property
-    def kept_look(self) -> Mapping[str, Any] | None:
-        """What is looked at, by names."""
-
-    @property
-    def observe(self) -> Callable[..., None]:
-        """Call back after changes of traits."""
-
-
-def session_data(bench: Stateful) -> dict[str, Any]:
+def session_data(bench: Workbench) -> dict[str, Any]:
     """Return the state as JSON values; a graph object of the user's own is left out."""
     return {
         "schema": SCHEMA,
@@ -180,13 +160,13 @@ def _paired(values: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(item) if isinstance(item, list) else item for key, item in values.items()}
 
 
-def save_session(bench: Stateful, path: str | Path) -> Path:
+def save_session(bench: Workbench, path: str | Path) -> Path:
     """Write the session file, whole or not at all."""
     text = json.dumps(session_data(bench), ensure_ascii=True, indent=1)
     return write_text(path, text + "\n", "session file")
 
 
-def keep_session(bench: Stateful, path: str | Path) -> None:
+def keep_session(bench: Workbench, path: str | Path) -> None:
     """Write the session file at every change from now on: a millisecond or two, no more than a click costs anyway.
 
     What cannot be written stands in ``unsaved`` and stops nothing.

@@ -6,9 +6,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from workbench.compare.hypotheses.calibration import WEIGHTS, features, fit, probability
+from workbench.compare.hypotheses.calibration import WEIGHTS, features, probability
 from workbench.compare.hypotheses.case import Case, Guess
 from workbench.compare.hypotheses.explain import Tried
 from workbench.compare.replay.trial import Kernel, Trial
@@ -46,18 +45,3 @@ def test_every_feature_has_a_weight():
     assert features(CASE, tried(1, 2)).keys() == WEIGHTS.keys()
     exact = Case(replace(CASE.trial, floor=0.0))
     assert all(math.isfinite(value) for value in features(exact, tried(0, 0)).values())
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_weights_that_made_the_data_are_found_again(seed):
-    rng = np.random.default_rng(seed)
-    true = {"one": -0.5, "lead": 1.5, "free": -2.0}
-    rows = [{"one": 1.0, "lead": rng.normal(), "free": rng.normal()} for _ in range(4000)]
-    chances = [1 / (1 + math.exp(-sum(true[n] * row[n] for n in true))) for row in rows]
-    found = fit(rows, [bool(rng.random() < chance) for chance in chances])
-    assert found == pytest.approx(true, abs=0.25)
-
-
-def test_what_is_always_right_does_not_grow_without_end():
-    found = fit([{"one": 1.0}] * 50, [True] * 50)
-    assert 0 < found["one"] < 10

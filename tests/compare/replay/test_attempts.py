@@ -12,7 +12,7 @@ from kit.build.replays import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, shoot
 from workbench.compare.binding import Block
 from workbench.compare.replay.attempts import Attempt, Attempts, unequal
-from workbench.compare.replay.trial import EXACT, Change, plain_kernel
+from workbench.compare.replay.trial import EXACT, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param
 
@@ -102,13 +102,6 @@ def test_without_inventions_only_what_files_have_counts():
     assert list(attempt.results()) == [0]
     bare = attempt.without_inventions()
     assert (bare.results(), bare.assumed, bare.invented) == ({}, (), ())
-
-
-def test_results_of_a_change():
-    x = normal(4)
-    attempt = operator("Neg", [x], -x)
-    found = attempt.results(change=Change(store=lambda out: [2 * out[0]]))[0]
-    np.testing.assert_array_equal(found, -2 * x)
 
 
 def test_a_trial_has_what_it_should_have_given():

@@ -3,10 +3,12 @@ import json
 
 import pytest
 
+from kit.words import check_said, refused
 from workbench.config import surfaces
 from workbench.config.acl.surface import ACL
 from workbench.config.config import read_text
 from workbench.config.context import Context
+from workbench.config.words import plan_words
 from workbench.core.errors import FormatError
 
 
@@ -25,19 +27,19 @@ def test_an_empty_file_asks_for_nothing():
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "line", "code"),
     [
-        (" ", 1),
-        ("{} x", 1),
-        ('{"dump": {}}\n\n{}', 3),
-        ('{"dump": {"a": 1,}}', 1),
-        ("{\n'a': 1}", 2),
-        ('{"dump": NaN}', 1),
-        ("[" * 600 + "]" * 600, 1),
+        (" ", 1, "config/json"),
+        ("{} x", 1, "config/text-after"),
+        ('{"dump": {}}\n\n{}', 3, "config/text-after"),
+        ('{"dump": {"a": 1,}}', 1, "config/json"),
+        ("{\n'a': 1}", 2, "config/json"),
+        ('{"dump": NaN}', 1, "config/json"),
+        ("[" * 600 + "]" * 600, 1, "config/json"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_line(text, line):
-    with pytest.raises(FormatError, match=f"^acl.json:{line}: text must ") as caught:
+def test_what_is_no_json_is_refused_with_its_line(text, line, code):
+    with refused(code, FormatError, place=f"acl.json:{line}") as caught:
         read(text)
     assert len(str(caught.value).splitlines()[0]) < 200
     assert ACL.syntax_code == "EP0004"
@@ -105,32 +107,38 @@ def test_parts_of_the_file_that_are_no_dump_are_kept():
 def test_a_misspelt_dump_is_a_hint():
     found = surfaces.of("acl", {"profiler": {}, "Dump": {"dump_path": "d"}}).check()
     assert [(p.id, p.path) for p in found] == [("unknown-key", "Dump"), ("nothing-dumped", "dump")]
-    assert found[0].fix == "did you mean 'dump'?"
+    check_said(found[0].fix, "config/near-key", near="dump")
 
 
-PRINTS = "what kernels print goes to the folder printf below ASCEND_DUMP_PATH or"
+def said(dump, context=None):
+    """Codes and values of the notes on a dump."""
+    config = surfaces.of("acl", {"dump": dump})
+    return {
+        note.code.removeprefix("config/acl-"): dict(note.values)
+        for note in ACL.notes(config.settings, config.context(context))
+    }
 
 
 @pytest.mark.parametrize("more", [{}, {"dump_list": []}, {"dump_op_switch": "off"}])
 def test_what_kernels_print_is_dumped_without_any_tensor(more):
     dump = {"dump_path": "d", "dump_kernel_data": "printf,assert"} | more
     assert surfaces.of("acl", {"dump": dump}).check() == ()
-    text = explain(dump)
-    assert text.startswith("AscendCL acl.json, judged by CANN 8.5: no tensor is dumped.")
-    assert PRINTS in text
+    assert plan_words(surfaces.of("acl", {"dump": dump}).plan()).code == "config/plan-nothing"
+    assert "printf" in said(dump)
 
 
 def test_older_acl_does_not_know_what_kernels_print():
     dump = {"dump_path": "d", "dump_kernel_data": "printf", "dump_list": [{}]}
-    assert PRINTS in explain(dump)
-    assert PRINTS not in explain(dump, Context("8.0"))
+    assert "printf" in said(dump)
+    assert "printf" not in said(dump, Context("8.0"))
     del dump["dump_kernel_data"]
-    assert PRINTS not in explain(dump, Context("8.0"))
+    assert "printf" not in said(dump, Context("8.0"))
 
 
 def test_older_acl_is_told_of_a_list_that_is_not_there():
     found = surfaces.of("acl", {"dump": {"dump_path": "d"}}).check(Context("8.0"))
-    assert next(p for p in found if p.id == "list-old").message.endswith("before, got nothing")
+    (problem,) = (p for p in found if p.id == "list-old")
+    assert "got" not in problem.message.values
     assert surfaces.of("acl", {"dump": {}}).accepted(Context("8.0"))
 
 
@@ -148,7 +156,8 @@ def test_steps_that_an_overflow_dump_does_not_check_are_told(step, told):
 def test_a_misspelt_key_names_its_neighbour():
     found = surfaces.of("acl", {"dump": {"dump_path": "d", "dump_debg": "on"}}).check()
     (problem,) = (p for p in found if p.id == "unknown-key")
-    assert (problem.severity, problem.fix) == ("warning", "did you mean 'dump_debug'?")
+    assert problem.severity == "warning"
+    check_said(problem.fix, "config/near-key", near="dump_debug")
 
 
 def test_the_first_form_passes_and_dumps():
@@ -158,65 +167,79 @@ def test_the_first_form_passes_and_dumps():
     assert config.plan().select == ()
 
 
-def explain(dump, context=None):
-    return surfaces.of("acl", {"dump": dump}).explain(context)
-
-
-def test_words_on_a_model_dump():
+def test_notes_on_a_model_dump():
     dump = {"dump_path": "/out", "dump_list": [{"model_name": "m"}], "dump_step": "0|5-8"}
-    first, *rest = explain(dump, Context(device=3)).splitlines()
-    assert first == (
-        "AscendCL acl.json, judged by CANN 8.5: iterations 0 and 5 to 8, outputs of every operator "
-        "of model 'm', whole, as binary containers in the device's format, into /out."
-    )
-    assert rest[0] == (
-        "- files of models go to /out/{YYYYMMDDHHMMSS}/3/{model_name}/{model_id}/{data_index}/; "
-        "data_index counts the executions from 0"
-    )
-    assert any("loaded after it is set" in line for line in rest)
+    found = said(dump, Context(device=3))
+    assert found["tree"] == {"folder": "/out/{YYYYMMDDHHMMSS}/3"}
+    assert {"loaded", "names", "container", "never"} <= found.keys()
+    assert "single-tree" not in found
 
 
-def test_words_on_single_operators():
-    text = explain({"dump_path": "o", "dump_op_switch": "on", "dump_step": "0"})
-    assert (
-        "files of single operators go to o/{YYYYMMDDHHMMSS}/0/, without levels of a model" in text
-    )
+def test_an_explanation_holds_plan_notes_and_problems():
+    config = surfaces.of("acl", {"dump": {"dump_path": "/out", "dump_list": [{}]}})
+    first, *rest = config.explain().splitlines()
+    assert str(plan_words(config.plan())) in first
+    notes = [f"- {note}" for note in ACL.notes(config.settings, config.context())]
+    assert rest == [*notes, *(f"- {p.severity}: {p}" for p in config.check())]
 
 
-def test_words_on_a_detailed_exception():
-    text = explain({"dump_scene": "aic_err_detail_dump"}, Context(env={"ASCEND_WORK_PATH": "/w"}))
-    for part in (
-        "/w/extra-info/data-dump/0/",
-        "25.0.RC1",
-        "before aclrtSetDevice",
-        "aclmdlFinalizeDump cannot",
-        "a second process",
-        "the process is ended",
-        "stands still",
-    ):
-        assert part in text
+def test_notes_on_single_operators():
+    found = said({"dump_path": "o", "dump_op_switch": "on", "dump_step": "0"})
+    assert found["single-tree"] == {"folder": "o/{YYYYMMDDHHMMSS}/0"}
+    assert "every-model" in found
 
 
-def test_words_on_overflow():
-    text = explain({"dump_path": "o", "dump_debug": "on"})
-    assert "only AI Core operators" in text
-    assert "Ascend 950" in text
-    assert "Opdebug.Node_OpDebug" in text
+@pytest.mark.parametrize(
+    ("scene", "expected"),
+    [
+        ("lite_exception", {"lite", "exception-brief"}),
+        ("aic_err_brief_dump", {"exception-brief"}),
+        ("aic_err_norm_dump", {"exception-norm"}),
+        (
+            "aic_err_detail_dump",
+            {
+                "exception-detail",
+                *("detail-product", "detail-set", "detail-halts", "detail-ends", "detail-second"),
+            },
+        ),
+    ],
+)
+def test_notes_on_an_exception(scene, expected):
+    found = said({"dump_scene": scene}, Context(env={"ASCEND_WORK_PATH": "/w"}))
+    assert found.pop("exception-tree") == {"folder": "/w", "device": 0}
+    assert found.pop("exception-folder") == {"first": "ASCEND_DUMP_PATH"}
+    assert found.keys() == expected
 
 
-def test_words_on_a_watch():
+def test_older_acl_takes_the_folder_of_an_exception_from_another_variable():
+    found = said({"dump_scene": "lite_exception", "dump_path": "d"}, Context("8.0"))
+    assert found["exception-folder"] == {"first": "NPU_COLLECT_PATH"}
+
+
+def test_notes_on_overflow():
+    found = said({"dump_path": "o", "dump_debug": "on"})
+    assert {"overflow", "overflow-950"} <= found.keys()
+    assert "overflow-list" not in found
+    assert "overflow-list" in said({"dump_path": "o", "dump_debug": "on", "dump_list": [{}]})
+
+
+def test_notes_on_a_watch():
     dump = {"dump_path": "o", "dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["C"]}]}
-    text = explain(dump)
-    assert "after every operator" in text
-    assert "static" in text
-    assert "after fusion" in text
+    common = {"watch-overwritten", "watch-static", "watch-fused", "watch-single"}
+    assert {"watch-all", *common} <= said(dump).keys()
+    dump["dump_list"][0]["layer"] = ["A"]
+    assert common <= said(dump).keys()
+    assert "watch-all" not in said(dump)
 
 
-def test_words_on_a_path_elsewhere():
-    assert (
-        "go to /d/{YYYYMMDDHHMMSS}/0/{model_name}/{model_id}/{data_index}/ on 10.0.0.1"
-        in explain({"dump_path": "10.0.0.1:/d", "dump_list": [{}]})
-    )
+def test_notes_on_statistics():
+    assert "csv" in said({"dump_path": "o", "dump_list": [{}], "dump_data": "stats"})
+
+
+def test_notes_on_a_path_elsewhere():
+    found = said({"dump_path": "10.0.0.1:/d", "dump_list": [{}]})
+    assert found["tree"] == {"folder": "/d/{YYYYMMDDHHMMSS}/0"}
+    assert found["host"] == {"host": "10.0.0.1"}
 
 
 def calls(text):
@@ -274,50 +297,58 @@ def test_odd_names_do_not_break_the_code(odd):
 
 
 @pytest.mark.parametrize(
-    ("env", "words"),
+    ("env", "expected"),
     [
-        ({}, ""),
-        ({"NPU_COLLECT_PATH": "/c"}, "norm dump of operators that fail, below /c"),
+        ({}, {}),
+        ({"NPU_COLLECT_PATH": "/c"}, {"collect-variable": {"folder": "/c"}}),
         (
             {"ASCEND_DUMP_SCENE": "aic_err_norm_dump", "NPU_COLLECT_PATH": "/c"},
-            "ASCEND_DUMP_SCENE asks for a dump of operators that fail, below ./",
+            {"scene-variable": {"folder": "./"}},
         ),
         (
             {"ASCEND_DUMP_SCENE": "aic_err_norm_dump", "ASCEND_WORK_PATH": "/w"},
-            "ASCEND_DUMP_SCENE asks for a dump of operators that fail, below /w",
+            {"scene-variable": {"folder": "/w"}},
         ),
-        ({"ASCEND_DUMP_SCENE": "lite_exception"}, ""),
+        ({"ASCEND_DUMP_SCENE": "lite_exception"}, {}),
     ],
 )
-def test_words_on_what_the_environment_asks_for(env, words):
-    text = surfaces.of("acl", {"dump": {}}).explain(Context(env=env))
-    assert words in text
-    assert ("operators that fail" in text) == bool(words)
+def test_notes_on_what_the_environment_asks_for(env, expected):
+    assert said({}, Context(env=env)) == expected
+
+
+STEPS = {
+    "5|": ("config/step-digits", {"number": 2, "got": ""}),
+    "5-4": ("config/step-order", {"number": 1, "got": "5-4"}),
+    "0|1-2-3": ("config/step-parts", {"number": 2, "got": "1-2-3"}),
+    "|".join("1" * 101): ("config/step-pieces", {"count": 101, "limit": 100}),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_fault_of_steps_is_named(step):
+    dump = {"dump_path": "d", "dump_list": [{}], "dump_step": step}
+    (problem,) = (p for p in surfaces.of("acl", {"dump": dump}).check() if p.severity == "error")
+    code, values = STEPS[step]
+    check_said(problem.message, "step", key="dump_step", got=step)
+    check_said(problem.message.values["fault"], code, **values)
 
 
 @pytest.mark.parametrize(
-    ("dump", "message"),
+    ("dump", "code", "values"),
     [
         (
-            {"dump_path": "d", "dump_list": [{}], "dump_step": "5|"},
-            "dump.dump_step must hold at most 100 numbers and ranges joined by '|', got '5|'; "
-            "piece 2 must consist of digits, as in '0|5-8'",
-        ),
-        (
             {"dump_path": "d", "dump_list": [{"model_name": "m", "layer": []}]},
-            "dump.dump_list[0].layer must name operators, got []; leave the key out to mean all",
+            "list-layer",
+            {"path": "dump.dump_list[0].layer", "got": []},
         ),
         (
             {"dump_path": "d", "dump_op_switch": "on", "dump_stats": ["Max"]},
-            "dump.dump_stats must be absent unless dump_data is 'stats', got ['Max']; "
-            "set dump_data to 'stats'",
+            "stats-data",
+            {"key": "dump_stats", "got": ["Max"]},
         ),
-        (
-            {"dump_list": [{}]},
-            "dump.dump_path must be a folder, as text, got nothing; add the key",
-        ),
+        ({"dump_list": [{}]}, "config/missing", {"path": "dump.dump_path"}),
     ],
 )
-def test_messages(dump, message):
+def test_messages(dump, code, values):
     (problem,) = (p for p in surfaces.of("acl", {"dump": dump}).check() if p.severity == "error")
-    assert str(problem) == message
+    check_said(problem.message, code, **values)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kit.words import refused
 from workbench.config.mindspore.kernel_list import (
     kernel_text,
     read_kernel,
@@ -12,6 +13,7 @@ from workbench.config.mindspore.kernel_list import (
     write_for_acl,
     write_kernel,
 )
+from workbench.core.errors import FormatError
 from workbench.core.plan import Selector
 
 
@@ -80,8 +82,8 @@ def test_a_regular_expression_needs_both_ends(entry):
     assert read_kernel(entry).kind != "regex"
 
 
-def test_a_bad_expression_is_a_value_error():
-    with pytest.raises(ValueError, match="parenthesis"):
+def test_a_bad_expression_is_a_format_error():
+    with refused("config/regex-parenthesis", FormatError):
         read_kernel("name-regex(()")
 
 

@@ -12,6 +12,7 @@ from workbench.config import Context
 from workbench.config.mindspore.surfaces import CPU, GE, GPU, O0O1, O2
 from workbench.core.errors import ConfigError
 from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
+from workbench.core.words import Message
 
 SURFACES = (O0O1, O2, CPU, GPU, GE)
 NAMES = [surface.name for surface in SURFACES]
@@ -170,7 +171,8 @@ def test_the_wrong_section_dumps_nothing(surface, section, context):
     if section is not None:
         config = config.set("e2e_dump_settings", section)
     assert config.plan(context).iterations == Iterations(())
-    assert "othing is dumped" in config.explain(context)
+    (note,) = config.surface.notes(config.settings, config.context(context))
+    assert note.code == "other-way"
 
 
 def test_the_folder_comes_from_the_environment_if_the_form_names_none():
@@ -360,10 +362,12 @@ def test_surfaces_convert_into_each_other(here, there):
 
 def test_a_conversion_names_what_is_lost():
     config = form("o0o1", saved_data="full", e2e_sample_mode=1, dump_mode=2)
-    losses = " ".join(config.convert("mindspore-cpu").losses)
-    assert "operators marked with set_dump cannot be named there" in losses
-    for words in ("what is saved", "the sample", "every operator is dumped", "the devices"):
-        assert words in losses
+    losses = config.convert("mindspore-cpu").losses
+    marked = Message("config/select-marked", text="", end="")
+    assert Message("config/lost-operators", operators=marked) in losses
+    assert Message("config/lost-every-operator") in losses
+    parts = {loss.values["part"].code for loss in losses if "part" in loss.values}
+    assert {"config/part-saved", "config/part-sample", "config/part-devices"} <= parts
 
 
 @pytest.mark.parametrize(("version", "limit", "told"), [("2.6", 0, False), ("2.7", 7, True)])

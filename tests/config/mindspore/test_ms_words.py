@@ -7,9 +7,11 @@ import subprocess
 import pytest
 
 import workbench as wb
+from kit.words import check_said
 from workbench.config import Context
 from workbench.config.mindspore.code import SCRIPT
 from workbench.config.mindspore.notes import NOTES
+from workbench.config.words import plan_words
 
 NAMES = [f"mindspore-{target}" for target in ("o0o1", "o2", "cpu", "gpu", "ge")]
 
@@ -22,6 +24,12 @@ def form(surface, **change):
     return config
 
 
+def said(config, context=None):
+    """Notes on a form by name."""
+    notes = config.surface.notes(config.settings, config.context(context))
+    return {note.code: note for note in notes}
+
+
 def test_the_words_of_a_form():
     config = form(
         "o0o1",
@@ -31,57 +39,62 @@ def test_the_words_of_a_form():
         dump_mode=1,
         kernels=["Conv2D"],
     )
-    first, *rest = config.explain(Context(device=3, rank=3)).splitlines()
-    assert first == (
-        "MindSpore on Ascend, O0/O1, judged by MindSpore 2.10.0: iterations 0 and 5 to 8 of device "
-        "3, inputs and outputs of types with 'Conv2D' in them, as statistics (max, min and l2norm) "
-        "computed on the host, into /dump."
-    )
-    assert (
-        "- the tree is /dump/rank_3/Net/GRAPH/ITERATION, with graphs and execution_order beside Net"
-        in rest
-    )
+    context = Context(device=3, rank=3)
+    first, *rest = config.explain(context).splitlines()
+    assert str(plan_words(config.plan(context))) in first
+    notes = said(config, context)
+    check_said(notes["tree-kernels"], "tree-kernels", path="/dump", rank=3, net="Net")
+    assert f"- {notes['tree-kernels']}" in rest
+    assert "/dump/rank_3/Net/GRAPH/ITERATION" in str(notes["tree-kernels"])
 
 
-def test_the_words_of_an_overflow_dump():
-    text = form("o0o1", op_debug_mode=3, overflow_number=5).explain()
-    assert "operators that overflow (all), the first 5 of them, into /dump." in text
-    assert "- after 5 overflows nothing more is dumped" in text
+def test_the_notes_on_an_overflow_dump():
+    notes = said(form("o0o1", op_debug_mode=3, overflow_number=5))
+    check_said(notes["overflow-limit"], "overflow-limit", limit=5)
+    assert "overflow" in notes
+    assert "overflow-limit" not in said(form("o0o1", op_debug_mode=3))
 
 
-def test_the_words_of_an_exception_dump():
-    text = form("o2", op_debug_mode=4).explain()
-    assert "operators that fail on the device leave a brief record below /dump." in text
-    assert "- an operator that fails leaves an exception record of ACL" in text
+def test_the_notes_on_an_exception_dump():
+    config = form("o2", op_debug_mode=4)
+    assert plan_words(config.plan()).values["plan"].code == "config/plan-exception"
+    assert "exception-acl" in said(config)
 
 
 def test_a_refused_form_says_why():
-    text = form("cpu", saved_data="full").explain()
-    assert text.splitlines()[0].endswith("refused, nothing is dumped.")
-    assert "saved_data must be 'tensor' on a CPU" in text
+    config = form("cpu", saved_data="full")
+    (problem,) = (problem for problem in config.check() if problem.severity == "error")
+    check_said(problem.message, "saved-data", got="full")
+    assert config.explain().splitlines()[1:] == [f"- {problem}"]
 
 
 @pytest.mark.parametrize(
-    ("surface", "change", "context", "words"),
+    ("surface", "change", "context", "note", "other"),
     [
-        ("o0o1", {"dump_mode": 2}, Context(), "mindspore.set_dump"),
-        ("o0o1", {}, Context(env={"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}), "nobody uses are dumped too"),
-        ("o0o1", {}, Context(), "MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT=0 keeps them"),
-        ("o0o1", {}, Context("2.2"), "short operator name"),
-        ("o0o1", {}, Context("2.3"), "full operator name and no dtype"),
-        ("o0o1", {}, Context(env={"RANK_ID": "7"}), "/dump/rank_7/"),
-        ("o2", {}, Context(), "sink size must be 1"),
-        ("o2", {}, Context(device=2), "acl_dump_2.json"),
-        ("o2", {}, Context(), '"exception_dump": "2"'),
-        ("o2", {"file_format": "bin"}, Context(), "containers of ACL"),
-        ("ge", {}, Context(), "ENABLE_MS_GE_DUMP=1"),
-        ("gpu", {}, Context(), "data must not sink"),
-        ("cpu", {}, Context(), "constants are never written"),
-        ("o0o1", {}, Context(), "two kinds of device"),
+        ("o0o1", {"dump_mode": 2}, Context(), "marked", "sink-size"),
+        ("o0o1", {}, Context(env={"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}), "unused-kept", "unused"),
+        ("o0o1", {}, Context(), "unused", "unused-kept"),
+        ("o0o1", {}, Context("2.2"), "names-short", "names-full"),
+        ("o0o1", {}, Context("2.3"), "names-full", "names-short"),
+        ("o2", {}, Context(), "sink-size", "sink-mode"),
+        ("o2", {}, Context(), "exception-dump", "containers"),
+        ("o2", {"file_format": "bin"}, Context(), "containers", "fractal-nz"),
+        ("o2", {}, Context("2.7"), "tree-msprobe", "tree-o2"),
+        ("ge", {}, Context(), "ge-switch", "tree-o2"),
+        ("gpu", {}, Context(), "sink-mode", "sink-size"),
+        ("cpu", {}, Context(), "constants-cpu", "constants"),
+        ("o0o1", {}, Context(), "two-devices", "complex-cpu"),
     ],
 )  # fmt: skip
-def test_a_consequence_is_said(surface, change, context, words):
-    assert words in form(surface, **change).explain(context)
+def test_a_consequence_is_said(surface, change, context, note, other):
+    notes = said(form(surface, **change), context)
+    assert note in notes
+    assert other not in notes
+
+
+def test_notes_name_the_process_that_writes():
+    assert "/dump/rank_7/" in str(said(form("o0o1"), Context(env={"RANK_ID": "7"}))["tree-kernels"])
+    assert "acl_dump_2.json" in str(said(form("o2"), Context(device=2))["acl-json"])
 
 
 def test_every_note_is_said_of_some_form():
@@ -95,16 +108,15 @@ def test_every_note_is_said_of_some_form():
     ]
     keeps = {"MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT": "0"}
     contexts = [Context(v) for v in ("2.2", "2.3", "2.5", "2.10")] + [Context("2.10", keeps)]
-    said = set()
+    found = set()
     for name in NAMES:
         surface = wb.config.get(name)
         for change in changes:
             settings = form(name.removeprefix("mindspore-"), **change).settings
             for context in contexts:
-                said |= set(surface.notes(settings, context))
-    for note in NOTES:
-        start = note.text.partition("{")[0]
-        assert any(text.startswith(start) for text in said), note.text
+                found |= {note.code for note in surface.notes(settings, context)}
+    assert {note.id for note in NOTES} <= found
+    assert len({note.id for note in NOTES}) == len(NOTES)
 
 
 def script(text):

@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said
 from workbench.config import surfaces
 from workbench.config.config import Config
 from workbench.config.context import Context
+from workbench.config.words import plan_words
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+from workbench.core.words import Message
 
 TENSORFLOW = surfaces.get("tensorflow")
 BINARY = {"files": "bin", "host_format": False}
@@ -188,55 +191,67 @@ def test_conversion_says_what_a_script_cannot():
     result = surfaces.of("acl", data).convert("tensorflow")
     assert result.config.accepted()
     assert result.config.data["dump"]["dump_step"] == "3"
-    assert any("model 'm'" in loss for loss in result.losses)
+    (lost,) = (loss for loss in result.losses if loss.values["part"].code == "config/part-select")
+    (here,) = lost.values["here"].values["operators"]
+    check_said(here, "config/select-of-model", model="m")
     back = result.config.convert("acl")
     assert back.config.surface.name == "acl"
 
 
 def test_explanation_of_a_script():
     data = form({"rank": 7}, dump_step="0|5-8", dump_mode="all", dump_layer="conv1 fc/Add")
-    text = Config(TENSORFLOW, data).explain()
-    assert text.splitlines()[0] == (
-        "TensorFlow script for Ascend (npu_bridge), judged by npu_bridge of CANN 8.5: iterations 0 "
-        "and 5 to 8 of rank 7, inputs and outputs of 'conv1' and 'fc/Add', whole, as binary "
-        "containers in the device's format, into /d."
-    )
-    assert "- the process whose RANK_ID is 7 dumps; a process without RANK_ID is 0" in text
-    assert "{dump_path}/{time}/{device}/{model_name}/{model_id}/{data_index}" in text
-    assert "hint: environment.DUMP_GE_GRAPH must be set" in text
-    assert "container" in text
+    config = Config(TENSORFLOW, data)
+    first, *rest = config.explain().splitlines()
+    assert str(plan_words(config.plan())) in first
+    notes = list(TENSORFLOW.notes(config.settings, config.context()))
+    assert Message("config/tf-rank", rank=7) in notes
+    assert {"config/tf-tree", "config/tf-container"} <= {note.code for note in notes}
+    problems = config.check()
+    assert [problem.id for problem in problems] == ["volume", "graph-unset"]
+    assert rest == [*(f"- {note}" for note in notes), *(f"- hint: {p}" for p in problems)]
 
 
 def test_explanation_of_a_refused_script_names_what_refuses_it():
-    text = Config(TENSORFLOW, form(dump_step="3-3")).explain()
-    assert "refused, nothing is dumped" in text
-    assert "dump.dump_step must have ranges that rise, got '3-3'" in text
+    config = Config(TENSORFLOW, form(dump_step="3-3"))
+    (problem,) = (problem for problem in config.check() if problem.severity == "error")
+    check_said(problem.message, "step-order", key="dump_step", got="3-3")
+    assert config.explain().splitlines()[1:] == [f"- {problem}"]
 
 
 def test_notes_follow_the_settings():
     def notes(data, **context):
-        return " / ".join(TENSORFLOW.notes(Config(TENSORFLOW, data).settings, Context(**context)))
+        found = TENSORFLOW.notes(Config(TENSORFLOW, data).settings, Context(**context))
+        return {note.code.removeprefix("config/tf-"): note.values for note in found}
 
-    assert "inputs are not dumped" in notes(form())
-    assert "inputs are not dumped" not in notes(form(dump_mode="all"))
-    assert "CSV" in notes(form(dump_data="stats"))
-    assert "after fusion" in notes(form(dump_layer="a"))
-    assert "initialize_system" in notes(form({"init_resource": True}))
+    assert "outputs" in notes(form())
+    assert "outputs" not in notes(form(dump_mode="all"))
+    assert "csv" in notes(form(dump_data="stats"))
+    assert "names" in notes(form(dump_layer="a"))
+    assert "init" in notes(form({"init_resource": True}))
     manual = {"interface": "estimator", "porting": "manual"}
-    assert "DumpConfig checks nothing" in notes(form(manual))
-    assert "a full record below ./extra-info/data-dump" in notes(
-        form(run={"enable_exception_dump": 1})
-    )
-    assert "record" not in notes(form(run={"enable_exception_dump": 0}))
-    graph = {"DUMP_GE_GRAPH": "2"}
-    assert "graph files lie in the working folder" in notes(form(), env=graph)
-    assert "the graph that runs lies in the working folder" in notes(form())
-    assert "the working folder" not in notes(form(enable_dump=False))
-    assert "graph files lie in /w /" in notes(form(), env=graph | {"ASCEND_WORK_PATH": "/w"}) + " /"
-    there = notes(form(), env=graph | {"DUMP_GRAPH_PATH": "/home/dumpgraph"})
-    assert "/home/dumpgraph/pid_{pid}_deviceid_{device} (older versions: {pid}_{device})" in there
-    there = notes(form(), env=graph | {"NPU_COLLECT_PATH": "/c", "DUMP_GRAPH_PATH": "/g"})
-    assert "/c/extra-info/graph/{pid}_{device}" in there
+    assert "arguments" in notes(form(manual))
+    for value, name in ((1, "exception-full"), (2, "exception-brief")):
+        assert notes(form(run={"enable_exception_dump": value}))[name] == {"folder": "."}
+    none = notes(form(run={"enable_exception_dump": 0}))
+    assert none.keys().isdisjoint({"exception-full", "exception-brief"})
+
+
+def test_a_note_names_the_folder_of_the_graphs():
+    def place(data, **env):
+        settings = Config(TENSORFLOW, data).settings
+        notes = TENSORFLOW.notes(settings, Context(env=env))
+        return next(((n.code, n.values["place"]) for n in notes if "place" in n.values), None)
+
+    here, graph = Message("config/tf-working-folder"), {"DUMP_GE_GRAPH": "2"}
+    assert place(form(), **graph) == ("config/tf-graphs", here)
+    assert place(form()) == ("config/tf-graph", here)
+    assert place(form(enable_dump=False)) is None
+    work = Message("config/tf-work-path", folder="/w")
+    assert place(form(), **graph, ASCEND_WORK_PATH="/w")[1] == work
+    there = Message("config/tf-graph-folder", folder="/home/dumpgraph")
+    assert place(form(), **graph, DUMP_GRAPH_PATH="/home/dumpgraph")[1] == there
+    collected = Message("config/tf-collect-folder", folder="/c")
+    assert place(form(), **graph, NPU_COLLECT_PATH="/c", DUMP_GRAPH_PATH="/g")[1] == collected
 
 
 def test_code_says_what_to_do_in_order():

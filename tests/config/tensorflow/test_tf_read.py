@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said
 from workbench.config import surfaces
 from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.read import decode
@@ -257,7 +258,7 @@ def test_of_two_blocks_the_session_that_trains_decides_what_is_dumped():
         ("dump.dump_mode", 15),
         ("run.precision_mode", 8),
     ]
-    assert "'input' on line 7, which counts" in str(problems[0])
+    check_said(problems[0].message, "conflict", counts="input", counting=7)
 
 
 def test_blocks_of_other_optimizers_do_not_count():
@@ -297,7 +298,7 @@ def test_runs_that_compute_nothing_are_found(call, stray):
     assert ("stray-run" in found) == stray
     if stray:
         assert found["stray-run"].line == 3
-        assert call in str(found["stray-run"])
+        check_said(found["stray-run"].message, "stray-run", got=call, line=3)
 
 
 @pytest.mark.parametrize("rule", TEXT_RULES, ids=lambda rule: rule.id)

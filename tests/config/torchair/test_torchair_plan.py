@@ -11,7 +11,10 @@ from workbench.config.context import Context
 from workbench.config.surfaces import read
 from workbench.config.torchair.code import rank_folder
 from workbench.config.torchair.plan import from_plan, ge_steps
+from workbench.config.torchair.surface import TORCHAIR
+from workbench.config.words import plan_words
 from workbench.core.plan import BOTH, DumpPlan, Exclusion, Iterations, Selector
+from workbench.core.words import Message
 
 
 def config(**dump):
@@ -90,7 +93,7 @@ def test_what_torchair_cannot_say_is_a_sentence():
     plan = DumpPlan("/d", kind="overflow")
     lowered = from_plan(plan)
     assert lowered.data["dump_config"]["enable_dump"] is False
-    assert "dump_config_path" in lowered.losses[0]
+    assert lowered.losses == (Message("config/lost-kind", kind="overflow"),)
 
 
 def test_names_that_torchair_refuses_are_left_out():
@@ -107,11 +110,16 @@ def test_names_of_a_model_are_kept_and_not_widened_to_every_operator():
     assert "dump_layer" not in from_plan(DumpPlan("/d", select=every)).data["dump_config"]
 
 
+def said(form, context=None):
+    """Names and values of the notes on a form."""
+    notes = TORCHAIR.notes(form.settings, form.context(context))
+    return {note.code.removeprefix("config/ta-"): dict(note.values) for note in notes}
+
+
 def test_statistics_need_no_conversion_to_be_read():
-    note = "the files are read after msaccucmp has converted them"
-    assert note in config().explain()
-    assert note not in config(dump_data="stats").explain()
-    assert "each operator leaves one .csv" in config(dump_data="stats").explain()
+    assert "containers" in said(config())
+    assert "containers" not in said(config(dump_data="stats"))
+    assert "csv" in said(config(dump_data="stats"))
 
 
 NUMBERS = st.integers(0, 12) | st.integers(0, 2**40)
@@ -178,29 +186,52 @@ def test_a_form_that_is_taken_means_the_same_after_the_way_through_its_plan(mode
 
 
 def test_a_form_is_explained():
-    text = config(dump_step="0|5-8", dump_layer="Add Mul", dump_path="/d").explain()
-    assert text.splitlines() == [
-        "torchair CompilerConfig().dump_config, judged by torchair of Ascend Extension for PyTorch "
-        "26.0: iterations 0 and 5 to 8, inputs and outputs of 'Add' and 'Mul', whole, as binary containers in the "
-        "device's format, into /d.",
-        "- dump_path is taken as '/d', and must exist before it is assigned",
-        "- this process writes below worldsize1_global_rank0/{time}/{device_id}/{model_name}/"
-        "{model_id}/{data_index}; torchair makes the first level when it compiles, from "
-        "torch.distributed (1 and 0 without it)",
-        "- the files are read after msaccucmp has converted them",
-        "- data operators that feed a chosen operator are dumped as well",
-        "- operator names are those of the compiled graph: run once with DUMP_GE_GRAPH=3 and take "
-        "them from ge_proto_*_Build.txt",
-        "- data_index is the number of the iteration",
-    ]
+    form = config(dump_step="0|5-8", dump_layer="Add Mul", dump_path="/d")
+    first, *rest = form.explain().splitlines()
+    assert str(plan_words(form.plan())) in first
+    notes = said(form)
+    assert notes == {
+        "path": {"path": "/d"},
+        "tree": {"folder": "worldsize1_global_rank0"},
+        "ranks": {},
+        "containers": {},
+        "data-operators": {},
+        "names": {},
+        "index": {},
+    }
+    assert len(rest) == len(notes)
+
+
+def test_notes_on_what_stands_beside_a_dump():
+    form = config(dump_path="d", quant_dumpable=True, dump_step="")
+    form = form.set("environment.DUMP_GE_GRAPH", "3")
+    form = form.set("options", {"fusion_config.fusion_switch_file": "/f"})
+    notes = said(form)
+    assert notes["variable"] == {"name": "DUMP_GE_GRAPH", "value": "3"}
+    assert notes["options"] == {"names": ["fusion_config.fusion_switch_file"]}
+    assert notes["path-relative"] == {"path": "d"}
+    assert {"quantized", "index-all"} <= notes.keys()
+    original = config().set("mode", "npugraph_ex").set("dump_config.data_dump_stage", "original")
+    assert {"capture", "capture-original"} <= said(original).keys()
+
+
+def test_notes_on_a_json_file():
+    form = surfaces.of("torchair", {"dump_config": {"dump_config_path": "/a.json"}})
+    assert said(form) == {
+        "file-decides": {"path": "/a.json"},
+        "file-tree": {},
+        "file-scene": {},
+    }
+    assert said(form, Context(here=True)).keys() == {"file-tree", "file-scene"}
 
 
 def test_the_folder_of_a_rank_comes_from_the_environment():
-    text = config(dump_step="0").explain(Context(env={"WORLD_SIZE": "8"}, rank=3))
-    assert "worldsize8_global_rank3/" in text
-    capture = config().set("mode", "reduce-overhead").explain(Context(env={"WORLD_SIZE": "x"}))
-    assert "below worldsize1_global_rank0;" in capture
-    assert "torch files (.pt)" in capture
+    notes = said(config(dump_step="0"), Context(env={"WORLD_SIZE": "8"}, rank=3))
+    assert notes["tree"] == {"folder": "worldsize8_global_rank3"}
+    form = config().set("mode", "reduce-overhead")
+    notes = said(form, Context(env={"WORLD_SIZE": "x"}))
+    assert notes["tree-capture"] == {"folder": "worldsize1_global_rank0"}
+    assert "capture" in notes
 
 
 @pytest.mark.parametrize(

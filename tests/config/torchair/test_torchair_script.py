@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import check_said, refused
 from workbench.config import surfaces
 from workbench.config.context import Context
 from workbench.config.setting import Unresolved
 from workbench.config.torchair.read import decode, recognises
 from workbench.config.torchair.write import encode
 from workbench.core.errors import ConfigError, FormatError
+from workbench.core.words import Message
 
 # the settings of the example in the vendor's guide, one by one
 GUIDE = """import torch_npu, torchair
@@ -164,9 +166,10 @@ def test_of_several_configurations_the_compiled_one_is_read_and_the_others_are_n
     assert form.data["dump_config"] == {"dump_step": step}
     (problem,) = [p for p in form.check() if p.id == "several-configs"]
     assert problem.severity == "hint"
-    assert "a (line 1)" in problem.message
-    assert "b (line 3)" in problem.message
-    assert problem.line == {"1": 1, "2": 3}[step]
+    check_said(problem.message, "config/several-configs", count=2, lines=[1, 3])
+    name, line = {"1": ("a", 1), "2": ("b", 3)}[step]
+    check_said(problem.fix, "config/several-configs-advice", name=name, line=line)
+    assert problem.line == line
 
 
 MADE = "import torchair\nconfig = torchair.CompilerConfig()\nconfig.dump_config.dump_step = '0'\n"
@@ -270,11 +273,11 @@ def test_what_only_a_run_knows_is_said_to_be_left_out():
     assert form.code().startswith(
         "# Left out, because only a run knows it: dump_config.dump_path\n"
     )
-    assert (
-        "dump_config.dump_path is known in a run only and left behind" in form.convert("acl").losses
-    )
+    lost = Message("config/lost-run-time", path="dump_config.dump_path")
+    assert lost in form.convert("acl").losses
     assert "Left out" not in surfaces.read(MADE).code()
-    assert not any("in a run only" in loss for loss in surfaces.read(MADE).convert("acl").losses)
+    losses = surfaces.read(MADE).convert("acl").losses
+    assert "config/lost-run-time" not in {loss.code for loss in losses}
 
 
 def test_a_name_used_again_is_a_new_configuration():
@@ -291,8 +294,9 @@ def test_a_name_used_again_is_a_new_configuration():
         ("(" * 999, 1),
     ],
 )
-def test_what_is_not_python_is_one_clear_line(text, line):
-    with pytest.raises(FormatError, match=f"^train.py:{line}: text must be Python"):
+def test_what_is_not_python_is_refused_with_its_line(text, line):
+    codes = ("config/python", "config/python-text")
+    with refused(codes, FormatError, place=f"train.py:{line}"):
         surfaces.read(text, "torchair", "train.py")
 
 

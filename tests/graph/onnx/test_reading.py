@@ -1,8 +1,6 @@
 """From a model to a graph: names, feeds, what is lacking, and where models come from."""
 
-import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,14 +8,10 @@ from onnx import helper, numpy_helper
 
 from kit.build.onnx_models import FLOAT, computed, model, node
 from workbench.core.errors import FormatError, GraphError
-from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Const, Param, Value
 from workbench.graph.onnx import read_onnx
 from workbench.graph.onnx.files import library
-from workbench.graph.onnx.table import CONVERTERS
-from workbench.graph.ops import OPS
-from workbench.graph.trainings import TRAININGS
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 WEIGHT = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -273,12 +267,3 @@ def test_without_onnx_the_extra_is_named(monkeypatch):
         "onnx must be installed to read an ONNX model, got none; "
         "pip install 'npu-accuracy-workbench[onnx]'"
     )
-
-
-def test_the_document_lists_every_operator_that_is_known():
-    text = (Path(__file__).parents[3] / "docs" / "networks.md").read_text(encoding="utf-8")
-    known, _, rest = text.partition("## Operators")
-    listed = set(re.findall(r"`(\w+)`", known.rpartition("are converted:")[2]))
-    assert listed == CONVERTERS.keys()
-    assert OPS.keys() <= set(re.findall(r"`(\w+)`", rest))
-    assert set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE)) == {*MODELS, *TRAININGS}

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
-from kit.oracle.loop_layout import device_by_loops, grouped_by_loops, matrix_by_loops
 
+from kit.oracle.loop_layout import device_by_loops, grouped_by_loops, matrix_by_loops
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 

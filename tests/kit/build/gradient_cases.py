@@ -152,9 +152,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "DynamicRNN": [recurrent(states=False), recurrent(states=True)],
     # two inputs and more
-    **{name: two(name) for name in ("Add", "Sub", "Mul", "RealDiv", "Div", "Maximum", "Minimum")},
-    "FloorMod": two("FloorMod"),
-    "TruncateMod": two("TruncateMod"),
+    **{name: two(name) for name in ("Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum")},
     "Pow": two("Pow", positive, anywhere),
     "AddN": [Case(lambda x, y: record("AddN", (x, y, x), n=3, N=3), (anywhere(2), anywhere(2)))],
     "BiasAdd": [
@@ -180,20 +178,14 @@ CASES: dict[str, list[Case]] = {
         name: one(name)
         for name in (
             "ReLU", "SeLU", "SiLU", "Softplus", "Softsign", "Mish", "Sigmoid", "GeLU", "Erf",
-            "Reciprocal", "Exp", "Expm1", "Sin", "Cos", "Tan", "Asin", "ACos", "Atan", "Sinh", "Cosh",
-            "Tanh", "Asinh", "Atanh", "Abs", "Neg", "Square",
+            "Reciprocal", "Exp", "Sin", "Cos", "Tanh", "Abs", "Neg", "Square",
         )
     },
-    **{name: one(name, point=shifted(0.3, 2.0)) for name in ("Sqrt", "Rsqrt", "Log", "Log1p")},
-    "Acosh": one("Acosh", point=shifted(1.2, 3.0)),
+    **{name: one(name, point=shifted(0.3, 2.0)) for name in ("Sqrt", "Rsqrt", "Log")},
     "ReLU6": one("ReLU6", point=np.array([-1.0, 0.5, 5.5, 6.5])),
     "HSwish": one("HSwish", point=np.array([-4.0, -2.5, -0.5, 2.5, 3.5])),
     "HSigmoid": one("HSigmoid", point=np.array([-4.0, -2.5, -0.5, 2.5, 3.5])),
     "Elu": [*one("Elu", 1.0), *one("Elu", 0.5)],
-    "CeLU": [*one("CeLU", 1.0), *one("CeLU", 0.5)],
-    "HShrink": one("HShrink", 0.5),
-    "SoftShrink": one("SoftShrink", 0.5),
-    "Threshold": one("Threshold", 0.1, 7.0),
     "ClampScalar": [
         *one("ClampScalar", -0.45, 0.55),
         *one("ClampScalar", None, 0.45),
@@ -201,15 +193,9 @@ CASES: dict[str, list[Case]] = {
         *one("ClampScalar", None, None),
     ],
     "Cast": one("Cast", dst_type="float64"),
-    "Tril": one("Tril", diagonal=0, point=anywhere(3, 4)),
-    "Triu": one("Triu", 1, point=anywhere(3, 4)),
     # steps and constants
-    **{
-        name: one(name)
-        for name in ("Sign", "Floor", "Ceil", "Trunc", "Rint", "Round", "ZerosLike", "OnesLike")
-    },
+    **{name: one(name) for name in ("Sign", "Floor", "Ceil", "Round", "OnesLike")},
     "FloorDiv": two("FloorDiv"),
-    "TruncateDiv": two("TruncateDiv"),
     # reductions
     "Softmax": [*one("Softmax", (-1,)), *one("Softmax", (0,), point=anywhere(3, 2, 2))],
     "LogSoftmax": [*one("LogSoftmax", -1), *one("LogSoftmax", 1, point=anywhere(2, 3, 2))],
@@ -225,27 +211,15 @@ CASES: dict[str, list[Case]] = {
             ("ReduceSum", (False,)),
             ("ReduceMax", ()),
             ("ReduceMin", ()),
-            ("ReduceProd", ()),
         )
     },
-    **{
-        name: [
-            Case(lambda x, n=name, a=axis, k=kept: record_all(n, x, a, k)[1], (anywhere(2, 3, 2),))
-            for axis in (0, -2)
-            for kept in (False, True)
-        ]
-        for name in ("ArgMaxWithValue", "ArgMinWithValue")
-    },
     "TopK": [Case(lambda x: record_all("TopK", x, 2, sorted=True)[0], (anywhere(2, 2, 4),))],
-    **{
-        name: [
-            case
-            for exclusive in (False, True)
-            for reverse in (False, True)
-            for case in one(name, 1, exclusive, reverse, point=anywhere(2, 4))
-        ]
-        for name in ("CumSum", "CumProd")
-    },
+    "CumSum": [
+        case
+        for exclusive in (False, True)
+        for reverse in (False, True)
+        for case in one("CumSum", 1, exclusive, reverse, point=anywhere(2, 4))
+    ],
     # normalizations, windows and losses
     "LayerNorm": [
         Case(
@@ -267,19 +241,8 @@ CASES: dict[str, list[Case]] = {
         )
     ],
     "BatchNorm": [moments(training=False), moments(training=True)],
-    "LRN": [
-        *one("LRN", depth_radius=1, bias=1.0, alpha=0.5, beta=0.75, point=anywhere(1, 4, 2, 2)),
-    ],
     "MaxPool": window("MaxPool"),
     "AvgPool": window("AvgPool"),
-    **{
-        name: [
-            case
-            for corners in ((False, False), (True, False), (False, True))
-            for case in one(name, (5, 3), *corners, point=anywhere(1, 2, 3, 2))
-        ]
-        for name in ("ResizeNearestNeighborV2", "ResizeBilinearV2")
-    },
     "SoftmaxCrossEntropyWithLogits": [
         Case(
             lambda x: record_all("SoftmaxCrossEntropyWithLogits", x, LIKELY)[0], (anywhere(3, 4),)
@@ -297,12 +260,9 @@ CASES: dict[str, list[Case]] = {
     "ExpandDims": one("ExpandDims", 1),
     "Squeeze": one("Squeeze", (1,), point=anywhere(2, 1, 3)),
     "Transpose": one("Transpose", (2, 0, 1), point=anywhere(2, 3, 2)),
-    **{
-        name: [
-            Case(lambda x, y, n=name: record(n, (x, y, x), -1), (anywhere(2, 3), anywhere(2, 1)))
-        ]
-        for name in ("Concat", "ConcatD")
-    },
+    "Concat": [
+        Case(lambda x, y: record("Concat", (x, y, x), -1), (anywhere(2, 3), anywhere(2, 1)))
+    ],
     "Stack": [
         Case(
             lambda x, y, a=axis: record("Stack", (x, y), axis=a, num=2, N=2),
@@ -310,13 +270,10 @@ CASES: dict[str, list[Case]] = {
         )
         for axis in (0, -1)
     ],
-    **{
-        name: [
-            Case(lambda x, n=name: record_all(n, x, 1, 2), (anywhere(2, 4),)),
-            Case(lambda x, n=name: record_all(n, x, -1, 2)[1], (anywhere(2, 4),)),
-        ]
-        for name in ("Split", "SplitD")
-    },
+    "Split": [
+        Case(lambda x: record_all("Split", x, 1, 2), (anywhere(2, 4),)),
+        Case(lambda x: record_all("Split", x, -1, 2)[1], (anywhere(2, 4),)),
+    ],
     "SplitV": [
         Case(
             lambda x: record_all("SplitV", x, size_splits=(1, 3), split_dim=1, num_split=2),
@@ -336,21 +293,12 @@ CASES: dict[str, list[Case]] = {
         Case(lambda x, m=mode: F.pad(x, (1, 2), m), (anywhere(2, 3, 4),))
         for mode in ("reflect", "edge", "circular")
     ],
-    "FillV2": [Case(lambda x: record("FillV2", (2, 3), x), (anywhere(),))],
     "Tile": [*one("Tile", (2, 3)), *one("Tile", (2, 1, 3)), *one("Tile", (2,))],
     "BroadcastTo": [
         *one("BroadcastTo", (4, 2, 3)),
         *one("BroadcastTo", (2, 3), point=anywhere(2, 1)),
     ],
     "ReverseV2": one("ReverseV2", (1,)),
-    "ReverseSequence": [
-        Case(
-            lambda x: record("ReverseSequence", x, np.array([1, 3]), seq_dim=1, batch_dim=0),
-            (anywhere(2, 3),),
-        )
-    ],
-    "DepthToSpace": one("DepthToSpace", block_size=2, point=anywhere(1, 4, 2, 1)),
-    "SpaceToDepth": one("SpaceToDepth", block_size=2, point=anywhere(1, 1, 2, 4)),
     "Gather": [
         Case(lambda x, a=axis: record("Gather", x, ROWS, a, 0), (anywhere(3, 4, 3),))
         for axis in (0, 2, -2)
@@ -359,26 +307,6 @@ CASES: dict[str, list[Case]] = {
     "GatherNd": [
         Case(lambda x: record("GatherNd", x, ROWS), (anywhere(3, 2),)),
         Case(lambda x: record("GatherNd", x, np.array([[1], [1]])), (anywhere(3, 2),)),
-    ],
-    **{
-        name: [
-            Case(lambda x, u, n=name: record(n, x, ROWS, u), (anywhere(3, 2), anywhere(2))),
-            Case(
-                lambda x, u, n=name: record(n, x, np.array([[2], [0]]), u),
-                (anywhere(3, 2), anywhere(2, 2)),
-            ),
-        ]
-        for name in (
-            "TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMul", "TensorScatterMax",
-            "TensorScatterMin",
-        )
-    },
-    "TensorScatterElements": [
-        Case(
-            lambda x, u, r=reduce: record("TensorScatterElements", x, ROWS, u, axis=1, reduce=r),
-            (anywhere(2, 3), anywhere(2, 2)),
-        )
-        for reduce in ("none", "add")
     ],
 }  # fmt: skip
 """Operator type → cases of its gradient."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 import onnx
-from kit.build.graph_outputs import results
 from onnx import numpy_helper
 
+from kit.build.graph_outputs import results
 from workbench.core.errors import GraphError
 from workbench.graph.onnx import read_onnx
 from workbench.graph.onnx.reading import OPSETS

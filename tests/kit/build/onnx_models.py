@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from kit.build.graph_outputs import results
 from onnx import TensorProto, helper, numpy_helper
 
+from kit.build.graph_outputs import results
 from workbench.graph.onnx import read_onnx
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import workbench as wb
 from kit.build import torch_files
+from kit.build.ms_pb import write_ms_pb
 from kit.build.real_data import DATA
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -36,13 +37,17 @@ from workbench.dump.files.payload import fingerprint
 from workbench.dump.names.ge import GeName, format_ge_name
 from workbench.dump.names.mapping import RENAMINGS, renamed
 from workbench.dump.names.mindspore import NameParts, format_name
-from workbench.dump.tables.dialects import DIALECTS
 from workbench.dump.tables.ge import format_ge_statistics, ge_statistics_of
 from workbench.dump.tables.l2 import format_l2_statistics
-from workbench.dump.tables.statistic import StatisticRow, format_header, format_row, statistics_of
+from workbench.dump.tables.statistic import (
+    FIXED_CATEGORIES,
+    StatisticRow,
+    format_header,
+    format_row,
+    statistics_of,
+)
 from workbench.dump.values.reading import Buffer
 from workbench.graph.networks import load_graph
-from workbench.ir.ms_pb_writer import write_ms_pb
 from workbench.ir.ms_text_writer import write_ms_text
 
 if TYPE_CHECKING:
@@ -393,7 +398,7 @@ TABLES: dict[str, Callable[[str], dict[str, str]]] = {
     },
     "mindspore-fixed": lambda name: {
         f"{MS_LEAF}/statistic.csv": mindspore_table(
-            tuple(DIALECTS["mindspore-fixed"].titles)
+            FIXED_CATEGORIES
         )
     },
     "ge": lambda name: {GE_TABLE: format_ge_statistics(ge_rows(name))},

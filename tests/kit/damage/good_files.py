@@ -14,7 +14,6 @@ from kit.damage import good_dumps as dumps
 from kit.damage import good_texts as texts
 from workbench.compare.overrides import read_overrides
 from workbench.config import HOMES
-from workbench.dump.tables.dialects import DIALECTS
 from workbench.ir.detect import KINDS as KINDS_OF_GRAPHS
 
 if TYPE_CHECKING:
@@ -53,7 +52,10 @@ READERS: dict[str, Reader] = {
     "bare tensor": Reader(dumps.raw_files, dumps.ask_tree, dumps.container_files),
     "golden npy": Reader(dumps.golden_files, dumps.ask_tree),
     "PyTorch file": Reader(dumps.pytorch_files, dumps.ask_tree),
-    **{f"statistic.csv of {name}": Reader(dumps.tables(name), dumps.ask_tree) for name in DIALECTS},
+    **{
+        f"statistic.csv of {name}": Reader(dumps.tables(name), dumps.ask_tree)
+        for name in dumps.TABLES
+    },
     "mapping.csv": Reader(
         lambda: {
             f"{at}/mapping.csv": "".join(text).encode() for at, text in dumps.mapped()[0].items()

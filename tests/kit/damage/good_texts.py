@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 import zipfile
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import workbench as wb
+from kit.build.ms_pb import write_ms_pb
 from kit.build.old_ir import SPELLED, old_file
 from kit.build.real_data import DATA
 from kit.damage.good_dumps import (
@@ -33,7 +35,6 @@ from workbench.graph.networks import load_graph
 from workbench.ir.ge_files import find_computational_graph
 from workbench.ir.ge_messages import message_class
 from workbench.ir.ge_text_writer import write_ge_text
-from workbench.ir.ms_pb_writer import write_ms_pb
 from workbench.ir.ms_text import read_ms_text
 from workbench.ir.ms_text_writer import write_ms_text
 
@@ -149,7 +150,8 @@ def ask_onnx(_root: Path, path: Path, _number: int) -> object:
 
 def ask_search(root: Path, path: Path, number: int) -> object:
     operator = ("", "data/x", "relu", "網")[number % 4]
-    return find_computational_graph(root, operator, folders=("net", "x")).folder
+    files = sorted(root.rglob("*_Build.txt"))
+    return find_computational_graph(files, operator, folders=("net", "x")).folder
 
 
 # ---------------------------------------------------------------- configurations, results, names
@@ -196,7 +198,9 @@ def ask_form(surface: str) -> Callable[[Path, Path, int], object]:
 
 
 def results() -> Files:
-    return {path.name: path.read_bytes() for path in sorted((DATA / "results").glob("*.csv"))}
+    tables = sorted((DATA / "results").glob("*.csv"))
+    own = json.dumps(wb.read_result(tables[0]).to_json())
+    return {path.name: path.read_bytes() for path in tables} | {"ours.json": own.encode()}
 
 
 def ask_result(_root: Path, path: Path, number: int) -> object:

@@ -50,13 +50,9 @@ def quotient(a: Fraction, b: Fraction) -> Fraction | float:
     return math.inf if a else Fraction(0)
 
 
-def same_kind(t: Any, g: Any, nan_agrees: bool) -> bool:
+def same_kind(t: Any, g: Any) -> bool:
     """Whether a pair that is not jointly finite agrees."""
-    if finite(t) or finite(g):
-        return False
-    if math.isnan(t) or math.isnan(g):
-        return nan_agrees and math.isnan(t) and math.isnan(g)
-    return t == g
+    return not (finite(t) or finite(g)) and t == g
 
 
 def describe(side: str, values: list[Any]) -> dict[str, float]:
@@ -91,8 +87,8 @@ def share_within(
     return (hits + extra) / size
 
 
-def exact(target: Any, golden: Any, nan_agrees: bool = False) -> dict[str, float]:
-    """Every figure of a pair by its title; ``equal``, ``error`` and ``max_error`` besides."""
+def exact(target: Any, golden: Any) -> dict[str, float]:
+    """Every figure of a pair by its title; ``equal`` and ``error`` besides."""
     if "c" in (target.dtype.kind, golden.dtype.kind):
         target, golden = (
             x.astype("c16" if x.dtype.kind != "c" else x.dtype) for x in (target, golden)
@@ -103,7 +99,7 @@ def exact(target: Any, golden: Any, nan_agrees: bool = False) -> dict[str, float
         (Fraction(t), Fraction(g)) for t, g in zip(ts, gs, strict=True) if finite(t) and finite(g)
     ]
     odd = [(t, g) for t, g in zip(ts, gs, strict=True) if not (finite(t) and finite(g))]
-    agreeing = sum(same_kind(t, g, nan_agrees) for t, g in odd)
+    agreeing = sum(same_kind(t, g) for t, g in odd)
     mismatch = len(odd) - agreeing
     scale = max((abs(Fraction(g)) for g in gs if finite(g)), default=Fraction(0))
     out = describe("Target", ts) | describe("Golden", gs) | {"NonFiniteMismatch": mismatch}
@@ -111,8 +107,8 @@ def exact(target: Any, golden: Any, nan_agrees: bool = False) -> dict[str, float
     out["FiveThousandthsErrRatio"] = share_within(pairs, 0.005, agreeing, size)
     out["equal"] = mismatch == 0 and all(t == g for t, g in pairs)
     if not pairs and mismatch:
-        names = CROSS.keys() - {"error", "max_error"}
-        return out | dict.fromkeys(names, math.nan) | {"error": math.inf, "max_error": math.inf}
+        names = CROSS.keys() - {"error"}
+        return out | dict.fromkeys(names, math.nan) | {"error": math.inf}
     return out | {name: as_float(rule(pairs, scale)) for name, rule in CROSS.items()}
 
 
@@ -151,5 +147,4 @@ CROSS: dict[str, Any] = {
         sum(relative_errors(pairs, s), Fraction(0)) / max(len(pairs), 1)
     ),
     "error": euclid,
-    "max_error": lambda pairs, s: quotient(largest(pairs), s),
 }

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from workbench.compare.hypotheses.case import Case, Tried
 
 _RIVAL = 4.0  # more free numbers than the best guess
@@ -80,25 +78,3 @@ def probability(case: Case, tried: Sequence[Tried]) -> list[float]:
 
 def _logistic(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(min(value, 30.0), -30.0)))
-
-
-def fit(
-    rows: Sequence[dict[str, float]], right: Sequence[bool], ridge: float = 1.0
-) -> dict[str, float]:
-    """Return the weights that make rows of features say best whether a guess was right.
-
-    Newton's method for the logistic model, with a ridge against weights that grow without end.
-    """
-    names = list(rows[0])
-    matrix: NDArray[np.float64] = np.array([[row[name] for name in names] for row in rows])
-    target = np.array(right, np.float64)
-    weights = np.zeros(len(names))
-    for _ in range(50):
-        chance = 1.0 / (1.0 + np.exp(-np.clip(matrix @ weights, -30, 30)))
-        slope = matrix.T @ (target - chance) - ridge * weights
-        bend = (matrix * (chance * (1 - chance))[:, None]).T @ matrix + ridge * np.eye(len(names))
-        move = np.linalg.solve(bend, slope)
-        weights += move
-        if float(np.abs(move).max()) < 1e-8:
-            break
-    return dict(zip(names, (round(float(w), 3) for w in weights), strict=True))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.compare.align import Alignment
     from workbench.compare.binding import Block
     from workbench.compare.pairs import Pairing
-    from workbench.compare.replay.trial import Arithmetic, Change, Kernel
+    from workbench.compare.replay.trial import Arithmetic, Kernel
     from workbench.compare.replay.values import Known
     from workbench.core.dtypes import DType
     from workbench.graph.nodes import Op
@@ -77,14 +77,12 @@ class Attempt:
             self, inputs={**self.inputs, **unknown}, assumed=(), partial=True, invented=()
         )
 
-    def results(
-        self, arithmetic: Arithmetic = EXACT, change: Change | None = None
-    ) -> dict[int, Array]:
+    def results(self, arithmetic: Arithmetic = EXACT) -> dict[int, Array]:
         """Return what it should have given, by slot, in the dtypes of what it gave.
 
         Raises one of ``TROUBLE`` if its inputs do not fit.
         """
-        outputs = self.kernel.run(self.inputs, arithmetic, *(() if change is None else (change,)))
+        outputs = self.kernel.run(self.inputs, arithmetic)
         table: dict[int, Array] = dict(enumerate(outputs))
         if len(self.kernel.ops) == 1 and any(slot < 0 for slot in self.given):
             left = self.kernel.updated(self.inputs, arithmetic)

@@ -109,14 +109,13 @@ class Replay:
     """Own errors by execution, and why others have none.
 
     ``model`` names the believed arithmetic; ``reasons`` are for operators that compute and cannot be
-    computed again. ``undumped`` counts operators of which the dump has no output.
+    computed again.
     """
 
     attempts: Attempts
     own: dict[tuple[Block, int], Own] = field(default_factory=dict)
     reasons: dict[tuple[Block, int], str] = field(default_factory=dict)
     models: dict[tuple[int, int], Candidate] = field(default_factory=dict)
-    undumped: int = 0
 
     @property
     def model(self) -> str:
@@ -261,9 +260,7 @@ class _Graph:
             self.open[block, number] = errors
 
     def _not(self, block: Block, number: int, op: Op, reason: str) -> None:
-        if reason.startswith("its outputs are not"):
-            self.found.undumped += 1
-        elif op.op_type not in IDENTITY:
+        if not reason.startswith("its outputs are not") and op.op_type not in IDENTITY:
             self.found.reasons[block, number] = reason
 
     def _believed(self) -> Candidate | None:

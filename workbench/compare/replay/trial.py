@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op, Operand
 
     Array = NDArray[Any]
-    Loaded = Sequence[Array]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,9 @@ def watch(context: Context | None = None, **change: Any) -> Example:
     return scene("watcher", context, **{"dump_list": nodes} | change)
 
 
-def debug(context: Context | None = None, **change: Any) -> Example:
+def debug(**change: Any) -> Example:
     """Overflow dump with settings changed."""
-    return _example({"dump_path": "d", "dump_debug": "on"}, context, change)
+    return _example({"dump_path": "d", "dump_debug": "on"}, None, change)
 
 
 def _example(dump: dict[str, Any], context: Context | None, change: dict[str, Any]) -> Example:

@@ -47,20 +47,20 @@ def _needs_path(form: Form) -> bool:
 class Range(Section):
     """Operators from one name to another, in execution order."""
 
-    begin: Annotated[str, Setting("text", "first operator of the range", bad=1, since=NEWER)] = ""
-    end: Annotated[str, Setting("text", "last operator of the range", bad=1, since=NEWER)] = ""
+    begin: Annotated[str, Setting("text", "First operator of the range.", bad=1, since=NEWER)] = ""
+    end: Annotated[str, Setting("text", "Last operator of the range.", bad=1, since=NEWER)] = ""
 
 
 class Blacklist(Section):
     """An operator, by name or type, and the tensors of it that stay out."""
 
-    name: Annotated[str, Setting("text", "operator, its exact name or type", bad=1)] = ""
+    name: Annotated[str, Setting("text", "Exact name or type of the operator.", bad=1)] = ""
     pos: Annotated[
         tuple[str, ...],
         _NAMES,
         Setting(
             "a list of 'input<n>' and 'output<n>'",
-            "tensors left out; without any the entry has no effect",
+            "Tensors to exclude; without any the entry has no effect.",
             bad="input0",
             widget="list",
         ),
@@ -72,14 +72,14 @@ class Item(Section):
 
     model_name: Annotated[
         str,
-        Setting("text", "model to dump (name of its .om file or of the graph); absent: any", bad=1),
+        Setting("text", "Model to dump (name of its .om file or graph). Absent = any.", bad=1),
     ] = ""
     layer: Annotated[
         tuple[str, ...],
         _NAMES,
         Setting(
             "a list of operator names",
-            "operators to dump; absent: all. With watcher: operators that may overwrite memory",
+            "Operators to dump. Absent = all. With watcher: operators that may overwrite memory.",
             bad="conv1",
             widget="names",
         ),
@@ -89,7 +89,7 @@ class Item(Section):
         _NAMES,
         Setting(
             "a list of operator names",
-            "operators whose outputs are written after each of layer (dump_scene watcher)",
+            "Operators whose outputs are written after each of layer (dump_scene watcher).",
             bad="conv1",
             since=NEWER,
             widget="names",
@@ -107,7 +107,7 @@ class Dump(Section):
         str,
         Setting(
             "a folder, as text",
-            "folder, absolute or relative to the process; must exist. 'ip:path' on another host",
+            "Existing folder, absolute or relative to the process. 'ip:path' for another host.",
             bad=1,
             required=_needs_path,
             widget="path",
@@ -115,17 +115,17 @@ class Dump(Section):
     ] = ""
     dump_mode: Annotated[
         Literal["input", "output", "all"],
-        Setting("'input', 'output' or 'all'", "tensors to dump of each operator", bad="both"),
+        Setting("'input', 'output' or 'all'", "Tensors to dump of each operator.", bad="both"),
     ] = "output"
     dump_op_switch: Annotated[
         Literal["on", "off"],
-        Setting("'on' or 'off'", "dump single operators, those called outside a model", bad=True),
+        Setting("'on' or 'off'", "Dump single operators (called outside a model).", bad=True),
     ] = "off"
     dump_level: Annotated[
         Literal["op", "kernel", "all"],
         Setting(
             "'op', 'kernel' or 'all'",
-            "dump operators, the kernels launched for them, or both",
+            "Dump operators, the kernels launched for them, or both.",
             bad="layer",
             since=NEWER,
         ),
@@ -139,25 +139,25 @@ class Dump(Section):
             "watcher",
         ],
         Setting(
-            f"one of {[*EXCEPTIONS, 'watcher']}",
-            "dump operators that fail (aic_err_*, lite_exception is brief), or watch memory",
+            f"one of {', '.join([*EXCEPTIONS, 'watcher'])}",
+            "Dump failing operators (aic_err_*; lite_exception is brief), or watch memory.",
             bad="exception",
         ),
     ] = _NONE
     dump_data: Annotated[
         Literal["tensor", "stats"],
-        Setting("'tensor' or 'stats'", "whole tensors, or one csv of statistics each", bad="full"),
+        Setting("'tensor' or 'stats'", "Full tensors, or one csv of statistics each.", bad="full"),
     ] = "tensor"
     dump_debug: Annotated[
         Literal["on", "off"],
-        Setting("'on' or 'off'", "dump only AI Core operators that overflow", bad="yes"),
+        Setting("'on' or 'off'", "Dump only AI Core operators that overflow.", bad="yes"),
     ] = "off"
     dump_kernel_data: Annotated[
         str,
         Field(pattern=f"^{_PIECE}(,{_PIECE})*$"),
         Setting(
-            f"{list(KERNEL_DATA)} joined by ','",
-            "what kernels written in Ascend C print",
+            f"{', '.join(KERNEL_DATA)}; several joined by ','",
+            "Output of Ascend C kernels to dump.",
             bad="all,",
             since=NEWER,
         ),
@@ -166,7 +166,7 @@ class Dump(Section):
         str,
         Setting(
             "text like '0|5-8'",
-            "executions to dump, the first is 0; empty: all",
+            "Executions to dump, counted from 0. Empty = all.",
             bad=0,
             widget="iterations",
         ),
@@ -175,8 +175,8 @@ class Dump(Section):
         tuple[str, ...],
         _NAMES,
         Setting(
-            f"a list of {list(STATISTICS)}",
-            "statistics of dump_data stats; absent: all but L2norm",
+            f"a list of {', '.join(STATISTICS)}",
+            "Statistics (dump_data stats). Absent = all but L2norm.",
             bad="Max",
             since=NEWER,
             widget="list",

@@ -98,15 +98,15 @@ def remote(path: str) -> Remote | None:
 
 
 def step_pieces(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of ``dump_step`` and what is wrong with each; empty if nothing is."""
+    """Yield the pieces of ``dump_step``, each with its fault: ``parts``, ``digits``, ``order`` or none."""
     for piece in text.split("|") if text else ():
         ends = piece.split("-")
         if len(ends) > 2:
-            yield piece, "be a number or a range"
+            yield piece, "parts"
         elif not all(end.isascii() and end.isdigit() for end in ends):
-            yield piece, "consist of digits"
+            yield piece, "digits"
         elif number(ends[0]) > number(ends[-1]):
-            yield piece, "be a range that does not fall"
+            yield piece, "order"
         else:
             yield piece, ""
 

@@ -21,6 +21,7 @@ from workbench.config.acl.rules_strict import (
 )
 from workbench.config.paths import lookup, steps
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -130,19 +131,19 @@ def examine(text: str) -> Iterator[Problem]:
     """Yield what acl refuses before it reads the JSON: size, and depth counted by brackets."""
     size = len(text.encode("utf-8", "replace")) if len(text) * 4 > MAX_BYTES else 0
     if size > MAX_BYTES:
-        message = f"text must have at most {MAX_BYTES} bytes, got {size}"
+        said = Message("config/file-size", got=size, limit=MAX_BYTES)
         code = "ACL_ERROR_INVALID_FILE"
-        fix = "name types or models instead of operators"
-        yield Problem("file-size", "error", "", message, fix, code=code, source=ACL_PARSER)
+        advice = Message("config/file-size-advice")
+        yield Problem("file-size", "error", "", said, advice, code=code, source=ACL_PARSER)
         return
     depths = _depths(text)
-    for bracket, kind in (("{", "object"), ("[", "list")):
+    for bracket, kind in (("{", "object"), ("[", "array")):
         depth = depths[bracket]
         if depth > MAX_NESTING:
-            message = f"text must have {kind}s at most {MAX_NESTING} deep, got {depth}"
-            fix = "brackets inside of texts count too"
+            said = Message("config/nesting", kind=kind, depth=depth, limit=MAX_NESTING)
+            advice = Message("config/nesting-advice")
             code = "ACL_ERROR_PARSE_FILE"
-            yield Problem("nesting", "error", "", message, fix, code=code, source=ACL_PARSER)
+            yield Problem("nesting", "error", "", said, advice, code=code, source=ACL_PARSER)
 
 
 def _depths(text: str) -> dict[str, int]:

@@ -39,8 +39,7 @@ def _void_blacklist(form: AclForm, context: Context) -> Iterator[Breach]:
         for key in ("optype_blacklist", "opname_blacklist"):
             for index, barred in enumerate(getattr(entry, key)):
                 if not (barred.name and barred.pos):
-                    got = f"name {barred.name!r}, pos {list(barred.pos)}"
-                    yield Breach(f"{path}.{key}[{index}]", got)
+                    yield Breach(f"{path}.{key}[{index}]")
 
 
 def _nothing(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -71,14 +70,14 @@ def _unchecked_step(form: AclForm, context: Context) -> Iterator[Breach]:
 def _collect(form: AclForm, context: Context) -> Iterator[Breach]:
     folder, kind = context.variable("NPU_COLLECT_PATH"), kind_of(view(form, context))
     if folder and kind in ("data", "overflow", "watch"):
-        yield Breach("dump", f"a {kind} dump and NPU_COLLECT_PATH={folder}")
+        yield Breach("dump", values={"kind": kind, "folder": folder})
 
 
 def _model_twice(form: AclForm, context: Context) -> Iterator[Breach]:
     seen: set[str] = set()
     for path, entry, dump in checked_items(form, context):
         if entry.model_name in seen and dump.dump_scene != "watcher":
-            yield Breach(path, entry.model_name or "no model_name again")
+            yield Breach(path, entry.model_name)
         seen.add(entry.model_name)
 
 
@@ -131,19 +130,19 @@ def _skipped_variable(form: AclForm, context: Context) -> Iterator[Breach]:
     for name in _VARIABLES:
         folder = context.variable(name)
         if folder and context.file_exists(folder):
-            yield Breach("dump.dump_scene", f"{name}={folder}")
+            yield Breach("dump.dump_scene", values={"name": name, "folder": folder})
 
 
 def _unread_collect(form: AclForm, context: Context) -> Iterator[Breach]:
     folder = context.variable("NPU_COLLECT_PATH")
     if folder and kind_of(view(form, context)) == "exception" and not is_old(context):
-        yield Breach("dump.dump_scene", f"NPU_COLLECT_PATH={folder}")
+        yield Breach("dump.dump_scene", values={"folder": folder})
 
 
 def _scene_variable(form: AclForm, context: Context) -> Iterator[Breach]:
     value = context.variable("ASCEND_DUMP_SCENE")
     if value and (value not in EXCEPTIONS[1:] or kind_of(view(form, context)) != "none"):
-        yield Breach("dump.dump_scene", f"ASCEND_DUMP_SCENE={value}")
+        yield Breach("dump.dump_scene", values={"value": value})
 
 
 def _old_scene(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -155,7 +154,7 @@ def _old_scene(form: AclForm, context: Context) -> Iterator[Breach]:
 def _container(form: AclForm, context: Context) -> Iterator[Breach]:
     inside = context.variable("container") or context.variable("KUBERNETES_SERVICE_HOST")
     if inside and kind_of(view(form, context)) != "none":
-        yield Breach("dump", "a process inside one")
+        yield Breach("dump")
 
 
 def _volume(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -171,9 +170,8 @@ EFFECTS = (
         id="nothing-dumped",
         severity="warning",
         find=_nothing,
-        must="ask for a dump",
-        fix="fill dump_list, or set dump_op_switch, dump_debug or dump_scene; so it is accepted "
-        "and nothing is dumped",
+        says="The configuration is accepted, but nothing asks for a dump and nothing is dumped",
+        fix="Fill dump_list, or set dump_op_switch, dump_debug or dump_scene.",
         source=ADUMP,
         breaks=data(dump_list=[]),
         keeps=data(),
@@ -182,8 +180,8 @@ EFFECTS = (
         id="ge-list",
         severity="warning",
         find=_ge_list,
-        must="have an entry while dump_op_switch is off",
-        fix="GE refuses an empty list when it gets it; an entry without keys means every operator",
+        says="{key} is empty or missing while dump_op_switch is 'off', which GE refuses",
+        fix="Add an entry. One without keys selects every operator.",
         source=GE_MANAGER,
         breaks=watch(dump_list=ABSENT),
         keeps=data(dump_list=[], dump_op_switch="on"),
@@ -193,8 +191,8 @@ EFFECTS = (
         id="debug-step",
         severity="warning",
         find=_unchecked_step,
-        must="hold numbers and rising ranges joined by '|'",
-        fix="{fault}; it is not checked while dump_debug is on, and such a piece matches nothing",
+        says="{key}: {fault}. It is not checked with dump_debug 'on', and this piece matches nothing",
+        fix="Write it like '0|5-8'.",
         source=GE_MANAGER,
         breaks=debug(dump_step="5-3"),
         keeps=debug(dump_step="3-5"),
@@ -203,8 +201,8 @@ EFFECTS = (
         id="ge-collect",
         severity="warning",
         find=_collect,
-        must="not go with an exception dump by NPU_COLLECT_PATH",
-        fix="unset the variable; GE refuses both",
+        says="NPU_COLLECT_PATH={folder} asks for an exception dump, and GE refuses a {kind} dump beside it",
+        fix="Unset the variable.",
         source=GE_MANAGER,
         breaks=data(_COLLECT),
         keeps=scene(context=_COLLECT),
@@ -214,8 +212,8 @@ EFFECTS = (
         id="blacklist-void",
         severity="warning",
         find=_void_blacklist,
-        must="have a name and the tensors to leave out",
-        fix="name them like 'input0'; so it has no effect",
+        says="{path} has no effect: it needs a name and the tensors to exclude",
+        fix="Name the tensors like 'input0'.",
         source=GE_MANAGER,
         breaks=item(model_name="m", opname_blacklist=[{"name": "conv1"}]),
         keeps=item(model_name="m", opname_blacklist=[_BARRED]),
@@ -224,8 +222,8 @@ EFFECTS = (
         id="list-twice",
         severity="warning",
         find=_model_twice,
-        must="name each model once",
-        fix="join the entries; GE keeps the operators of the last one",
+        says="{path} repeats the model of an earlier entry ({got!r}); GE keeps the operators of the last one",
+        fix="Merge the entries.",
         source=GE_MANAGER,
         breaks=data(dump_list=[*LIST, *LIST]),
         keeps=data(dump_list=[*LIST, {"model_name": "n"}]),
@@ -234,8 +232,8 @@ EFFECTS = (
         id="list-shadowed",
         severity="warning",
         find=_shadowed,
-        must="not stand beside an entry without model_name",
-        fix="give that a model_name; it alone selects operators, in every model",
+        says="{path} {got!r} has no effect: the entry without model_name alone selects operators, in every model",
+        fix="Give that entry a model_name.",
         source=GE_MANAGER,
         breaks=data(dump_list=[*LIST, {"layer": ["conv1"]}]),
         keeps=data(dump_list=[{"layer": ["conv1"]}]),
@@ -244,8 +242,8 @@ EFFECTS = (
         id="watch-entries",
         severity="warning",
         find=_watch_entries,
-        must="be the only entry of a watch",
-        fix="join them; GE keeps the last one",
+        says="{path} has no effect: GE keeps the last entry of a watch only",
+        fix="Merge the entries.",
         source=GE_MANAGER,
         breaks=watch(dump_list=[{"watcher_nodes": ["C"]}, {"watcher_nodes": ["D"]}]),
         keeps=watch(),
@@ -254,8 +252,8 @@ EFFECTS = (
         id="watch-same",
         severity="warning",
         find=_watch_same,
-        must="not be watched itself",
-        fix="it is dumped after itself only, not after what may overwrite it",
+        says="{path}: {got!r} is watched itself, so it is dumped after itself only",
+        fix="Remove it from layer or from watcher_nodes.",
         source=GUIDE,
         breaks=watch(dump_list=[{"layer": ["A", "C"], "watcher_nodes": ["C"]}]),
         keeps=watch(),
@@ -264,8 +262,8 @@ EFFECTS = (
         id="watch-collective",
         severity="warning",
         find=_watch_collective,
-        must="not be a collective operator",
-        fix="after types Hcom* nothing more is dumped",
+        says="{path}: {got!r} is a collective operator, and nothing more is dumped after types Hcom*",
+        fix="Choose another operator.",
         source=GUIDE,
         breaks=watch(dump_list=[{"layer": ["HcomAllReduce_1"], "watcher_nodes": ["C"]}]),
         keeps=watch(),
@@ -274,8 +272,8 @@ EFFECTS = (
         id="path-expand",
         severity="warning",
         find=_unexpanded,
-        must="be written out",
-        fix="variables and '~' are not expanded; a folder of just that name would be needed",
+        says="{key} {got!r} is taken literally: variables and '~' are not expanded",
+        fix="Write the full path.",
         source=ADUMP,
         breaks=data(dump_path="$HOME/output"),
         keeps=data(dump_path="output"),
@@ -284,8 +282,8 @@ EFFECTS = (
         id="path-unread",
         severity="warning",
         find=_unread_path,
-        must="not be overruled by a variable",
-        fix="{name} comes first, files go to {folder}",
+        says="{key} {got!r} is not used: {name} has precedence, and files go to {folder}",
+        fix="Unset {name}.",
         source=ENVIRONMENT,
         breaks=scene(context=_WORK),
         keeps=scene(),
@@ -294,8 +292,8 @@ EFFECTS = (
         id="variable-skipped",
         severity="warning",
         find=_skipped_variable,
-        must="go with variables that name folders",
-        fix="it is a file; the variable is skipped",
+        says="{name}={folder} is ignored: it is a file, not a folder",
+        fix="Set it to a folder.",
         source=ENVIRONMENT,
         breaks=scene(context=Context(env={"ASCEND_WORK_PATH": "/etc/passwd"}, here=True)),
         keeps=scene(context=HERE),
@@ -304,8 +302,8 @@ EFFECTS = (
         id="collect-unread",
         severity="hint",
         find=_unread_collect,
-        must="go with ASCEND_DUMP_PATH for a folder of the environment",
-        fix="NPU_COLLECT_PATH came first in older CANN; today it does not choose the folder",
+        says="NPU_COLLECT_PATH={folder} does not set the folder of an exception dump (in older CANN it did)",
+        fix="Set ASCEND_DUMP_PATH instead.",
         source=ENVIRONMENT,
         breaks=scene(context=_COLLECT),
         keeps=scene(context=_WORK),
@@ -314,8 +312,8 @@ EFFECTS = (
         id="scene-variable",
         severity="warning",
         find=_scene_variable,
-        must="go without the variable ASCEND_DUMP_SCENE",
-        fix=f"it counts only where the file asks for no dump, with one of {list(EXCEPTIONS[1:])}",
+        says="ASCEND_DUMP_SCENE={value} has no effect",
+        fix=f"It counts only where the configuration asks for no dump, and only as {', '.join(EXCEPTIONS[1:])}.",
         source=ENVIRONMENT,
         breaks=data(Context(env={"ASCEND_DUMP_SCENE": "aic_err_norm_dump"})),
         keeps=data(),
@@ -324,8 +322,8 @@ EFFECTS = (
         id="scene-old",
         severity="warning",
         find=_old_scene,
-        must="be 'lite_exception' with acl of CANN 8.0 and before",
-        fix="it does not know the others",
+        says="{key} {got!r} is unknown to acl of CANN 8.0 and earlier",
+        fix="Use 'lite_exception'.",
         source=OLDER,
         breaks=scene(context=OLD, dump_list=LIST),
         keeps=scene("lite_exception", OLD),
@@ -334,8 +332,8 @@ EFFECTS = (
         id="container",
         severity="hint",
         find=_container,
-        must="be asked of a process outside of containers",
-        fix="models do not dump inside of one",
+        says="Models do not dump inside a container",
+        fix="Run the process outside of containers.",
         source=OFFLINE,
         breaks=data(Context(env={"container": "docker"})),
         keeps=data(),
@@ -344,8 +342,8 @@ EFFECTS = (
         id="volume",
         severity="hint",
         find=_volume,
-        must="name the executions to dump",
-        fix="without it every one is written; run the model once, or begin with dump_data 'stats'",
+        says="Dumping every execution can be very large",
+        fix="Set dump_step, run the model once, or start with dump_data 'stats'.",
         source=OFFLINE,
         breaks=data(),
         keeps=data(dump_step="0"),

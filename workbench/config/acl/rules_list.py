@@ -8,6 +8,7 @@ from workbench.config.acl.examples import ABSENT, LIST, OLD, data, item, watch
 from workbench.config.acl.form import ADUMP, OLDER
 from workbench.config.acl.reading import MAX_PIECES, is_checked, is_old, step_pieces, view
 from workbench.config.rule import NOTHING, Breach, Rule
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +40,13 @@ def step_faults(dump: Dump) -> Iterator[Breach]:
     """Yield what is wrong with ``dump_step``, whether it is looked at or not."""
     pieces = list(step_pieces(dump.dump_step))
     if len(pieces) > MAX_PIECES:
-        yield Breach("dump.dump_step", dump.dump_step, {"fault": f"it has {len(pieces)} pieces"})
+        many = Message("config/step-pieces", count=len(pieces), limit=MAX_PIECES)
+        yield Breach("dump.dump_step", dump.dump_step, {"fault": many})
         return
-    for index, (_, fault) in enumerate(pieces):
+    for index, (piece, fault) in enumerate(pieces):
         if fault:
-            yield Breach(
-                "dump.dump_step", dump.dump_step, {"fault": f"piece {index + 1} must {fault}"}
-            )
+            said = Message(f"config/step-{fault}", number=index + 1, got=piece)
+            yield Breach("dump.dump_step", dump.dump_step, {"fault": said})
 
 
 def _empty(key: str, form: AclForm, context: Context) -> Iterator[Breach]:
@@ -113,8 +114,8 @@ def _range_ends(form: AclForm, context: Context) -> Iterator[Breach]:
     for path, entry, _ in checked_items(form, context):
         for index, part in enumerate(entry.opname_range):
             if not (part.begin and part.end):
-                got = f"{part.begin!r} to {part.end!r}"
-                yield Breach(f"{path}.opname_range[{index}]", got)
+                ends = {"begin": part.begin, "end": part.end}
+                yield Breach(f"{path}.opname_range[{index}]", values=ends)
 
 
 def _old_list(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -143,8 +144,8 @@ STEPS = (
         id="step",
         severity="error",
         find=_step,
-        must=f"hold at most {MAX_PIECES} numbers and ranges joined by '|'",
-        fix="{fault}, as in '0|5-8'",
+        says="{key}: {fault}",
+        fix="Write it like '0|5-8'.",
         source=ADUMP,
         breaks=data(dump_step="5|"),
         keeps=data(dump_step="0|5-5|7-9"),
@@ -157,8 +158,8 @@ ITEMS = (
         id="list-model",
         severity="error",
         find=_empty_model,
-        must="name a model",
-        fix="leave the key out to mean any model",
+        says="{path} is empty",
+        fix="Name a model, or remove the key to mean any model.",
         source=ADUMP,
         breaks=data(dump_list=[{"model_name": ""}]),
         keeps=data(dump_list=[{"model_name": ""}], dump_op_switch="on"),
@@ -168,8 +169,8 @@ ITEMS = (
         id="list-layer",
         severity="error",
         find=_empty_layer,
-        must="name operators",
-        fix="leave the key out to mean all",
+        says="{path} is empty",
+        fix="Name operators, or remove the key to mean all.",
         source=ADUMP,
         breaks=data(dump_list=[{"model_name": "m", "layer": []}]),
         keeps=data(dump_list=[{"model_name": "m", "layer": ["conv1"]}]),
@@ -179,8 +180,8 @@ ITEMS = (
         id="watch-nodes",
         severity="error",
         find=_watch_nodes,
-        must="name the operators to watch",
-        fix="add those whose outputs change",
+        says="{path} is empty or missing",
+        fix="Name the operators whose outputs are to be watched.",
         source=ADUMP,
         breaks=watch(dump_list=[{"layer": ["A"]}]),
         keeps=watch(),
@@ -190,8 +191,8 @@ ITEMS = (
         id="watch-model",
         severity="error",
         find=_watch_model,
-        must="be absent with dump_scene 'watcher'",
-        fix="remove it; every model is watched",
+        says="{path} is not allowed with dump_scene 'watcher'",
+        fix="Remove it. Every model is watched.",
         source=ADUMP,
         breaks=watch(dump_list=[{"model_name": "m", "watcher_nodes": ["C"]}]),
         keeps=watch(),
@@ -201,8 +202,8 @@ ITEMS = (
         id="nodes-unwatched",
         severity="error",
         find=_nodes_elsewhere,
-        must="be absent without dump_scene 'watcher'",
-        fix="set the scene or remove the nodes",
+        says="{path} is not allowed without dump_scene 'watcher'",
+        fix="Set the scene or remove the nodes.",
         source=ADUMP,
         breaks=data(dump_list=[{"model_name": "m", "watcher_nodes": ["C"]}]),
         keeps=data(dump_list=[{"model_name": "m", "watcher_nodes": []}]),
@@ -212,8 +213,8 @@ ITEMS = (
         id="blacklist-size",
         severity="error",
         find=_blacklist_size,
-        must=f"have at most {MAX_BLACKLIST} entries",
-        fix="bar types instead of names",
+        says=f"{{path}} has {{got}} entries, more than the limit of {MAX_BLACKLIST}",
+        fix="Exclude types instead of names.",
         source=ADUMP,
         breaks=item(model_name="m", opname_blacklist=_BARRED * (MAX_BLACKLIST + 1)),
         keeps=item(model_name="m", opname_blacklist=_BARRED * MAX_BLACKLIST),
@@ -223,8 +224,8 @@ ITEMS = (
         id="blacklist-level",
         severity="error",
         find=_blacklist_level,
-        must="go with dump_level 'op'",
-        fix="set dump_level to 'op'",
+        says="{path} needs dump_level 'op', got {got!r}",
+        fix="Set dump_level to 'op'.",
         source=ADUMP,
         breaks=data(dump_list=[{"model_name": "m", "optype_blacklist": _BARRED}]),
         keeps=item(model_name="m", optype_blacklist=_BARRED),
@@ -234,8 +235,8 @@ ITEMS = (
         id="range-level",
         severity="error",
         find=_range_level,
-        must="go with dump_level 'op'",
-        fix="set dump_level to 'op'",
+        says="{path} needs dump_level 'op', got {got!r}",
+        fix="Set dump_level to 'op'.",
         source=ADUMP,
         breaks=data(dump_list=[{"model_name": "m", "opname_range": [_RANGE]}]),
         keeps=item(model_name="m", opname_range=[_RANGE]),
@@ -245,8 +246,8 @@ ITEMS = (
         id="range-model",
         severity="error",
         find=_range_model,
-        must="name the model of opname_range",
-        fix="add it; a range is of one model",
+        says="{path} is empty or missing, but opname_range needs a model",
+        fix="Add the name of the model.",
         source=ADUMP,
         breaks=item(opname_range=[_RANGE]),
         keeps=item(model_name="m", opname_range=[_RANGE]),
@@ -256,8 +257,8 @@ ITEMS = (
         id="range-ends",
         severity="error",
         find=_range_ends,
-        must="have a begin and an end",
-        fix="name the first and the last operator",
+        says="{path} needs a begin and an end, got {begin!r} and {end!r}",
+        fix="Name the first and the last operator.",
         source=ADUMP,
         breaks=item(model_name="m", opname_range=[{"begin": "a"}]),
         keeps=item(model_name="m", opname_range=[_RANGE]),
@@ -270,8 +271,8 @@ LISTS = (
         id="list-old",
         severity="error",
         find=_old_list,
-        must="name models while dump_op_switch is off, for acl of CANN 8.0 and before",
-        fix="name them, or set dump_op_switch to 'on'",
+        says="{key} is empty or missing while dump_op_switch is 'off', which acl of CANN 8.0 and earlier refuses",
+        fix="Name models, or set dump_op_switch to 'on'.",
         source=OLDER,
         breaks=data(OLD, dump_list=ABSENT),
         keeps=data(OLD, dump_list=LIST),
@@ -283,8 +284,8 @@ STATS = (
         id="stats-empty",
         severity="error",
         find=_no_statistics,
-        must="name a statistic",
-        fix="leave the key out to mean all but L2norm",
+        says="{key} is empty",
+        fix="Name statistics, or remove the key to mean all but L2norm.",
         source=ADUMP,
         breaks=data(dump_data="stats", dump_stats=[]),
         keeps=data(dump_data="stats"),
@@ -294,8 +295,8 @@ STATS = (
         id="stats-data",
         severity="error",
         find=_statistics_data,
-        must="be absent unless dump_data is 'stats'",
-        fix="set dump_data to 'stats'",
+        says="{key} is not allowed with dump_data 'tensor'",
+        fix="Set dump_data to 'stats'.",
         source=ADUMP,
         breaks=data(dump_stats=["Max"]),
         keeps=data(dump_stats=["Max"], dump_data="stats"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.config.acl.examples import LIST, NEWEST, debug, item, scene, watch
 from workbench.config.acl.form import ADUMP, EXCEPTIONS, GE_MANAGER
@@ -34,28 +34,24 @@ _SLOT = re.compile(r"(?:input|output)[0-9]+")
 _BARRED = {"name": "Conv2D", "pos": ["input0"]}
 
 
-def _plain(value: Any) -> Any:
-    return f"{len(value)} entries" if isinstance(value, tuple) else value
-
-
 def _scene_keys(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     for key in _SCENE_KEYS if dump.dump_scene in EXCEPTIONS else ():
         if key in dump.model_fields_set and getattr(dump, key) != "on":
-            yield Breach(f"dump.{key}", _plain(getattr(dump, key)))
+            yield Breach(f"dump.{key}")
 
 
 def _watch_keys(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     for key in _WATCH_KEYS if dump.dump_scene == "watcher" else ():
         if key in dump.model_fields_set:
-            yield Breach(f"dump.{key}", _plain(getattr(dump, key)))
+            yield Breach(f"dump.{key}")
 
 
 def _debug_list(form: AclForm, context: Context) -> Iterator[Breach]:
     dump = view(form, context)
     if dump.dump_debug == "on" and not dump.dump_scene and "dump_list" in dump.model_fields_set:
-        yield Breach("dump.dump_list", f"{len(dump.dump_list)} entries")
+        yield Breach("dump.dump_list")
 
 
 def _slots(form: AclForm, context: Context) -> Iterator[Breach]:
@@ -73,13 +69,15 @@ def _only(find: Find, strict: bool) -> Find:
 
 def _both(rule: Rule, code: str) -> tuple[Rule, Rule]:
     """Return the rule as a warning, and as the refusal that it becomes with CANN 9.2."""
-    early = replace(rule, find=_only(rule.find, False), fix=f"{rule.fix}; CANN 9.2 refuses it")
+    early = replace(
+        rule, find=_only(rule.find, False), fix=f"{rule.fix} CANN 9.2 refuses it.".lstrip()
+    )
     late = replace(
         rule,
         id=f"{rule.id}-refused",
         severity="error",
         find=_only(rule.find, True),
-        fix="remove it",
+        fix="Remove it.",
         breaks=Example(rule.breaks.form, NEWEST),
         keeps=Example(rule.keeps.form, NEWEST),
     )
@@ -91,8 +89,8 @@ SCENE_KEYS, SCENE_KEYS_REFUSED = _both(
         id="scene-key",
         severity="warning",
         find=_scene_keys,
-        must="be absent in an exception dump",
-        fix="it is not read",
+        says="{key} has no effect in an exception dump",
+        fix="",
         source=ADUMP,
         breaks=scene(dump_list=[{"layer": []}]),
         keeps=scene(),
@@ -104,8 +102,8 @@ WATCH_KEYS, WATCH_KEYS_REFUSED = _both(
         id="watch-key",
         severity="warning",
         find=_watch_keys,
-        must="be absent with dump_scene 'watcher'",
-        fix="a watch writes whole outputs",
+        says="{key} has no effect with dump_scene 'watcher', which writes whole outputs",
+        fix="",
         source=ADUMP,
         breaks=watch(dump_level="op"),
         keeps=watch(),
@@ -117,8 +115,8 @@ DEBUG_LIST, DEBUG_LIST_REFUSED = _both(
         id="debug-list",
         severity="warning",
         find=_debug_list,
-        must="be absent while dump_debug is on",
-        fix="it is not read, overflow is looked for everywhere",
+        says="{key} has no effect with dump_debug 'on': overflow is detected in all operators",
+        fix="",
         source=ADUMP,
         breaks=debug(dump_list=LIST),
         keeps=debug(),
@@ -130,8 +128,8 @@ SLOTS, SLOTS_REFUSED = _both(
         id="blacklist-slot",
         severity="warning",
         find=_slots,
-        must="be like 'input0' or 'output1'",
-        fix="GE leaves it out",
+        says="{path}: {got!r} is not like 'input0' or 'output1', and GE ignores it",
+        fix="",
         source=GE_MANAGER,
         breaks=item(model_name="m", optype_blacklist=[{"name": "Add", "pos": ["input"]}]),
         keeps=item(model_name="m", optype_blacklist=[_BARRED]),

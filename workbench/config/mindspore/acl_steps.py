@@ -52,7 +52,6 @@ def acl_dump_files(
     operators: Sequence[str] = (),
     *,
     stamp: str = "",
-    accumulates: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """Return what is written before each step, by file name.
 
@@ -60,7 +59,7 @@ def acl_dump_files(
     ----------
     form : O2Form
     context : Context
-        From 2.7 on msprobe writes, in its own way, and an ``aclinit.json`` into the script's folder.
+        From 2.7 on msprobe writes, in its own way.
     steps : iterable of int
         Steps that run, from 0 on.
     operators : sequence of str
@@ -68,26 +67,21 @@ def acl_dump_files(
         2 those that the script marks.
     stamp : str
         When msprobe starts, 14 digits; a level of its folders.
-    accumulates : bool
-        Whether the list of operators of one step is kept for the next: in writers that do not clear
-        it first.
     """
     told_by_msprobe = by_msprobe(form, context)
-    texts, layer = [], list[str]()
+    texts = []
     wanted_steps = iterations(form.common_dump_settings.iteration)
     first = first_iteration(form, context)
     for step in steps:
         wanted = step + first in wanted_steps
-        names = _by_msprobe(form, operators) if told_by_msprobe else _layer(form, operators)
-        layer = [*layer, *names] if accumulates else names
+        layer = _by_msprobe(form, operators) if told_by_msprobe else _layer(form, operators)
         place = (stamp, step) if told_by_msprobe else step
         write = _msprobe if told_by_msprobe else _mindspore
         texts.append(_compact(write(form, context, layer, place, wanted)))
     number = own_device(context)
     if told_by_msprobe:
         number = own_rank(context, number)
-    files = {f"acl_dump_{number}.json": tuple(texts)}
-    return files | ({"aclinit.json": ('{"err_msg_mode":"1"}',)} if told_by_msprobe else {})
+    return {f"acl_dump_{number}.json": tuple(texts)}
 
 
 def _compact(dump: dict[str, Any]) -> str:

@@ -63,15 +63,15 @@ def _has_statistics(form: Form) -> bool:
 
 
 _SAVED = Literal["tensor", "statistic", "full"]
-_SAVED_WORDS = ("'tensor', 'statistic' or 'full'", "tensors, their statistics, or both")
+_SAVED_WORDS = ("'tensor', 'statistic' or 'full'", "Tensors, their statistics, or both.")
 _MODE = Literal[0, 1, 2, 3, 4]
 _MODE_WORDS = (
     "0, 3 or 4",
-    "0 dumps as asked, 3 operators that overflow, 4 the operator that fails",
+    "0 normal · 3 overflow only · 4 on exception",
 )
 _FORMAT = Literal["bin", "npy"]
-_FORMAT_WORDS = ("'bin' or 'npy'", "file type of O2 dumps")
-_CATEGORY_WORDS = (f"a list of {list(CATEGORIES)}", "columns of statistics, in their order")
+_FORMAT_WORDS = ("'bin' or 'npy'", "File type of O2 dumps.")
+_CATEGORY_WORDS = (f"a list of {', '.join(CATEGORIES)}", "Columns of statistics, in this order.")
 
 
 class Common(Section):
@@ -83,7 +83,7 @@ class Common(Section):
         Cut(),
         Setting(
             "0, 1 or 2",
-            "0 dumps every operator, 1 those in kernels, 2 those marked with set_dump",
+            "0 all operators · 1 those in kernels · 2 those marked with set_dump",
             bad=3,
             required=always,
         ),
@@ -92,7 +92,7 @@ class Common(Section):
         str,
         Setting(
             "an absolute path of letters, digits, '-', '_' and '/'",
-            "folder of the dump, made if missing; empty: debug_dump in $MS_DIAGNOSTIC_DATA_PATH",
+            "Folder of the dump, created if missing. Empty = debug_dump in $MS_DIAGNOSTIC_DATA_PATH.",
             bad=7,
             widget="path",
         ),
@@ -102,7 +102,7 @@ class Common(Section):
         Field(pattern=r"^[A-Za-z0-9_-]+$"),
         Setting(
             "letters, digits, '-' and '_'",
-            "name of the network, a folder of the dump",
+            "Name of the network, a folder of the dump.",
             bad="My Net",
             required=always,
         ),
@@ -112,7 +112,7 @@ class Common(Section):
         Field(pattern=r"^(all|[0-9|-]+)$"),
         Setting(
             "'all' or numbers and ranges like '0|5-8' without blanks",
-            "iterations to dump, the first is 0",
+            "Iterations to dump, counted from 0.",
             bad="0 | 5",
             required=always,
             widget="iterations",
@@ -124,15 +124,13 @@ class Common(Section):
     input_output: Annotated[
         Literal[0, 1, 2],
         Cut(),
-        Setting(
-            "0, 1 or 2", "0 dumps inputs and outputs, 1 inputs, 2 outputs", bad=3, required=always
-        ),
+        Setting("0, 1 or 2", "0 inputs and outputs · 1 inputs · 2 outputs", bad=3, required=always),
     ] = 0
     kernels: Annotated[
         tuple[Any, ...],
         Setting(
             "a list of names, types or 'name-regex(…)'",
-            "operators to dump, if dump_mode is 1; empty: every one",
+            "Operators to dump (dump_mode 1). Empty = all.",
             bad="Conv2D",
             required=always,
             widget="names",
@@ -142,7 +140,7 @@ class Common(Section):
         tuple[int | float | bool, ...],
         Setting(
             "a list of numbers",
-            "devices that dump; the others do not",
+            "Devices that dump.",
             bad=["0"],
             required=always,
             widget="list",
@@ -158,14 +156,14 @@ class Common(Section):
         Cut(),
         Setting(
             _UNSIGNED,
-            "overflowing operators dumped at most, 0: no limit (op_debug_mode 3)",
+            "Maximum number of overflows to dump (op_debug_mode 3). 0 = no limit.",
             bad=-1,
             since="2.3",
             source=_BETWEEN,
         ),
     ] = 0
     initial_iteration: Annotated[
-        int, Cut(), Setting(_UNSIGNED, "number that the first iteration gets", bad=-1, since="2.6")
+        int, Cut(), Setting(_UNSIGNED, "Number of the first iteration.", bad=-1, since="2.6")
     ] = 0
 
 
@@ -192,16 +190,16 @@ class E2e(Section):
     lenient: ClassVar[bool] = True
 
     enable: Annotated[
-        bool, Setting("true or false", "launch operators one after another", bad="true")
+        bool, Setting("true or false", "Launch operators one after another.", bad="true")
     ] = False
     trans_flag: Annotated[
-        bool, Setting("true or false", "dump in the graph's format, not the device's", bad=1)
+        bool, Setting("true or false", "Convert to host format (e.g. NCHW).", bad=1)
     ] = True
     stat_calc_mode: Annotated[
         Literal["host", "device"],
         Setting(
             "'host' or 'device'",
-            "who computes statistics; the device knows max, min, avg and l2norm",
+            "Where statistics are computed. Device supports max, min, avg, l2norm.",
             bad="npu",
             since="2.3",
             source=_BETWEEN,
@@ -211,7 +209,7 @@ class E2e(Section):
         Literal["high", "low"],
         Setting(
             "'high' or 'low'",
-            "high: the device sums in float32; low: in the tensor's own dtype, which may overflow",
+            "Precision of sums on the device: high = float32, low = dtype of the tensor (may overflow).",
             bad="mid",
             since="2.5",
             source=_LATE,
@@ -222,7 +220,7 @@ class E2e(Section):
         Cut(),
         Setting(
             "0 or 1",
-            "1 dumps only the first elements of a tensor",
+            "1 = dump only the first sample_num elements of a tensor.",
             bad=2,
             since="2.3",
             source=_BETWEEN,
@@ -234,7 +232,7 @@ class E2e(Section):
         Cut(),
         Setting(
             "an integer of at least 1",
-            "elements kept, if sample_mode is 1",
+            "Number of elements (sample_mode 1).",
             bad=0,
             read=_samples,
             since="2.3",
@@ -245,7 +243,7 @@ class E2e(Section):
         bool,
         Setting(
             "true or false",
-            "write the arguments of every operator as JSON",
+            "Write the arguments of every operator as JSON.",
             bad=0,
             since="2.3",
             source=_BETWEEN,

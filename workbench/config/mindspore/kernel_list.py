@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.config.mindspore.regex import to_python
+from workbench.core.errors import FormatError
 from workbench.core.plan import Selector
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def is_regex(text: str) -> bool:
 
 
 def read_kernel(entry: Any) -> Selector | None:
-    """Selector of an entry; ``None`` for an empty one. Raises ValueError for a bad expression.
+    """Selector of an entry; ``None`` for an empty one. Raises FormatError for a bad expression.
 
     >>> [read_kernel(entry).kind for entry in ("name-regex(Default/fc.+)", "Conv2D-op1", "Conv2D")]
     ['regex', 'name', 'type']
@@ -168,14 +169,14 @@ def _spellings(selector: Selector) -> Iterator[str]:
 def _means(entry: str, selector: Selector) -> bool:
     try:
         return read_kernel(entry) == selector
-    except ValueError:
+    except FormatError:
         return False
 
 
 def _is_expression(entry: str) -> bool:
     try:
         found = read_kernel(entry)
-    except ValueError:
+    except FormatError:
         return False
     return found is not None and found.kind == "regex"
 

@@ -1,4 +1,4 @@
-"""What a user should know beyond the plan, a sentence each: one table for the five surfaces."""
+"""What a user should know beyond the plan: one table of notes for the five surfaces."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from workbench.config.mindspore.reading import (
     own_rank,
     saved,
 )
+from workbench.core.words import RowMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
 
 class Note(NamedTuple):
-    """A sentence, the surfaces that it is for, and when it holds; ``{words}`` come from the form."""
+    """A name, the surfaces that it is for, its sentence, and when it holds; values come from the form."""
 
+    id: str
     on: str
-    text: str
+    says: str
     when: When = lambda _form, _context: True
 
 
@@ -83,111 +85,198 @@ def _full_by_msprobe(form: MindSporeForm, context: Context) -> bool:
 
 NOTES = (
     Note(
+        "tree-kernels",
         "o0o1 cpu gpu",
-        "the tree is {path}/rank_{rank}/{net}/GRAPH/ITERATION, with graphs and execution_order "
-        "beside {net}",
+        "Folder tree: {path}/rank_{rank}/{net}/GRAPH/ITERATION, with graphs and execution_order beside {net}.",
     ),
     Note(
-        "o2", "the tree is {path}/STEP/TIME/DEVICE/MODEL/MODEL_ID/ITERATION", _before(*BY_MSPROBE)
-    ),
-    Note("o2", "the tree is {path}/rank_{rank}/START/step_STEP, by msprobe", _since(*BY_MSPROBE)),
-    Note(
+        "tree-o2",
         "o2",
-        "{path}/acl_dump_{device}.json is what MindSpore tells ACL before each step",
+        "Folder tree: {path}/STEP/TIME/DEVICE/MODEL/MODEL_ID/ITERATION.",
         _before(*BY_MSPROBE),
     ),
     Note(
+        "tree-msprobe",
         "o2",
-        "{path}/acl_dump_{process}.json is what msprobe tells ACL before each step",
+        "msprobe writes the folder tree {path}/rank_{rank}/START/step_STEP.",
         _since(*BY_MSPROBE),
     ),
     Note(
-        "o2", "msprobe saves tensors or statistics: with 'full' statistics alone", _full_by_msprobe
+        "acl-json",
+        "o2",
+        "MindSpore writes {path}/acl_dump_{device}.json for ACL before each step.",
+        _before(*BY_MSPROBE),
     ),
     Note(
-        "ge", "the tree is {path}/TIME/DEVICE/MODEL/MODEL_ID/ITERATION, without a level for steps"
+        "acl-json-msprobe",
+        "o2",
+        "msprobe writes {path}/acl_dump_{process}.json for ACL before each step.",
+        _since(*BY_MSPROBE),
     ),
-    Note("ge", "export ENABLE_MS_GE_DUMP=1; this way to dump is going to be dropped"),
-    Note("o0o1 cpu gpu", "file names hold the short operator name and no dtype", _before(2, 3)),
     Note(
+        "full-by-msprobe",
+        "o2",
+        "msprobe saves tensors or statistics; with 'full' it saves statistics only.",
+        _full_by_msprobe,
+    ),
+    Note(
+        "tree-ge",
+        "ge",
+        "Folder tree: {path}/TIME/DEVICE/MODEL/MODEL_ID/ITERATION, without a level for steps.",
+    ),
+    Note("ge-switch", "ge", "Needs ENABLE_MS_GE_DUMP=1. This kind of dump will be removed."),
+    Note(
+        "names-short",
         "o0o1 cpu gpu",
-        "file names hold the full operator name and no dtype",
+        "File names hold the short operator name and no dtype.",
+        _before(2, 3),
+    ),
+    Note(
+        "names-full",
+        "o0o1 cpu gpu",
+        "File names hold the full operator name and no dtype.",
         lambda form, context: _since(2, 3)(form, context) and _before(2, 4)(form, context),
     ),
-    Note("cpu", "dtypes in file names begin with a capital: Float32", _since(2, 4)),
-    Note("o0o1", "operators that overflow are dumped, the others are not", _mode(3)),
     Note(
+        "names-dtype",
+        "cpu",
+        "Dtypes in file names begin with a capital: Float32.",
+        _since(2, 4),
+    ),
+    Note("overflow", "o0o1", "Only operators that overflow are dumped.", _mode(3)),
+    Note(
+        "overflow-record",
         "o2 ge",
-        "an overflow leaves Opdebug.Node_OpDebug beside the dump of its operator",
+        "An overflow writes Opdebug.Node_OpDebug beside the dump of its operator.",
         _mode(3),
     ),
-    Note("o0o1 o2 ge", "after {limit} overflows nothing more is dumped", _counts),
     Note(
+        "overflow-limit",
+        "o0o1 o2 ge",
+        "Dumping stops after {limit:count overflow}.",
+        _counts,
+    ),
+    Note(
+        "exception",
         "o0o1",
-        "the inputs of the operator at which the device fails are saved, and the run ends",
+        "The inputs of the operator that fails on the device are saved, and the run ends.",
         _mode(4),
     ),
-    Note("o2 ge", "an operator that fails leaves an exception record of ACL", _mode(4)),
     Note(
+        "exception-acl",
+        "o2 ge",
+        "An operator that fails writes an exception record of ACL.",
+        _mode(4),
+    ),
+    Note(
+        "marked",
         "o0o1 o2 ge",
-        "mark operators by mindspore.set_dump(net.layer); without marks nothing is dumped",
+        "Mark operators with mindspore.set_dump(net.layer); without marks nothing is dumped.",
         _marked,
     ),
     Note(
-        "o2 ge", "files are containers of ACL in the device's format; convert them to npy", _is_bin
-    ),
-    Note(
-        "o2", "2-D FRACTAL_NZ tensors keep the device's order although the header says not", _is_npy
-    ),
-    Note(
+        "containers",
         "o2 ge",
-        "no IR is written; MS_DEV_SAVE_GRAPHS=2 saves one before the last passes, DUMP_GE_GRAPH "
-        "the final graph with the names to choose from",
+        "Files are ACL containers in device format; convert them to npy.",
+        _is_bin,
     ),
     Note(
+        "fractal-nz",
+        "o2",
+        "2-D FRACTAL_NZ tensors keep the device order, although the header says otherwise.",
+        _is_npy,
+    ),
+    Note(
+        "no-ir",
         "o2 ge",
-        'set_context(ascend_config={{"exception_dump": "2"}}) does not work beside it; "1" does',
+        "No IR is written. MS_DEV_SAVE_GRAPHS=2 saves one before the last passes, DUMP_GE_GRAPH the final graph "
+        "with the names to select.",
     ),
-    Note("o2", "sink size must be 1: any other one ends the run"),
-    Note("gpu", "data must not sink, or not every step is dumped"),
-    Note("o0o1 o2 ge", "constants and parameters get no files of their own", _since(2, 3)),
-    Note("cpu gpu", "parameters are files too, and names and types choose them like operators"),
-    Note("cpu", "constants are never written, whatever the tutorial says", _since(2, 3)),
     Note(
+        "exception-dump",
+        "o2 ge",
+        'set_context(ascend_config={{"exception_dump": "2"}}) does not work during a dump; "1" does.',
+    ),
+    Note("sink-size", "o2", "Sink size must be 1; any other value ends the run."),
+    Note("sink-mode", "gpu", "Turn data sink off, or some steps are not dumped."),
+    Note(
+        "constants",
+        "o0o1 o2 ge",
+        "Constants and parameters have no files of their own.",
+        _since(2, 3),
+    ),
+    Note(
+        "parameters",
+        "cpu gpu",
+        "Parameters have files too; names and types select them like operators.",
+    ),
+    Note(
+        "constants-cpu",
+        "cpu",
+        "Constants are never written (the tutorial says otherwise).",
+        _since(2, 3),
+    ),
+    Note(
+        "unused",
         "o0o1",
-        "outputs that nobody uses are left out; MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT=0 keeps them",
+        "Unused outputs are not dumped; MINDSPORE_DUMP_IGNORE_USELESS_OUTPUT=0 dumps them.",
         _useless_left_out,
     ),
-    Note("o0o1", "outputs that nobody uses are dumped too", _useless_kept),
-    Note("o0o1 o2", "bfloat16 becomes float32, int4 becomes int8 in npy files", _tensors),
-    Note("o0o1", "complex64 tensors are left out, complex128 ones are not", _tensors),
+    Note("unused-kept", "o0o1", "Unused outputs are dumped too.", _useless_kept),
     Note(
+        "npy-dtypes",
+        "o0o1 o2",
+        "npy files hold bfloat16 as float32 and int4 as int8.",
+        _tensors,
+    ),
+    Note(
+        "complex64",
+        "o0o1",
+        "complex64 tensors are not dumped, complex128 tensors are.",
+        _tensors,
+    ),
+    Note(
+        "complex-cpu",
         "cpu",
-        "a graph with complex numbers does not compile while dumping is on",
+        "A graph with complex numbers does not compile during a dump.",
         _since(2, 10),
     ),
     Note(
+        "ids-cpu",
         "cpu",
-        "the numbers behind '-op' in the dumped IR are not always those of the file names",
+        'The "-opN" suffixes in the dumped IR can differ from those of file names.',
         _since(2, 7),
     ),
-    Note("o0o1 o2 gpu ge", "training on two kinds of device at once cannot be dumped"),
     Note(
+        "two-devices",
+        "o0o1 o2 gpu ge",
+        "Training on two kinds of device at once cannot be dumped.",
+    ),
+    Note(
+        "second-run",
         "o0o1 cpu gpu",
-        "a second run into the same folder adds files and leaves the old ones",
+        "A second run into the same folder adds files and keeps the old ones.",
     ),
 )
-"""Sentences in the order that they are said."""
+"""Notes in the order that they are told."""
+
+OTHER_WAY = Note(
+    "other-way",
+    "o0o1 o2 ge",
+    "Nothing is dumped: e2e_dump_settings selects the other kind of dump.",
+    lambda form, context: asks_e2e(form, context) == (form.target in ("o2", "ge")),
+)
+"""The only note where a form asks for the dump of another surface."""
 
 
-def notes(form: MindSporeForm, context: Context) -> Iterator[str]:
+def notes(form: MindSporeForm, context: Context) -> Iterator[RowMessage]:
     """Yield what a plan does not show."""
     if common(form) is None:
         return
-    if asks_e2e(form, context) == (form.target in ("o2", "ge")):
-        yield "nothing is dumped: e2e_dump_settings decides for the other way to dump"
+    if OTHER_WAY.when(form, context):
+        yield RowMessage(OTHER_WAY.id, OTHER_WAY.says)
         return
-    words = {
+    values = {
         "path": folder(form, context),
         "net": form.common_dump_settings.net_name,
         "rank": own_rank(context),
@@ -197,4 +286,4 @@ def notes(form: MindSporeForm, context: Context) -> Iterator[str]:
     }
     for note in NOTES:
         if form.target in note.on.split() and note.when(form, context):
-            yield note.text.format(**words)
+            yield RowMessage(note.id, note.says, **values)

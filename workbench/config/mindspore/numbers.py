@@ -42,5 +42,5 @@ class Cut:
 def _kept(value: Any) -> int:
     kept = cut(value)
     if kept is None:
-        raise PydanticCustomError("unsigned", "must be an unsigned integer")
+        raise PydanticCustomError("unsigned", "no unsigned integer")
     return kept

@@ -33,6 +33,7 @@ from workbench.config.mindspore.start import changed
 from workbench.config.surface import Lowered
 from workbench.config.words import selector_words
 from workbench.core.plan import BOTH, CATEGORIES, DumpPlan, Iterations, Selector
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.context import Context
@@ -171,7 +172,9 @@ def from_plan(target: Target, wanted: DumpPlan) -> Lowered:
     return Lowered(changed(target, change), losses)
 
 
-def _kernels(target: Target, wanted: DumpPlan, mode: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _kernels(
+    target: Target, wanted: DumpPlan, mode: int
+) -> tuple[dict[str, Any], tuple[Message, ...]]:
     """``dump_mode`` and ``kernels`` for the operators of a plan, and those that they cannot name."""
     select = wanted.select
     if mode or not select or any(entry.kind == "all" for entry in select):
@@ -182,9 +185,9 @@ def _kernels(target: Target, wanted: DumpPlan, mode: int) -> tuple[dict[str, Any
     entries = [(entry, write(entry)) for entry in select]
     kept = [text for _, text in entries if text]
     lost = [entry for entry, text in entries if not text]
-    losses = [f"{selector_words(entry)} cannot be named there" for entry in lost]
+    losses = [Message("config/lost-operators", operators=selector_words(entry)) for entry in lost]
     if not kept:
-        return {}, (*losses, "nothing else is left of the operator list; every operator is dumped")
+        return {}, (*losses, Message("config/lost-every-operator"))
     return {"dump_mode": 1, "kernels": kept}, tuple(losses)
 
 

@@ -8,7 +8,9 @@ Source: libstdc++ ``regex_scanner.tcc`` and ``regex_compiler.tcc``; outcomes rec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -49,7 +51,7 @@ class _Part(NamedTuple):
 
 
 def to_python(text: str) -> str:
-    """Return the same expression for Python's ``re``; raises ValueError where libstdc++ refuses.
+    """Return the same expression for Python's ``re``; raises FormatError where libstdc++ refuses.
 
     >>> to_python("a**[[:digit:]]")
     '(?:a*)*[0-9]'
@@ -68,7 +70,7 @@ class _Reader:
     def run(self) -> str:
         part = self._choice()
         if self._place < len(self._text):
-            self._fail(f"nothing that {self._next()!r} belongs to")
+            self._fail("alone", got=self._next())
         return part.text
 
     def _next(self) -> str:
@@ -81,19 +83,18 @@ class _Reader:
         self._place += len(text)
         return True
 
-    def _fail(self, reason: str) -> NoReturn:
-        message = f"{reason} at character {self._place}"
-        raise ValueError(message)
+    def _fail(self, fault: str, **values: Any) -> NoReturn:
+        raise FormatError(f"config/regex-{fault}", place=f"character {self._place}", **values)
 
     def _counted(self, text: str, states: int) -> _Part:
         if states > MAX_STATES:
-            self._fail(f"more than {MAX_STATES} states")
+            self._fail("states", limit=MAX_STATES)
         return _Part(text, states)
 
     def _choice(self) -> _Part:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            self._fail(f"more than {MAX_DEPTH} groups in each other")
+            self._fail("depth", limit=MAX_DEPTH)
         part = self._sequence()
         while self._take("|"):
             other = self._sequence()
@@ -134,7 +135,7 @@ class _Reader:
 
     def _closed(self, part: _Part) -> _Part:
         if not self._take(")"):
-            self._fail("a parenthesis that is not closed")
+            self._fail("parenthesis")
         return part
 
     def _atom(self) -> _Part | None:
@@ -156,7 +157,7 @@ class _Reader:
             return _Part(f"(?:{inner.text})", inner.states)
         self._place += 1
         if self._next() == "?":
-            self._fail("an unknown kind of group")
+            self._fail("group")
         self._groups += 1
         number = self._groups
         self._open.add(number)
@@ -180,7 +181,7 @@ class _Reader:
             self._place += 1
         number = int(digits[:5])
         if number > self._groups or number in self._open or number > 99:
-            self._fail("a reference to no group")
+            self._fail("reference")
         return _Part(f"\\{number}")
 
     def _escaped(self) -> str:
@@ -192,7 +193,7 @@ class _Reader:
         if width is not None:
             digits = self._text[self._place : self._place + width]
             if len(digits) < width or any(d not in "0123456789abcdefABCDEF" for d in digits):
-                self._fail("an escape without its digits")
+                self._fail("escape")
             self._place += width
             return chr(int(digits, 16))
         return _CONTROLS.get(char, char)
@@ -200,7 +201,7 @@ class _Reader:
     def _literal(self) -> str:
         char = self._next()
         if not char:
-            self._fail("a backslash at the end")
+            self._fail("backslash")
         self._place += 1
         return char
 
@@ -220,9 +221,9 @@ class _Reader:
         else:
             most = least
         if not self._take("}"):
-            self._fail("a brace that is not closed")
+            self._fail("brace")
         if most < least:
-            self._fail("a range that runs backwards")
+            self._fail("repetition")
         lazy = "?" if self._take("?") else ""
         return self._counted(text + "}" + lazy, atom.states * (most + 1) + 1)
 
@@ -232,7 +233,7 @@ class _Reader:
             digits += self._next()
             self._place += 1
         if not digits or len(digits) > 9:
-            self._fail("a brace without a number")
+            self._fail("number")
         return int(digits)
 
     def _set(self) -> _Part:
@@ -241,7 +242,7 @@ class _Reader:
         last: str | None = ""  # the character a range may begin with; "" none, None a class
         while not self._take("]"):
             if not self._next():
-                self._fail("a bracket that is not closed")
+                self._fail("bracket")
             last = self._set_item(items, last)
         if not items:
             return _Part(r"(?:.|[\x0a\x0d])" if negated else "(?:(?!))")
@@ -254,10 +255,10 @@ class _Reader:
                 items.append(r"\-")
                 return "-"
             if last is None:
-                self._fail("a range that begins with a class")
+                self._fail("range-class")
             end = "-" if self._take("-") else self._set_char()
             if end is None or end < last:
-                self._fail("a range that runs backwards or ends in a class")
+                self._fail("range")
             items[-1] = f"{_quoted(last, _IN_SET)}-{_quoted(end, _IN_SET)}"
             return ""
         name = self._set_class()
@@ -266,7 +267,7 @@ class _Reader:
             return None
         char = self._set_char()
         if char is None:
-            self._fail("a reference or a class inside a bracket")
+            self._fail("in-bracket")
         items.append(_quoted(char, _IN_SET))
         return char
 
@@ -275,7 +276,7 @@ class _Reader:
         if self._take("[:"):
             name = self._until(":]").lower()
             if name not in _CLASSES:
-                self._fail(f"an unknown class {name!r}")
+                self._fail("class", got=name)
             return _CLASSES[name]
         two = self._text[self._place : self._place + 2]
         if len(two) == 2 and two[0] == "\\" and two[1] in "dDwWsS":
@@ -289,7 +290,7 @@ class _Reader:
             if self._take(f"[{mark}"):
                 name = self._until(f"{mark}]")
                 if len(name) != 1:
-                    self._fail(f"an unknown character {name!r}")
+                    self._fail("character", got=name)
                 return name
         char = self._next()
         if char in ("", "]") or self._text.startswith("[:", self._place):
@@ -308,7 +309,7 @@ class _Reader:
         start = self._place
         stop = self._text.find(end, start)
         if stop < 0:
-            self._fail("a bracket that is not closed")
+            self._fail("bracket")
         self._place = stop + len(end)
         return self._text[start:stop]
 

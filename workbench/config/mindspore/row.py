@@ -36,7 +36,7 @@ class Row:
     id: str
     severity: Severity
     find: Find
-    must: str
+    says: str
     fix: str
     breaks: Change
     keeps: Change
@@ -61,7 +61,7 @@ def e2e_setting(key: str) -> str:
 
 def _rule(target: Target, row: Row) -> Rule:
     examples = (_fitted(target, row.breaks), _fitted(target, row.keeps))
-    return Rule(row.id, row.severity, row.find, row.must, row.fix, row.source, *examples)
+    return Rule(row.id, row.severity, row.find, row.says, row.fix, row.source, *examples)
 
 
 def _fitted(target: Target, change: Change) -> Example:

@@ -10,6 +10,7 @@ from workbench.config.context import Context
 from workbench.config.mindspore.kernel_list import is_regex, kernel_text, read_kernel
 from workbench.config.mindspore.row import SEEN, TUTORIAL, WHOLE_GRAPH, Row, setting
 from workbench.config.rule import Breach, Example
+from workbench.core.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ def _selectors(form: MindSporeForm) -> Iterator[tuple[str, Any, Selector]]:
     for path, entry in _entries(form):
         try:
             selector = read_kernel(entry)
-        except ValueError:
+        except FormatError:
             continue
         if selector is not None:
             yield path, entry, selector
@@ -44,8 +45,8 @@ def _selectors(form: MindSporeForm) -> Iterator[tuple[str, Any, Selector]]:
 def _unread(form: MindSporeForm, _: Context) -> Iterator[Breach]:
     section = form.common_dump_settings
     if section.kernels and section.dump_mode != 1:
-        words = {"mode": section.dump_mode}
-        yield Breach(setting("kernels"), list(section.kernels), words)
+        values = {"mode": section.dump_mode}
+        yield Breach(setting("kernels"), list(section.kernels), values)
 
 
 def _everything(form: MindSporeForm, _: Context) -> Iterator[Breach]:
@@ -57,7 +58,7 @@ def _everything(form: MindSporeForm, _: Context) -> Iterator[Breach]:
 def _old_everything(form: MindSporeForm, context: Context) -> Iterator[Breach]:
     if context.release() and context.release() < (2, 3):
         for breach in _everything(form, context):
-            yield breach._replace(words={"version": context.version})
+            yield breach._replace(values={"version": context.version})
 
 
 def _old_regex(form: MindSporeForm, context: Context) -> Iterator[Breach]:
@@ -71,8 +72,8 @@ def _bad_regex(form: MindSporeForm, _: Context) -> Iterator[Breach]:
     for path, entry in _entries(form):
         try:
             read_kernel(entry)
-        except ValueError as error:
-            yield Breach(path, entry, {"reason": error})
+        except FormatError as error:
+            yield Breach(path, entry, {"why": error})
 
 
 def _backslash(form: MindSporeForm, _: Context) -> Iterator[Breach]:
@@ -166,8 +167,8 @@ ROWS = (
         "kernels-unread",
         "hint",
         _unread,
-        "be empty with dump_mode {mode}",
-        "set dump_mode to 1 to choose operators",
+        "{key} is not read with dump_mode {mode}",
+        "Set dump_mode to 1 to select operators.",
         {"kernels": ["Conv2D"]},
         _listed("Conv2D"),
     ),
@@ -175,8 +176,8 @@ ROWS = (
         "kernels-empty",
         "hint",
         _everything,
-        "name operators with dump_mode 1",
-        "an empty list dumps every operator",
+        "dump_mode 1 with an empty list dumps every operator",
+        "Add operator names.",
         _listed(),
         _listed("Conv2D"),
     ),
@@ -184,8 +185,8 @@ ROWS = (
         "kernels-empty-old",
         "warning",
         _old_everything,
-        "name operators with MindSpore {version}",
-        "an empty list dumps nothing there",
+        "An empty list of operators dumps nothing with MindSpore {version}",
+        "Add operator names.",
         Example(_listed(), _OLD),
         Example(_listed("Conv2D"), _OLD),
         "seen with MindSpore 2.0.0 on a CPU; 2.1 and 2.2 are not verified",
@@ -195,8 +196,8 @@ ROWS = (
         "kernels-regex-old",
         "warning",
         _old_regex,
-        "be names or types with MindSpore {version}",
-        "regular expressions match nothing there",
+        "{path}: regular expressions match nothing with MindSpore {version}",
+        "Use names or types.",
         Example(_listed("name-regex(Default/.+)"), _OLD),
         Example(_listed("name-regex(Default/.+)"), Context("2.5")),
         "seen with MindSpore 2.0.0 on a CPU; 2.1 and 2.2 are not verified",
@@ -206,8 +207,8 @@ ROWS = (
         "kernels-regex",
         "error",
         _bad_regex,
-        "be a regular expression of C++ (it has {reason})",
-        "mend the expression",
+        "{path}: {got!r} is not a valid C++ regular expression ({why})",
+        "Correct the expression.",
         _listed("name-regex(()"),
         _listed("name-regex(())"),
     ),
@@ -215,8 +216,8 @@ ROWS = (
         "kernels-backslash",
         "warning",
         _backslash,
-        "have no backslash, which MindSpore doubles",
-        "write '[.]' for a dot and '[0-9]' for a digit",
+        "{path}: {got!r} has a backslash, which MindSpore doubles",
+        "Write '[.]' for a dot and '[0-9]' for a digit.",
         _listed(r"name-regex(a\.b)"),
         _listed("name-regex(a[.]b)"),
     ),
@@ -224,8 +225,8 @@ ROWS = (
         "kernels-blank",
         "warning",
         _blank,
-        "have no blanks, which MindSpore removes",
-        "it reads {text}",
+        "{path}: MindSpore removes the blanks in {got!r} and reads {text!r}",
+        "Remove the blanks.",
         _listed("Default/my net/Add-op0"),
         _listed("Default/mynet/Add-op0"),
     ),
@@ -233,8 +234,8 @@ ROWS = (
         "kernels-text",
         "warning",
         _no_text,
-        "be text",
-        "MindSpore reads it as {text!r}",
+        "{path}: {got!r} is not text; MindSpore reads it as {text!r}",
+        "Put it in quotes.",
         _listed(5),
         _listed("5"),
     ),
@@ -242,8 +243,8 @@ ROWS = (
         "kernels-twice",
         "warning",
         _twice,
-        "appear once",
-        "remove the others",
+        "{path}: {got!r} is listed again",
+        "Remove it.",
         _listed("Add", "Add "),
         _listed("Add", "add"),
     ),
@@ -251,8 +252,8 @@ ROWS = (
         "kernels-glob",
         "warning",
         _glob,
-        "be a name, a type or 'name-regex(…)'",
-        "'*', '|' and the like are taken literally and match nothing",
+        "{path}: '*', '|' and the like are taken literally, so {got!r} matches nothing",
+        "Use name-regex(…).",
         _listed("Conv*"),
         _listed("name-regex(.*Conv.*)"),
     ),
@@ -260,8 +261,8 @@ ROWS = (
         "kernels-short",
         "warning",
         _short,
-        "be a full name with its scope, like 'Default/net-Net/Conv2D-op12'",
-        "'-op' makes it a name, and a name must match exactly",
+        "{path}: '-op' makes {got!r} a full name, and full names match exactly",
+        "Add the scope, as in 'Default/net-Net/Conv2D-op12'.",
         _listed("Conv2D-op12"),
         _listed("Default/Conv2D-op12"),
     ),
@@ -269,8 +270,8 @@ ROWS = (
         "kernels-type",
         "hint",
         _unlike,
-        "be part of an operator type",
-        "did you mean {near!r}?",
+        "{path}: no known operator type contains {got!r}",
+        "Did you mean {near!r}?",
         _listed("MatMull"),
         _listed("matmul"),
         "the operator types known here",
@@ -280,8 +281,8 @@ ROWS = (
         "kernels-type-o2",
         "warning",
         _types,
-        "be full names or 'name-regex(…)' in O2",
-        "GE looks for an operator of exactly this name",
+        "{path}: with O2, {got!r} is the full name of an operator, not a type",
+        "Use full names or name-regex(…).",
         _listed("Conv2D"),
         _listed("Default/Conv2D-op12"),
         on=WHOLE_GRAPH,
@@ -290,8 +291,8 @@ ROWS = (
         "kernels-ids",
         "hint",
         _ids,
-        "come from a run with the same MS_DEV_SAVE_GRAPHS",
-        "that variable may change the numbers behind '-op'; the names of dumped files are safe",
+        'The "-opN" suffix depends on MS_DEV_SAVE_GRAPHS',
+        "Take names from dump file names.",
         _listed("Default/Add-op0"),
         _listed("name-regex(Default/fc1.+)"),
         f"{TUTORIAL}; {SEEN}",
@@ -301,9 +302,8 @@ ROWS = (
         "kernels-long",
         "hint",
         _long,
-        f"have at most {_LONG_NAME} characters",
-        "longer file names are replaced by numbers (mapping.csv); shorten them by "
-        "mindspore.set_context(reserve_class_name_in_scope=False)",
+        f"{{path}}: names of more than {_LONG_NAME} characters are replaced by numbers in file names (mapping.csv)",
+        "Shorten them with mindspore.set_context(reserve_class_name_in_scope=False).",
         _listed("Default/" + "a" * 150),
         _listed("Default/a-op1"),
         TUTORIAL,

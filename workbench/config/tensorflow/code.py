@@ -9,6 +9,7 @@ from workbench.config.tensorflow.form import Environment, dumps, takes_arguments
 from workbench.config.tensorflow.hints import variable
 from workbench.config.tensorflow.plan import exception_root
 from workbench.config.tensorflow.write import encode
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,69 +56,53 @@ def _shell(form: TensorFlowForm, context: Context, file: str) -> Iterator[str]:
     yield f"python3 {shlex.quote(file)}"
 
 
-def notes(form: TensorFlowForm, context: Context) -> Iterator[str]:
-    """Yield what a plan does not show, a sentence each."""
+def notes(form: TensorFlowForm, context: Context) -> Iterator[Message]:
+    """Yield what a plan does not show."""
     dump = form.dump
     if dumps(form):
-        yield (
-            "files lie in {dump_path}/{time}/{device}/{model_name}/{model_id}/{data_index}; the "
-            "folder that counts is named like the first graph of the computational ge_proto file, "
-            "the *_Build.txt that holds an Iterator"
-        )
+        yield Message("config/tf-tree")
         yield from _graphs(form, context)
-        yield "in a container the dump stays in the container unless the folder is mounted"
+        yield Message("config/tf-container")
     if dump.enable_dump:
-        yield (
-            "data_index is the iteration; with iterations_per_loop n above 0 on the device it is "
-            "step * (n + 1) + position, so numbers have gaps"
-        )
-        yield (
-            "conditional operators, data operators (Data, RefData, Const), data flow and operators "
-            "marked _no_task never dump"
-        )
+        yield Message("config/tf-index")
+        yield Message("config/tf-never")
         if dump.dump_data == "stats":
-            yield "statistics are one CSV file an operator, computed on the device"
+            yield Message("config/tf-csv")
         if dump.dump_layer:
-            yield "names are those of the executed graph, after fusion; others match nothing"
+            yield Message("config/tf-names")
         if dump.dump_mode in (None, "output"):
-            yield "inputs are not dumped: dump_mode is output unless it is set"
+            yield Message("config/tf-outputs")
     yield from _exceptions(form, context)
     yield from _script(form)
 
 
-def _graphs(form: TensorFlowForm, context: Context) -> Iterator[str]:
-    asked = variable(form, context, "DUMP_GE_GRAPH")
-    if not asked and not dumps(form):
-        return
+def _graphs(form: TensorFlowForm, context: Context) -> Iterator[Message]:
     collect = context.variable("NPU_COLLECT_PATH")
     root = variable(form, context, "DUMP_GRAPH_PATH")
-    folder = context.variable("ASCEND_WORK_PATH") or "the working folder"
+    place = Message("config/tf-working-folder")
     if collect:
-        folder = f"{collect}/extra-info/graph/{{pid}}_{{device}}"
+        place = Message("config/tf-collect-folder", folder=collect)
     elif root:
-        folder = f"{root}/pid_{{pid}}_deviceid_{{device}} (older versions: {{pid}}_{{device}})"
-    yield f"{'graph files lie' if asked else 'the graph that runs lies'} in {folder}"
+        place = Message("config/tf-graph-folder", folder=root)
+    elif folder := context.variable("ASCEND_WORK_PATH"):
+        place = Message("config/tf-work-path", folder=folder)
+    asked = variable(form, context, "DUMP_GE_GRAPH")
+    yield Message("config/tf-graphs" if asked else "config/tf-graph", place=place)
 
 
-def _exceptions(form: TensorFlowForm, context: Context) -> Iterator[str]:
+def _exceptions(form: TensorFlowForm, context: Context) -> Iterator[Message]:
     value = form.run.enable_exception_dump
     if value in (1, 2):
-        detail = {1: "a full", 2: "a brief"}[value]
         root = exception_root(context).rstrip("/") or "/"
-        yield (
-            f"an operator that fails leaves {detail} record below {root}/extra-info/data-dump "
-            f"(enable_exception_dump {value})"
-        )
+        code = "config/tf-exception-full" if value == 1 else "config/tf-exception-brief"
+        yield Message(code, folder=root)
 
 
-def _script(form: TensorFlowForm) -> Iterator[str]:
+def _script(form: TensorFlowForm) -> Iterator[Message]:
     script = form.script
     if script.init_resource:
-        yield (
-            "init_resource takes only what initialize_system takes; the session that trains must "
-            "be given the settings of its own"
-        )
+        yield Message("config/tf-init")
     if script.rank is not None:
-        yield f"the process whose RANK_ID is {script.rank} dumps; a process without RANK_ID is 0"
+        yield Message("config/tf-rank", rank=script.rank)
     if takes_arguments(form):
-        yield "DumpConfig checks nothing; NPUEstimator hands its values on when it is made"
+        yield Message("config/tf-arguments")

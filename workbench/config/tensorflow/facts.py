@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import ast
 
+    from workbench.core.words import Message
+
 OPTIMIZER = "NpuOptimizer"
 """Name of the custom optimizer that npu_bridge reads."""
 
@@ -75,7 +77,7 @@ class Call:
     line: int
     entries: dict[str, Entry] = field(default_factory=dict)
     extra: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    refused: list[Message] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.python_text import dotted, source_of
 from workbench.config.tensorflow.branches import is_main
@@ -20,6 +21,7 @@ from workbench.config.tensorflow.rank import constant, never_equal, rank_around
 from workbench.config.tensorflow.read import SWITCHES, section_of
 from workbench.config.tensorflow.scan import USES
 from workbench.config.tensorflow.strays import stray_runs
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,12 +35,12 @@ VALUE_MEMBERS = (*MEMBER_NAMES, "type", "shape", "tensor", "list", "func", "plac
 
 
 class Fault(NamedTuple):
-    """Where a script is at fault: the setting (may be empty), what stands there, and the line."""
+    """Where a script is at fault: the setting (may be empty), what stands there, the line, and other values."""
 
     path: str
     got: str
     line: int
-    must: str = ""
+    values: Mapping[str, Any] = {}
 
 
 def _entries(reading: Reading) -> Iterator[Entry]:
@@ -60,9 +62,9 @@ def wrong_member(reading: Reading) -> Iterator[Fault]:
     for entry in _entries(reading):
         member = MEMBERS.get(entry.key, entry.member)
         if member != entry.member and entry.member in VALUE_MEMBERS:
-            must = f"be set by .{member} ({MEMBER_NAMES[member]})"
+            values = {"member": member, "kind": MEMBER_NAMES[member]}
             path = f"{section_of(entry.key)}.{entry.key}"
-            yield Fault(path, f".{entry.member}", entry.line, must)
+            yield Fault(path, f".{entry.member}", entry.line, values)
 
 
 def no_member(reading: Reading) -> Iterator[Fault]:
@@ -70,9 +72,8 @@ def no_member(reading: Reading) -> Iterator[Fault]:
     strange = [entry for entry in _entries(reading) if entry.member not in VALUE_MEMBERS]
     for entry in (*reading.facts.bare, *strange):
         path = f"{section_of(entry.key)}.{entry.key}"
-        must = f"be set by .{MEMBERS.get(entry.key, 's')}"
         got = f".{entry.member}" if entry.member else f"= {source_of(entry.node)}"
-        yield Fault(path, got, entry.line, must)
+        yield Fault(path, got, entry.line, {"member": MEMBERS.get(entry.key, "s")})
 
 
 def other_optimizer(reading: Reading) -> Iterator[Fault]:
@@ -87,8 +88,8 @@ def other_optimizer(reading: Reading) -> Iterator[Fault]:
 def conflicts(reading: Reading) -> Iterator[Fault]:
     """Settings that stand in two places and differ."""
     for path, wins, loses in reading.conflicts:
-        got = f"{wins.value!r} on line {wins.line}, which counts, and {loses.value!r} here"
-        yield Fault(path, got, loses.line)
+        values = {"counts": wins.value, "counting": wins.line, "loses": loses.value}
+        yield Fault(path, "", loses.line, values)
 
 
 def only_init(reading: Reading) -> Iterator[Fault]:
@@ -97,7 +98,7 @@ def only_init(reading: Reading) -> Iterator[Fault]:
     if blocks and all(block.only_init for block in blocks) and not reading.facts.runs:
         for entry in _entries(reading):
             if entry.key in ("enable_dump", "enable_dump_debug"):
-                yield Fault(f"dump.{entry.key}", "init_resource alone", entry.line)
+                yield Fault(f"dump.{entry.key}", "", entry.line)
 
 
 def overridden(reading: Reading) -> Iterator[Fault]:
@@ -107,7 +108,7 @@ def overridden(reading: Reading) -> Iterator[Fault]:
     for block in reading.facts.blocks:
         for entry in block.entries:
             if entry.key in ("enable_dump", "enable_dump_debug") and not block.only_init:
-                yield Fault(f"dump.{entry.key}", "parameter_map alone", entry.line)
+                yield Fault(f"dump.{entry.key}", "", entry.line)
 
 
 def unused(reading: Reading) -> Iterator[Fault]:
@@ -118,7 +119,7 @@ def unused(reading: Reading) -> Iterator[Fault]:
     idle = _idle(reading.facts.tree) if given else set()
     for dump in reading.facts.dumps if runs else ():
         if id(dump) not in counting and (not given or dump.variable in idle):
-            yield Fault("dump", "a DumpConfig that is given to none", dump.line)
+            yield Fault("dump", "", dump.line)
 
 
 def _idle(tree: ast.AST) -> set[str]:
@@ -138,9 +139,7 @@ def unused_config(reading: Reading) -> Iterator[Fault]:
         if block.config and not block.uses and block.config not in handed_on:
             for entry in block.entries:
                 if entry.key in SWITCHES and constant(entry.node) is not False:
-                    yield Fault(
-                        f"dump.{entry.key}", f"{block.config}, which nothing is given", entry.line
-                    )
+                    yield Fault(f"dump.{entry.key}", block.config, entry.line)
 
 
 def _handed_on(tree: ast.AST) -> set[str]:
@@ -159,15 +158,14 @@ def refused(reading: Reading) -> Iterator[Fault]:
     """Arguments that Python refuses."""
     for home, calls in (("dump", reading.facts.dumps), ("run", reading.facts.runs)):
         for call in calls:
-            for got in call.refused:
-                yield Fault(home, got, call.line)
+            for said in call.refused:
+                yield Fault(home, "", call.line, {"fault": said})
 
 
 def other_branch(reading: Reading) -> Iterator[Fault]:
     """Overflow dumps that are not judged."""
     for entry, instead in reading.other.values():
-        got = f"another than line {instead.line}, which is judged"
-        yield Fault(f"dump.{entry.key}", got, entry.line)
+        yield Fault(f"dump.{entry.key}", "", entry.line, {"judged": instead.line})
 
 
 def conditions(reading: Reading) -> Iterator[Fault]:
@@ -184,13 +182,18 @@ def conditions(reading: Reading) -> Iterator[Fault]:
         test = _condition(entry.test)
         if test is not None and test.node not in seen:
             seen.add(test.node)
-            words = source_of(test.node)
-            got = f"{'if' if test.holds else 'unless'} {words}"
-            yield Fault(f"{section_of(entry.key)}.{entry.key}", got, entry.line)
+            path = f"{section_of(entry.key)}.{entry.key}"
+            yield _conditional(path, test.node, entry.line, holds=test.holds)
     for choice in dump_choices(reading.facts):
         if chosen_rank(reading.facts, choice) is None:
-            word = "unless" if is_none(choice.body) else "if"
-            yield Fault("dump", f"{word} {source_of(choice.test)}", choice.lineno)
+            holds = not is_none(choice.body)
+            yield _conditional("dump", choice.test, choice.lineno, holds=holds)
+
+
+def _conditional(path: str, test: ast.expr, line: int, *, holds: bool) -> Fault:
+    got = source_of(test)
+    said = Message("config/if" if holds else "config/unless", condition=got[:120])
+    return Fault(path, got, line, {"condition": said})
 
 
 def rank_types(reading: Reading) -> Iterator[Fault]:

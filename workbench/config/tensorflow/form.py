@@ -83,38 +83,38 @@ class Script(Section):
         Literal["estimator", "session", "keras", "any"],
         Setting(
             "'estimator', 'session', 'keras' or 'any'",
-            "interface that trains: Estimator, sess.run or tf.keras; "
-            "any: only the lines that are the same for all three",
+            "Training interface: Estimator, sess.run or tf.keras. any = only the lines common to all.",
             bad="trainer",
         ),
     ] = "session"
     porting: Annotated[
         Literal["automated", "manual"],
-        Setting(
-            "'automated' or 'manual'", "whether the porting tool or a person ported", bad="auto"
-        ),
+        Setting("'automated' or 'manual'", "Ported by the porting tool or by hand.", bad="auto"),
     ] = "automated"
     init_resource: Annotated[
         bool,
-        Setting("true or false", "whether the script calls init_resource and gets them too", bad=1),
+        Setting(
+            "true or false", "The script calls init_resource, which gets the settings too.", bad=1
+        ),
     ] = False
     rank: Annotated[
         int | None,
         Field(ge=0),
-        Setting("an integer of at least 0", "RANK_ID of the only rank that dumps", bad=-1),
+        Setting("an integer of at least 0", "RANK_ID of the only rank that dumps.", bad=-1),
     ] = None
     use_off_line: Annotated[
         Switch,
-        Setting("True or False", "run graphs on the device (manual sess.run, keras)", bad="True"),
+        Setting("True or False", "Run graphs on the device (manual sess.run, keras).", bad="True"),
     ] = True
     remapping_off: Annotated[
-        bool, Setting("true or false", "turn remapping off in rewrite_options", bad="OFF")
+        bool, Setting("true or false", "Turn remapping off in rewrite_options.", bad="OFF")
     ] = False
     memory_optimization_off: Annotated[
-        bool, Setting("true or false", "turn memory optimization off in rewrite_options", bad="OFF")
+        bool,
+        Setting("true or false", "Turn memory optimization off in rewrite_options.", bad="OFF"),
     ] = False
     optimizer: Annotated[
-        str, Setting("'NpuOptimizer'", "name of the custom optimizer; others are not read", bad=0)
+        str, Setting("'NpuOptimizer'", "Name of the custom optimizer; others are not read.", bad=0)
     ] = "NpuOptimizer"
 
 
@@ -125,13 +125,13 @@ class Dump(Arguments):
 
     enable_dump: Annotated[
         Switch,
-        Setting("True or False", "dump inputs and outputs of operators", bad="True", assumed=True),
+        Setting("True or False", "Dump inputs and outputs of operators.", bad="True", assumed=True),
     ] = False
     dump_path: Annotated[
         Text,
         Setting(
             "a folder",
-            "existing folder for the dump, to be read and written by the training process",
+            "Existing folder that the training process can read and write.",
             bad=7,
             required=_on("enable_dump", "enable_dump_debug"),
             widget="path",
@@ -141,7 +141,7 @@ class Dump(Arguments):
         Text,
         Setting(
             "text like '0|5-8'",
-            "iterations to dump, at most 100 pieces; empty: every one",
+            "Iterations to dump, at most 100 pieces. Empty = all.",
             bad=5,
             widget="iterations",
         ),
@@ -150,21 +150,21 @@ class Dump(Arguments):
         Literal["input", "output", "all"] | None,
         _read_as("", "s"),
         Setting(
-            f"one of {list(MODES)}",
-            "dump inputs, outputs or both",
+            f"one of {', '.join(MODES)}",
+            "Dump inputs, outputs or both.",
             bad="both",
             read=_choice_read("dump_mode", "enable_dump"),
         ),
     ] = "output"
     enable_dump_debug: Annotated[
-        Switch, Setting("True or False", "look for overflow instead of dumping", bad="True")
+        Switch, Setting("True or False", "Detect overflow instead of dumping.", bad="True")
     ] = False
     dump_debug_mode: Annotated[
         Literal["aicore_overflow", "atomic_overflow", "all"],
         _read_as("", "s"),
         Setting(
-            f"one of {list(DEBUG_MODES)}",
-            "overflow of AI Core operators, of atomic additions, or both",
+            f"one of {', '.join(DEBUG_MODES)}",
+            "Overflow of AI Core operators, of atomic additions, or both.",
             bad="aicore",
             read=_choice_read("dump_debug_mode", "enable_dump_debug"),
         ),
@@ -172,13 +172,13 @@ class Dump(Arguments):
     dump_data: Annotated[
         Literal["tensor", "stats"],
         _read_as("", "s"),
-        Setting("'tensor' or 'stats'", "whole tensors or their statistics", bad="full"),
+        Setting("'tensor' or 'stats'", "Full tensors or their statistics.", bad="full"),
     ] = "tensor"
     dump_layer: Annotated[
         Text,
         Setting(
             "names joined by spaces",
-            "operators to dump; empty: every one",
+            "Operators to dump. Empty = all.",
             bad=["conv1"],
             widget="names",
         ),
@@ -190,7 +190,7 @@ class Run(Arguments):
 
     enable_exception_dump: Annotated[
         Number,
-        Setting("0, 1 or 2", "0: no exception dump, 1: full, 2: brief", bad="1"),
+        Setting("0, 1 or 2", "Exception dump: 0 = none, 1 = full, 2 = brief.", bad="1"),
     ] = 2
     precision_mode: Annotated[
         Literal[
@@ -206,7 +206,7 @@ class Run(Arguments):
         ]
         | None,
         _read_as("", "s"),
-        Setting("a precision mode like 'force_fp32'", "which dtypes operators use", bad="fp32"),
+        Setting("a precision mode like 'force_fp32'", "Dtypes that operators use.", bad="fp32"),
     ] = None
     precision_mode_v2: Annotated[
         Literal[
@@ -220,7 +220,11 @@ class Run(Arguments):
         ]
         | None,
         _read_as("", "s"),
-        Setting("a precision mode like 'origin'", "the newer names of the modes", bad="force_fp32"),
+        Setting(
+            "a precision mode like 'origin'",
+            "Newer names of the precision modes.",
+            bad="force_fp32",
+        ),
     ] = None
     op_select_implmode: Annotated[
         Literal[
@@ -231,17 +235,24 @@ class Run(Arguments):
         ]
         | None,
         _read_as("", "s"),
-        Setting("a mode like 'high_precision'", "which implementations operators use", bad="high"),
+        Setting("a mode like 'high_precision'", "Implementations that operators use.", bad="high"),
     ] = None
     optypelist_for_implmode: Annotated[
-        Text, Setting("types joined by commas", "operators that op_select_implmode means", bad=1)
+        Text,
+        Setting(
+            "types joined by commas", "Operator types that op_select_implmode applies to.", bad=1
+        ),
     ] = ""
     modify_mixlist: Annotated[
-        Text, Setting("a file", "lists of operators for mixed precision", bad=1, widget="file")
+        Text, Setting("a file", "Operator lists for mixed precision.", bad=1, widget="file")
     ] = ""
     quant_dumpable: Annotated[
         Text,
-        Setting("'0' or '1'", "'1' keeps the tensors around a quantisation dumpable", bad=1),
+        Setting(
+            "'0' or '1'",
+            "'1' = keep tensors around quantization, so that they can be dumped.",
+            bad=1,
+        ),
     ] = ""
 
 
@@ -252,7 +263,7 @@ class Environment(Section):
         str,
         Setting(
             "'1', '2' or '3'",
-            "write graphs: 1 whole, 2 without weights, 3 structure only",
+            "Write graphs: 1 = all, 2 = without weights, 3 = structure only.",
             bad=2,
             source=GRAPHS,
         ),
@@ -261,20 +272,20 @@ class Environment(Section):
         str,
         Setting(
             "'1' to '4' or stage names joined by '|'",
-            "stages: 1 all, 2 a choice, 3 the last (Build), 4 the first",
+            "Stages to write: 1 = all, 2 = usual ones, 3 = last (Build), 4 = first.",
             bad=1,
             source=GRAPHS,
         ),
     ] = ""
     DUMP_GRAPH_PATH: Annotated[
         str,
-        Setting("a folder", "where graphs go; empty: the working folder", bad=1, widget="path"),
+        Setting("a folder", "Folder of the graphs. Empty = working folder.", bad=1, widget="path"),
     ] = ""
     DUMP_GRAPH_FORMAT: Annotated[
         str,
         Setting(
             "names of 'ge_proto', 'onnx', 'readable' joined by '|'",
-            "formats of the graph files",
+            "Formats of the graph files.",
             bad=1,
             source=GRAPHS,
         ),
@@ -290,7 +301,7 @@ class TensorFlowForm(Section):
     environment: Environment = Environment()
     options: Annotated[
         dict[str, Any],
-        Setting("an object", "other settings of the script; kept, not judged", bad=[]),
+        Setting("an object", "Other settings of the script: kept, not checked.", bad=[]),
     ] = Field(default={})
 
 

@@ -147,22 +147,22 @@ EXCEPTION = "run.enable_exception_dump"
 def _refusal(
     id_: str,
     find: Find,
-    must: str,
+    says: str,
     fix: str,
     breaks: Example,
     keeps: Example,
     code: str,
     source: str = ATTRS,
 ) -> Rule:
-    return Rule(id_, "error", find, must, fix, source, breaks, keeps, code)
+    return Rule(id_, "error", find, says, fix, source, breaks, keeps, code)
 
 
 REFUSALS = (
     _refusal(
         "interface-any",
         _any_interface,
-        "name the interface, unless the lines are those of init_resource alone",
-        "choose estimator, session or keras",
+        "{key} 'any' is only for the lines of init_resource (automated porting)",
+        "Choose estimator, session or keras.",
         make({"script.interface": "any"}),
         make({"script.interface": "any", "script.init_resource": True}),
         "",
@@ -171,8 +171,8 @@ REFUSALS = (
     _refusal(
         "mode-none",
         _none_mode,
-        "be text where it stands in parameter_map",
-        "leave it out for 'output'",
+        "{key} must be text in parameter_map, got {got!r}",
+        "Remove it for 'output'.",
         make({"dump.dump_mode": None}),
         make({"dump.dump_mode": None} | ARGUMENTS),
         "TypeError",
@@ -181,8 +181,8 @@ REFUSALS = (
     _refusal(
         "exception-sign",
         _exception_sign,
-        "not be negative",
-        "use 0 for no exception dump",
+        "{key} must not be negative, got {got!r}",
+        "Use 0 for no exception dump.",
         make({EXCEPTION: -1} | ARGUMENTS),
         make({EXCEPTION: 0} | ARGUMENTS),
         "ValueError",
@@ -191,8 +191,8 @@ REFUSALS = (
     _refusal(
         "exception-range",
         _exception_range,
-        "be 0, 1 or 2",
-        "0: none, 1: full, 2: brief",
+        "{key} must be 0, 1 or 2, got {got!r}",
+        "0 = none, 1 = full, 2 = brief.",
         make({EXCEPTION: 3}),
         make({EXCEPTION: 2}),
         "Internal",
@@ -200,8 +200,8 @@ REFUSALS = (
     _refusal(
         "folder",
         _folder,
-        "be an existing folder that the process can read and write",
-        "create it, on the machine or in the container that trains",
+        "{key} {got!r} is not an existing folder that the process can read and write",
+        "Create it on the machine or in the container that trains.",
         make({"dump.dump_path": ""}),
         make({"dump.dump_path": "output"}),
         "Internal",
@@ -209,8 +209,8 @@ REFUSALS = (
     _refusal(
         "step-pieces",
         partial(_step, "pieces"),
-        "have at most 100 pieces",
-        "join neighbours to ranges",
+        "{key} has more than 100 pieces",
+        "Merge neighbors into ranges.",
         make({"dump.dump_step": "|".join(["1"] * 101)}),
         make({"dump.dump_step": "|".join(["1"] * 100)}),
         "Internal",
@@ -218,8 +218,8 @@ REFUSALS = (
     _refusal(
         "step-format",
         partial(_step, "format"),
-        "be numbers and ranges joined by '|'",
-        "write '0|5|10-20'",
+        "{key} must be numbers and ranges joined by '|', got {got!r}",
+        "Write it like '0|5|10-20'.",
         make({"dump.dump_step": "1||2"}),
         make({"dump.dump_step": "1|2-4"}),
         "Internal",
@@ -227,8 +227,8 @@ REFUSALS = (
     _refusal(
         "step-order",
         partial(_step, "order"),
-        "have ranges that rise",
-        "write a single iteration as one number",
+        "{key} {got!r} has a range that does not ascend",
+        "Write a single iteration as one number.",
         make({"dump.dump_step": "3-3"}),
         make({"dump.dump_step": "3-4"}),
         "Internal",
@@ -236,8 +236,8 @@ REFUSALS = (
     _refusal(
         "precision-both",
         _precision,
-        "be absent where precision_mode is set",
-        "keep one of the two",
+        "precision_mode and precision_mode_v2 are both set",
+        "Keep one of them.",
         make({"run.precision_mode": "force_fp32", "run.precision_mode_v2": "origin"}),
         make({"run.precision_mode_v2": "origin"}),
         "Internal",
@@ -245,8 +245,8 @@ REFUSALS = (
     _refusal(
         "implmode-missing",
         _type_list,
-        "be set where optypelist_for_implmode is",
-        "add it, or use op_precision_mode instead of both",
+        "{key} is missing, but optypelist_for_implmode is set",
+        "Add it, or use op_precision_mode instead of both.",
         make({"run.optypelist_for_implmode": "Pooling"}),
         make(
             {"run.optypelist_for_implmode": "Pooling", "run.op_select_implmode": "high_precision"}
@@ -256,8 +256,8 @@ REFUSALS = (
     _refusal(
         "mixlist-mode",
         _mixlist,
-        f"be absent unless the precision mode is one of {list(MIXED)}",
-        "choose such a mode",
+        "{key} needs a mixed precision mode",
+        f"Set precision_mode or precision_mode_v2 to one of {', '.join(MIXED)}.",
         make({"run.modify_mixlist": "/lists.json", "run.precision_mode": "force_fp32"}),
         make({"run.modify_mixlist": "/lists.json", "run.precision_mode": "allow_mix_precision"}),
         "Internal",
@@ -270,8 +270,8 @@ LATER = (
         "debug-mode-dropped",
         "warning",
         _dropped,
-        "come with a dump_mode",
-        "NPUEstimator forwards it only where dump_mode is not None; 'all' is used",
+        "{key} {got!r} is dropped: NPUEstimator passes it on only beside a dump_mode, and 'all' is used",
+        "Set dump_mode.",
         ESTIMATOR,
         make(
             DEBUG | ARGUMENTS | {"dump.dump_mode": None, "dump.dump_debug_mode": "aicore_overflow"}
@@ -282,8 +282,8 @@ LATER = (
         "ge-both",
         "warning",
         partial(_in_ge, "ge-both"),
-        "be off while the overflow dump is on",
-        "choose one; npu_bridge takes both, GE refuses the session",
+        "enable_dump and enable_dump_debug are both on; npu_bridge accepts both, GE refuses the session",
+        "Turn one of them off.",
         SOURCE,
         make({"dump.enable_dump_debug": True}),
         make(),
@@ -293,8 +293,8 @@ LATER = (
         "ge-collect-path",
         "warning",
         partial(_in_ge, "ge-collect-path"),
-        "be off while NPU_COLLECT_PATH is set",
-        "unset the variable; GE refuses the session",
+        "GE refuses the session while NPU_COLLECT_PATH is set",
+        "Unset the variable.",
         SOURCE,
         make(env={"NPU_COLLECT_PATH": "/c"}),
         make(),
@@ -304,8 +304,8 @@ LATER = (
         "ge-step",
         "warning",
         partial(_in_ge, "ge-step"),
-        "have a number below 2147483648 at every end",
-        "write '0|5|10-20'; npu_bridge takes empty ends and any number, GE refuses the session",
+        "GE refuses {key} {got!r}: every end must be a number below 2147483648 (npu_bridge accepts more)",
+        "Write it like '0|5|10-20'.",
         SOURCE,
         make({"dump.dump_step": "5|"}),
         make(),

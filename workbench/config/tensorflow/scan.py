@@ -14,6 +14,7 @@ from workbench.config.setting import Unresolved
 from workbench.config.tensorflow.facts import OPTIMIZER, Block, Call, Entry, Facts, Place, Test
 from workbench.config.tensorflow.form import Environment
 from workbench.config.tensorflow.keys import DUMP_ARGUMENTS, RUN_ARGUMENTS
+from workbench.core.words import Message
 
 USES = {
     "init_resource": "init",
@@ -230,7 +231,7 @@ def _arguments(place: Place, call: ast.Call, order: tuple[str, ...], facts: Fact
     def add(key: Any, value: ast.expr) -> None:
         if isinstance(key, str) and not isinstance(key, Unresolved):
             if key in found.entries:
-                found.refused.append(f"{key} twice")
+                found.refused.append(Message("config/argument-twice", name=key))
             found.entries[key] = Entry(key, "", value, value.lineno, place.test)
 
     _positional(found, call.args, order, add)
@@ -253,6 +254,6 @@ def _positional(
             found.extra.append(source_of(argument))
             return
         if index == len(order):
-            found.refused.append(f"more than {len(order)} arguments")
+            found.refused.append(Message("config/arguments-many", limit=len(order)))
             return
         add(order[index], argument)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.config.python_text import parse_python
+from workbench.config.rule import Breach, sentences
 from workbench.config.tensorflow import faults
 from workbench.config.tensorflow.faults import Fault
 from workbench.config.tensorflow.form import ATTRS, SEED
@@ -30,7 +31,7 @@ class TextRule:
     id: str
     severity: Severity
     find: Callable[[Reading], Iterable[Fault]]
-    must: str
+    says: str
     fix: str
     source: str
     breaks: str
@@ -46,14 +47,13 @@ def examine(text: str) -> Iterator[Problem]:
         return
     for rule in TEXT_RULES:
         for fault in rule.find(reading):
-            subject = fault.path or f"line {fault.line}"
-            message = f"{subject} must {fault.must or rule.must}, got {fault.got[:120]}"
+            values = {"line": fault.line, **fault.values}
+            breach = Breach(fault.path, fault.got[:120], values)
             yield Problem(
                 rule.id,
                 rule.severity,
                 fault.path,
-                message,
-                rule.fix,
+                *sentences(rule.id, rule.says, rule.fix, breach),
                 fault.line,
                 rule.code,
                 rule.source,
@@ -70,8 +70,8 @@ TEXT_RULES = (
         "plain-text",
         "error",
         faults.plain_text,
-        "be bytes",
-        "wrap it in tf.compat.as_bytes(…); protobuf raises TypeError",
+        "{path}: protobuf takes bytes, not the text {got}, and raises TypeError",
+        "Wrap it in tf.compat.as_bytes(…).",
         "protobuf, AttrValue.s",
         _NAMED + 'op.parameter_map["dump_path"].s = "/d"\n',
         _NAMED + 'op.parameter_map["dump_path"].s = tf.compat.as_bytes("/d")\n',
@@ -81,8 +81,8 @@ TEXT_RULES = (
         "wrong-member",
         "warning",
         faults.wrong_member,
-        "be set by its own member",
-        "npu_bridge reads false, 0 or no text where another member is set",
+        "{path} is set by {got}, but npu_bridge reads .{member} and finds false, 0 or no text",
+        "Set .{member} ({kind}).",
         ATTRS,
         _NAMED + 'op.parameter_map["enable_dump"].i = 1\n',
         _SWITCH,
@@ -91,9 +91,8 @@ TEXT_RULES = (
         "no-member",
         "error",
         faults.no_member,
-        "be set by its own member",
-        "protobuf has no other way: it raises ValueError for a whole value, AttributeError for a "
-        "member that it does not know",
+        "{path} cannot be set with {got}: protobuf raises ValueError (whole value) or AttributeError",
+        "Set .{member}.",
         "protobuf, AttrValue",
         _NAMED + 'op.parameter_map["enable_dump"] = True\n',
         _SWITCH,
@@ -103,8 +102,8 @@ TEXT_RULES = (
         "other-optimizer",
         "warning",
         faults.other_optimizer,
-        "be 'NpuOptimizer' on every custom optimizer with parameters",
-        "what stands on another one is not read",
+        "line {line}: parameters of the custom optimizer {got} are not read",
+        "Set them on 'NpuOptimizer'.",
         ATTRS,
         _SWITCH + _ADD + 'op.name = "Other"\nop.parameter_map["dump_step"].s = b"1"\n',
         _SWITCH,
@@ -113,8 +112,8 @@ TEXT_RULES = (
         "conflict",
         "warning",
         faults.conflicts,
-        "be the same wherever it stands",
-        "write it once, or the same everywhere",
+        "{path} is {loses!r} here and {counts!r} on line {counting}, which counts",
+        "Set it once, or to the same value everywhere.",
         INIT,
         _NAMED
         + 'op.parameter_map["dump_mode"].s = b"all"\n'
@@ -131,10 +130,8 @@ TEXT_RULES = (
         "only-init",
         "hint",
         faults.only_init,
-        "be set for the session that trains too",
-        "give npu_run_config_init, npu_config_proto or set_keras_session_npu_config the same "
-        "settings: init_resource takes only what initialize_system takes, and its session trains "
-        "nothing",
+        "{path} is set for init_resource only, whose session trains nothing",
+        "Pass the same settings to npu_run_config_init, npu_config_proto or set_keras_session_npu_config.",
         SEED,
         _SWITCH + "(sess, end) = init_resource(config=config)\n",
         _SWITCH
@@ -145,8 +142,8 @@ TEXT_RULES = (
         "overridden",
         "warning",
         faults.overridden,
-        "be given by DumpConfig",
-        "NPUEstimator turns dumps off where NPURunConfig has no dump_config",
+        "{path} is set in parameter_map, but NPUEstimator turns dumps off where NPURunConfig has no dump_config",
+        "Pass a DumpConfig to NPURunConfig.",
         ESTIMATOR,
         _SWITCH + "run_config = NPURunConfig(session_config=config)\n",
         _RUN,
@@ -155,8 +152,8 @@ TEXT_RULES = (
         "unused-dump-config",
         "warning",
         faults.unused,
-        "be given to NPURunConfig",
-        "add dump_config= to NPURunConfig; nothing is dumped without",
+        "line {line}: this DumpConfig is not passed to NPURunConfig, so nothing is dumped",
+        "Add dump_config= to NPURunConfig.",
         CONFIG,
         "dump_config = DumpConfig(enable_dump=True)\nrun_config = NPURunConfig()\n",
         _RUN,
@@ -165,8 +162,8 @@ TEXT_RULES = (
         "arguments",
         "error",
         faults.refused,
-        "have each argument of its signature once",
-        "Python raises TypeError",
+        "line {line}: {fault}; Python raises TypeError",
+        "Pass each argument of the signature once.",
         CONFIG,
         'dump_config = DumpConfig(True, "/d", enable_dump=True)\n',
         _RUN,
@@ -176,8 +173,8 @@ TEXT_RULES = (
         "other-branch",
         "hint",
         faults.other_branch,
-        "stand in the branch of the data dump to be judged",
-        "judge it in a script of its own; GE refuses a run that takes both",
+        "{path} stands in another branch than line {judged}, which is checked instead",
+        "Check it in a script of its own. GE refuses a run that takes both branches.",
         SEED,
         _NAMED
         + 'if args.dump:\n    op.parameter_map["enable_dump"].b = True\n'
@@ -188,8 +185,8 @@ TEXT_RULES = (
         "rank-type",
         "warning",
         faults.rank_types,
-        "be compared as number with number, or as text with text",
-        "wrap it in int(…): what the environment holds is text, which equals no number",
+        "line {line}: {got} compares text with a number, and the environment holds text: it is the same on every rank",
+        "Convert with int(…).",
         SEED,
         "on = os.getenv('RANK_ID') == 7\n",
         "on = int(os.getenv('RANK_ID')) == 7\n",
@@ -198,8 +195,8 @@ TEXT_RULES = (
         "unused-config",
         "warning",
         faults.unused_config,
-        "be set on the configuration of a session",
-        "give it to the session, as config=; nothing is dumped without",
+        "{path} is set on {got}, which is passed to no session, so nothing is dumped",
+        "Pass it to the session as config=.",
         SEED,
         _SWITCH + "sess = tf.Session()\n",
         _SWITCH + "sess = tf.Session(config=config)\n",
@@ -208,8 +205,8 @@ TEXT_RULES = (
         "conditional",
         "hint",
         faults.conditions,
-        "hold whenever the script runs",
-        "it is judged as if it did",
+        "{path} is set only {condition}",
+        "The check assumes that it is.",
         SEED,
         _NAMED + 'if args.dump:\n    op.parameter_map["enable_dump"].b = True\n',
         _SWITCH,
@@ -218,8 +215,8 @@ TEXT_RULES = (
         "untold",
         "hint",
         faults.untold,
-        "have arguments that can be read here",
-        "they are known in a run only; they are not judged",
+        "line {line}: the arguments {got} are known only at run time",
+        "They are not checked.",
         CONFIG,
         "dump_config = DumpConfig(**settings)\n",
         _RUN,
@@ -228,9 +225,8 @@ TEXT_RULES = (
         "npu-device",
         "hint",
         faults.npu_device,
-        "use npu_bridge",
-        "options of npu_device (TensorFlow 2) have the same names, are checked when they are set "
-        "(ValueError), and are not read here",
+        "Options of npu_device (TensorFlow 2) are not read here",
+        "They have the same names and are checked when they are set (ValueError).",
         "hicann/tensorflow npu_device/configs/dump_config.py",
         "import npu_device\n",
         "import npu_bridge\n",
@@ -239,9 +235,8 @@ TEXT_RULES = (
         "stray-run",
         "hint",
         faults.strays,
-        "run what computes",
-        "remove it or fetch it together with the training step: every sess.run is a graph of its "
-        "own, and one that computes nothing may fail while dumping",
+        "line {line}: {got} computes nothing, but every sess.run is a graph of its own and may fail while dumping",
+        "Remove it, or fetch it together with the training step.",
         SEED,
         "with tf.Session() as sess:\n    step = sess.run(global_step)\n",
         "with tf.Session() as sess:\n    _, step = sess.run([train_op, global_step])\n",

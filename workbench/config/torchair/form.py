@@ -94,20 +94,20 @@ class DumpConfig(Section):
         Folder,
         Setting(
             "an existing folder",
-            "Folder of the dump, absolute or relative to where the script is started.",
+            "Folder of the dump, absolute or relative to the start folder.",
             bad="",
             widget="path",
         ),
     ] = "./"
     dump_mode: Annotated[
         Literal["input", "output", "all"],
-        Setting("'input', 'output' or 'all'", "Which tensors of an operator.", bad="both"),
+        Setting("'input', 'output' or 'all'", "Tensors to dump of each operator.", bad="both"),
     ] = "all"
     quant_dumpable: Annotated[
         Truth,
         Setting(
             "True or False",
-            "Keep the tensors before a quantisation, which compilation may otherwise remove.",
+            "Keep tensors before quantization, which compilation may otherwise remove.",
             bad="False",
         ),
     ] = False
@@ -115,7 +115,7 @@ class DumpConfig(Section):
         Steps,
         Setting(
             "iterations like '0|2-5'",
-            "Iterations to dump, counted from 0; empty: every one.",
+            "Iterations to dump, counted from 0. Empty = all.",
             bad="1,2",
             widget="iterations",
         ),
@@ -124,7 +124,7 @@ class DumpConfig(Section):
         Layers,
         Setting(
             r"names of letters, digits and _ \" / \ . with spaces between them",
-            "Operators to dump, by their names in the compiled graph; empty: every one.",
+            "Operators to dump, by their names in the compiled graph. Empty = all.",
             bad="conv-1",
             widget="names",
         ),
@@ -133,7 +133,7 @@ class DumpConfig(Section):
         Literal["tensor", "stats"],
         Setting(
             "'tensor' or 'stats'",
-            "Whole tensors, or their statistics as CSV.",
+            "Full tensors, or their statistics as CSV.",
             bad="statistic",
             since=DUMP_DATA_SINCE,
         ),
@@ -142,7 +142,7 @@ class DumpConfig(Section):
         JsonFile,
         Setting(
             "None or an existing file whose name ends in .json",
-            "AscendCL's own JSON, for model, overflow and watch dumps.",
+            "JSON file of AscendCL, for model, overflow and watch dumps.",
             bad="dump.txt",
             since=DUMP_DATA_SINCE,
             widget="file",
@@ -152,7 +152,7 @@ class DumpConfig(Section):
         Literal["original", "optimized"],
         Setting(
             "'original' or 'optimized'",
-            "The graph before or after torchair's own passes, in the capture modes.",
+            "Dump the graph before or after the passes of torchair (capture modes).",
             bad="Original",
             since=CAPTURE_DUMP_SINCE,
         ),
@@ -166,20 +166,25 @@ class Environment(Section):
 
     DUMP_GE_GRAPH: Annotated[
         str,
-        Setting("text", "Write graph files: 1 all, 2 no weights, 3 structure only.", bad=3),
+        Setting(
+            "text", "Write graph files: 1 = all, 2 = without weights, 3 = structure only.", bad=3
+        ),
     ] = ""
     DUMP_GRAPH_LEVEL: Annotated[
         str,
-        Setting("text", "Stages with a graph file: 1 all, 2 usual, 3 last, 4 first.", bad=3),
+        Setting("text", "Stages to write: 1 = all, 2 = usual ones, 3 = last, 4 = first.", bad=3),
     ] = ""
     DUMP_GRAPH_PATH: Annotated[
         str, Setting("text", "Folder of the graph files.", bad=None, widget="path")
     ] = ""
     ASCEND_WORK_PATH: Annotated[
-        str, Setting("text", "Folder of what CANN writes by itself.", bad=0, widget="path")
+        str, Setting("text", "Folder for files that CANN writes by itself.", bad=0, widget="path")
     ] = ""
     NPU_COLLECT_PATH: Annotated[
-        str, Setting("text", "Folder of fault records; excludes a dump.", bad=0, widget="path")
+        str,
+        Setting(
+            "text", "Folder of fault records; cannot be combined with a dump.", bad=0, widget="path"
+        ),
     ] = ""
 
 
@@ -202,7 +207,7 @@ class Torchair(Section):
         dict[str, Any],
         Setting(
             "an object of values by dotted name",
-            "Other attributes of the CompilerConfig, kept as they are.",
+            "Other attributes of the CompilerConfig: kept, not checked.",
             bad=[],
         ),
     ] = {}  # noqa: RUF012  (frozen, never changed)

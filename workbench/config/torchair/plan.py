@@ -26,6 +26,7 @@ from workbench.config.torchair.form import (
 from workbench.core.errors import WorkbenchError
 from workbench.core.plan import BOTH, DumpPlan, Iterations, Selector
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from workbench.config.config import Config
@@ -81,8 +82,10 @@ def acl_file(settings: Torchair, context: Context) -> AclFile:
         config = load(path, "acl")
         return AclFile(config, config.check(there), there)
     except WorkbenchError as error:
-        message = str(error).partition("\n")[0].removeprefix(f"{path}:")
-        return AclFile(None, (Problem("config-file", "error", "", message),))
+        said = Message(error.code, **error.values | {"excerpt": ""})
+        line = error.place.rpartition(":")[2]
+        number = int(line) if line.isdecimal() else 0
+        return AclFile(None, (Problem("config-file", "error", "", said, line=number),))
 
 
 def ge_options(settings: Torchair) -> dict[str, str]:
@@ -136,10 +139,7 @@ def from_plan(plan: DumpPlan) -> Lowered:
     losses = []
     if plan.kind != "data":
         dump["enable_dump"] = False
-        losses.append(
-            f"a dump of kind {plan.kind!r} is no option of torchair; write it as the JSON of "
-            "surface acl and name that file in dump_config_path"
-        )
+        losses.append(Message("config/lost-kind", kind=plan.kind))
     if plan.files == "pt":
         return Lowered({"mode": "reduce-overhead", "dump_config": dump}, tuple(losses))
     dump["dump_mode"] = "all" if plan.io == BOTH or not plan.io else next(iter(plan.io))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.config.json_text import Decoded
 from workbench.config.python_text import bound_literals, dotted, literal, parse_python
-from workbench.config.setting import Reader, Unresolved, shorten
+from workbench.config.setting import Reader, Unresolved, shown_path
 from workbench.config.torchair.branches import Branches, apart, branches_of
 from workbench.config.torchair.form import (
     OTHER_OPTIONS,
@@ -19,6 +19,7 @@ from workbench.config.torchair.form import (
 )
 from workbench.core.errors import FormatError
 from workbench.core.problems import Problem
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,10 +87,10 @@ def examine(text: str) -> Iterator[Problem]:
     kept = chosen(scan.configs)
     dumping = [found for found in scan.configs if found.dumps()]
     if kept and len(dumping) > 1:
-        got = [f"{found.name} (line {found.line})" for found in dumping]
-        message = f"script must have one CompilerConfig with dump options, got {got}"
-        fix = f"the dump is that of {kept.name} of line {kept.line}"
-        yield Problem("several-configs", "hint", "", message, fix, kept.line, source=SOURCE)
+        lines = [found.line for found in dumping]
+        said = Message("config/several-configs", count=len(dumping), lines=lines)
+        advice = Message("config/several-configs-advice", name=kept.name, line=kept.line)
+        yield Problem("several-configs", "hint", "", said, advice, kept.line, source=SOURCE)
     last = {path: line for path, _, line in kept.settings} if kept else {}
     for found in scan.configs:
         for path, value, line in found.settings:
@@ -97,9 +98,9 @@ def examine(text: str) -> Iterator[Problem]:
                 continue
             yield from _refusals(path, value, line)
             if found is kept and apart(scan.branches, line, last[path]):
-                message = f"{path} must be the same in every branch, got {shorten(value)}"
-                fix = f"line {last[path]} counts here"
-                yield Problem("branches", "hint", path, message, fix, line, source=SOURCE)
+                said = Message("config/branches", path=shown_path(path), got=value)
+                advice = Message("config/branches-advice", line=last[path])
+                yield Problem("branches", "hint", path, said, advice, line, source=SOURCE)
 
 
 def _refusals(path: str, value: Any, line: int) -> Iterator[Problem]:

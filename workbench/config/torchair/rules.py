@@ -14,6 +14,7 @@ from workbench.config.paths import lookup
 from workbench.config.rule import NOTHING, Breach, Example, Rule
 from workbench.config.torchair import form
 from workbench.config.torchair.plan import acl_file, captures, ge_options
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -86,8 +87,7 @@ def _ge(id_: str) -> Callable[[Torchair, Context], Iterator[Breach]]:
         for breach in ge_breaches(ge_options(settings), _with_environment(settings, context)):
             if breach.id == id_:
                 got = NOTHING if breach.got is None else breach.got
-                words = {"must": breach.must, "fix": breach.fix, "code": breach.code}
-                yield Breach(PATH_OF[breach.option], got, words)
+                yield Breach(PATH_OF[breach.option], got, {**breach.values, "code": breach.code})
 
     return find
 
@@ -114,7 +114,7 @@ def _unused_beside_json(settings: Torchair, context: Context) -> Iterator[Breach
 def _ignored_by_capture(settings: Torchair, context: Context) -> Iterator[Breach]:
     if captures(settings):
         for breach in changed(settings, (*GE_ONLY, "dump_config_path")):
-            yield breach._replace(words={"mode": settings.mode})
+            yield breach._replace(values={"mode": settings.mode})
 
 
 def _stage_with_ge(settings: Torchair, context: Context) -> Iterator[Breach]:
@@ -125,8 +125,8 @@ def _stage_with_ge(settings: Torchair, context: Context) -> Iterator[Breach]:
 def _capture_never_dumps(settings: Torchair, context: Context) -> Iterator[Breach]:
     early = is_before(context.release(), form.CAPTURE_DUMP_SINCE)
     if captures(settings) and settings.dump_config.enable_dump and early:
-        words = {"mode": settings.mode, "since": form.CAPTURE_DUMP_SINCE}
-        yield Breach(ON, True, words)
+        values = {"mode": settings.mode, "since": form.CAPTURE_DUMP_SINCE}
+        yield Breach(ON, True, values)
 
 
 def _eager(settings: Torchair, context: Context) -> Iterator[Breach]:
@@ -140,10 +140,13 @@ def _file_problems(*severities: str) -> Callable[[Torchair, Context], Iterator[B
         file = settings.dump_config.dump_config_path
         for problem in acl_file(settings, context).problems:
             if problem.severity in severities:
-                place = f"{file}:{problem.line}" if problem.line else f"{file}"
-                words = {"problem": f"{place}: {problem.message}", "fix": problem.fix or "mend it"}
-                path = f"{JSON}.{problem.path}" if problem.path else JSON
-                yield Breach(path, file, {**words, "code": problem.code})
+                values = {
+                    "place": f"{file}:{problem.line}" if problem.line else f"{file}",
+                    "problem": problem.message,
+                    "advice": problem.fix or Message("config/mend-file"),
+                    "code": problem.code,
+                }
+                yield Breach(f"{JSON}.{problem.path}" if problem.path else JSON, file, values)
 
     return find
 
@@ -188,10 +191,10 @@ def _file_example(name: str) -> Example:
     return Example({"dump_config": {"dump_config_path": path}}, Context(here=True))
 
 
-def _ge_rule(id_: str, breaks: Example, keeps: Example) -> Rule:
+def _ge_rule(id_: str, says: str, fix: str, breaks: Example, keeps: Example) -> Rule:
     """One of GE's own checks, which come when the session starts."""
     source = "hicann/ge base/common/dump/dump_properties.cc"
-    return Rule(id_, "warning", _ge(id_), "{must} in GE", "{fix}", source, breaks, keeps)
+    return Rule(id_, "warning", _ge(id_), says, fix, source, breaks, keeps)
 
 
 _HERE = Context(here=True)
@@ -202,8 +205,8 @@ RULES = (
         "mode-version",
         "error",
         _mode_too_new,
-        "be a mode of version {version}",
-        "it is known since {since}",
+        "{key} {got!r} is unknown to version {version}",
+        "It is supported since {since}.",
         form.GUIDE,
         _example(_OLD, "npugraph_ex"),
         _example(_OLD, "max-autotune"),
@@ -213,8 +216,8 @@ RULES = (
         "option-unknown",
         "error",
         _unknown_option,
-        f"begin with one of {list(form.OTHER_OPTIONS)}",
-        "a CompilerConfig has no such attribute",
+        "CompilerConfig has no attribute {got!r}",
+        f"Known beside dump_config: {', '.join(form.OTHER_OPTIONS)}.",
         "Ascend/torchair configs/compiler_config.py",
         Example({"options": {"fusion.switch": 1}}),
         Example({"options": {"fusion_config.fusion_switch_file": "/f.cfg"}}),
@@ -224,8 +227,8 @@ RULES = (
         "path-folder",
         "error",
         _no_folder,
-        "be an existing folder that can be read and written",
-        "make it before the assignment",
+        "{key} {got!r} is not an existing folder that can be read and written",
+        "Create it before the assignment.",
         "Ascend/torchair configs/_option_base.py",
         _example(_HERE, dump_path="/no/such/folder"),
         _example(_HERE, dump_path="/"),
@@ -235,8 +238,8 @@ RULES = (
         "config-path-file",
         "error",
         _no_json,
-        "be an existing file",
-        "write it before the assignment",
+        "{key} {got!r} does not exist",
+        "Write it before the assignment.",
         "Ascend/torchair configs/_option_base.py",
         _example(_HERE, dump_config_path="/no/such.json"),
         _example(dump_config_path="/no/such.json"),
@@ -246,8 +249,8 @@ RULES = (
         "config-path-and-options",
         "warning",
         _two_sources,
-        "be the only source of a dump, or enable_dump be False",
-        "both reach GE, which takes the file and warns; the guide of 26.0 has it the other way",
+        "{key} and enable_dump are both set; GE takes the file and warns (the guide of 26.0 says the opposite)",
+        "Use one of them.",
         "hicann/ge base/common/dump/dump_manager.cc",
         _example(dump_config_path="/d.json"),
         _example(dump_config_path="/d.json", enable_dump=False),
@@ -256,8 +259,8 @@ RULES = (
         "option-beside-file",
         "warning",
         _unused_beside_json,
-        "be left out while enable_dump is False",
-        "only dump_config_path is passed on; say it in that file",
+        "{key} is ignored while enable_dump is False: only dump_config_path is passed on",
+        "Set it in that file.",
         form.SOURCE,
         _example(dump_config_path="/d.json", enable_dump=False, dump_step="0"),
         _example(dump_config_path="/d.json", enable_dump=False, dump_step=""),
@@ -266,8 +269,8 @@ RULES = (
         "capture-never-dumps",
         "warning",
         _capture_never_dumps,
-        "be False with mode {mode} before version {since}",
-        "nothing is dumped; use mode 'max-autotune'",
+        "mode {mode!r} dumps nothing before version {since}",
+        "Use mode 'max-autotune'.",
         form.GUIDE,
         _example(_OLD, "reduce-overhead"),
         _example(Context("26.0"), "reduce-overhead"),
@@ -276,8 +279,8 @@ RULES = (
         "capture-ignores",
         "warning",
         _ignored_by_capture,
-        "be left out with mode {mode}",
-        "only enable_dump, dump_path and data_dump_stage count there; use mode 'max-autotune'",
+        "{key} is ignored with mode {mode!r}: only enable_dump, dump_path and data_dump_stage count",
+        "Use mode 'max-autotune'.",
         form.SOURCE,
         _example(None, "reduce-overhead", dump_step="3"),
         _example(None, "reduce-overhead", dump_step=""),
@@ -286,8 +289,8 @@ RULES = (
         "stage-ignored",
         "warning",
         _stage_with_ge,
-        "be left out with mode max-autotune",
-        "only the capture modes dump by stage",
+        "{key} is ignored with mode 'max-autotune'",
+        "Use a capture mode, or remove it.",
         form.SOURCE,
         _example(data_dump_stage="original"),
         _example(None, "npugraph_ex", data_dump_stage="original"),
@@ -296,24 +299,32 @@ RULES = (
         "eager-dump",
         "warning",
         _eager,
-        "be left out while dump_config dumps",
-        "it runs the graph operator by operator, so that dump_config has no effect",
+        "debug.data_dump.type runs the graph operator by operator, so dump_config has no effect",
+        "Remove one of the two.",
         form.GUIDE,
         Example({"dump_config": {"enable_dump": True}, "options": {"debug.data_dump.type": "npy"}}),
         Example({"options": {"debug.data_dump.type": "npy"}}),
     ),
     _ge_rule(
         "ge-collect-path",
+        "GE refuses a dump while NPU_COLLECT_PATH is set ({folder})",
+        "Unset the variable.",
         _example(Context(env={"NPU_COLLECT_PATH": "/c"})),
         _example(Context(env={"ASCEND_WORK_PATH": "/c"})),
     ),
-    _ge_rule("ge-step", _example(dump_step="5-3"), _example(dump_step="3-5")),
+    _ge_rule(
+        "ge-step",
+        "GE refuses {key} {got!r}: {fault}",
+        "Write numbers and ascending ranges like '0|5-8'.",
+        _example(dump_step="5-3"),
+        _example(dump_step="3-5"),
+    ),
     Rule(
         "config-file",
         "warning",
         _file_problems("error", "warning"),
-        "name a file without problems ({problem})",
-        "{fix}",
+        "{place}: {problem}",
+        "{advice}",
         "Ascend/torchair; hicann/runtime adump",
         _file_example("refused.json"),
         _file_example("fine.json"),
@@ -322,8 +333,8 @@ RULES = (
         "config-file-hint",
         "hint",
         _file_problems("hint"),
-        "name a file without problems ({problem})",
-        "{fix}",
+        "{place}: {problem}",
+        "{advice}",
         "Ascend/torchair; hicann/runtime adump",
         _file_example("hinted.json"),
         _file_example("fine.json"),
@@ -332,8 +343,8 @@ RULES = (
         "exception-scene",
         "warning",
         _exception_scene,
-        "be another scene",
-        "torch_npu has its own exception dump on, which wins",
+        "dump_scene {got!r} has no effect: torch_npu has its own exception dump on",
+        "Choose another scene.",
         form.GUIDE,
         _file_example("exception.json"),
         _file_example("fine.json"),
@@ -342,8 +353,8 @@ RULES = (
         "config-file-unread",
         "hint",
         _unread_json,
-        "be checked too",
-        "check it as surface acl, or check this script where it will run",
+        "{got} was not checked",
+        "Check it as surface acl, or check this script where it will run (--here).",
         form.SOURCE,
         _example(dump_config_path="/d.json", enable_dump=False),
         _example(),
@@ -352,8 +363,8 @@ RULES = (
         "dump-off",
         "hint",
         _off,
-        "be True",
-        "without it nothing is dumped",
+        "{key} is not True, so nothing is dumped",
+        "Set it to True.",
         form.SOURCE,
         _example(enable_dump=False),
         _example(),
@@ -362,8 +373,8 @@ RULES = (
         "everything",
         "hint",
         _everything,
-        "name iterations, or dump_layer operators, or dump_data be 'stats'",
-        "whole tensors of every operator and iteration are slow and fill a disk",
+        "Dumping full tensors of every operator and iteration is slow and can fill a disk",
+        "Set dump_step or dump_layer, or use dump_data 'stats'.",
         form.GUIDE,
         _example(dump_step=""),
         _example(dump_step="", dump_data="stats"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.core.text import readable
-from workbench.core.words.render import sentence
+from workbench.core.words.render import fill, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +50,9 @@ class Message:
     def __hash__(self) -> int:
         return hash(self.code)  # values may be lists
 
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self  # nothing of it changes, and its values may be deep
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(name)
 
@@ -59,3 +62,38 @@ class Message:
 
 def _message(code: str, values: dict[str, Any]) -> Message:
     return Message(code, **values)
+
+
+class RowMessage(Message):
+    """A message whose words stand in the row that makes it: a rule of configuration, a note.
+
+    Parameters
+    ----------
+    code : str
+        Name of the row.
+    words : str
+        The row's sentence, its values in braces.
+    **values
+        What the sentence names.
+
+    >>> str(RowMessage("step", "{key} has {n:count piece}", key="dump_step", n=101))
+    'dump_step has 101 pieces'
+    """
+
+    __slots__ = ("words",)
+
+    words: str
+
+    def __init__(self, code: str, words: str, /, **values: Any) -> None:
+        super().__init__(code, **values)
+        object.__setattr__(self, "words", words)
+
+    def __str__(self) -> str:
+        return readable(fill(self.words, self.values))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_row_message, (self.code, self.words, dict(self.values)))
+
+
+def _row_message(code: str, words: str, values: dict[str, Any]) -> RowMessage:
+    return RowMessage(code, words, **values)

@@ -8,6 +8,8 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 ``{n:count tensor}``            ``1 tensor``, ``20,000 tensors``; ``{n:count entry/entries}``
 ``{names:list}``                ``a, b, c``; above twenty names the last is ``… (12 more)``
 ``{names:or}``                  ``a, b or c``
+``{reasons:semicolons}``        joined by ``; ``
+``{names:and}``                 ``a, b and c``; of more than eight seven and how many more
 ``{problems:lines}``            one below the other
 ``{size:bytes}``                ``1.2 MiB``
 ``{error:number}``              two significant digits: ``0.39``, ``1.5e-4``, ``7.8e5``, ``NaN``
@@ -18,8 +20,10 @@ above 80 characters), ``{error:.2g}``. Beside the ordinary formats there are
 from __future__ import annotations
 
 import math
+import reprlib
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +50,7 @@ AREAS = (
 
 _QUOTED = 80
 _LISTED = 20
+_JOINED = 8
 
 
 def sentence(code: str, values: Mapping[str, Any]) -> str:
@@ -54,7 +59,11 @@ def sentence(code: str, values: Mapping[str, Any]) -> str:
 
 
 def fill(words: str, values: Mapping[str, Any]) -> str:
-    """Return words with their values in the place of the braces."""
+    """Return a template that stands in a row of another table, such as a rule's, with its values.
+
+    >>> fill("{name!r} has {n:count entry/entries}", {"name": "layer", "n": 2})
+    "'layer' has 2 entries"
+    """
     return _FORMATTER.vformat(words, (), values)
 
 
@@ -107,6 +116,44 @@ def byte_size(count: float) -> str:
     return f"{count:.0f} {unit}" if count >= 100 or count == int(count) else f"{count:.1f} {unit}"
 
 
+class _Bounded(reprlib.Repr):
+    """``repr`` of the beginning of a value, whose cost does not grow with it; keys keep their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 6
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 30
+        self.maxstring = self.maxother = self.maxlong = 1000
+
+    def repr_dict(self, value: dict[Any, Any], level: int) -> str:
+        if level <= 0 and value:
+            return "{...}"
+        shown = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(item, level - 1)}"
+            for key, item in islice(value.items(), self.maxdict)
+        ]
+        return f"{{{', '.join(shown + ['...'] * (len(value) > self.maxdict))}}}"
+
+    def repr_str(self, value: str, level: int) -> str:
+        return repr(value)
+
+    def repr_int(self, value: int, level: int) -> str:
+        return repr(value) if value.bit_length() < 10_000 else hex(value)
+
+
+_BOUNDED = _Bounded()
+
+
+def quoted(value: Any) -> str:
+    """Return what ``{value!r}`` is in a sentence: one line of 80 characters at most; cheap for large values.
+
+    >>> quoted(["a", 1]), len(quoted("x" * 1000)) <= 80, len(quoted(list(range(10**6)))) <= 80
+    ("['a', 1]", True, True)
+    """
+    plain = not isinstance(value, list | tuple | dict | set | frozenset | int)
+    return shorten(repr(value) if plain else _BOUNDED.repr(value), _QUOTED)
+
+
 def _count(value: float, word: str) -> str:
     """``3 tensors``: the word's plural is itself with an s, or stands behind a slash."""
     one, _, many = word.partition("/")
@@ -127,10 +174,20 @@ def _or(names: Iterable[Any], _: str) -> str:
     return f"{', '.join(shown)} or {last}" if shown else last
 
 
+def _and(names: Iterable[Any], _: str) -> str:
+    shown = [str(name) for name in names]
+    if len(shown) > _JOINED:
+        shown[_JOINED - 1 :] = [f"{len(shown) - _JOINED + 1} more"]
+    *first, last = shown or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 _FORMATS: dict[str, Callable[[Any, str], str]] = {
     "count": _count,
     "list": _listed,
     "or": _or,
+    "semicolons": lambda items, _: "; ".join(map(str, items)),
+    "and": _and,
     "lines": lambda items, _: "\n".join(map(str, items)),
     "bytes": lambda value, _: byte_size(value),
     "number": lambda value, _: number(value),
@@ -147,7 +204,7 @@ class _Words(Formatter):
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
         if conversion == "r":
-            return shorten(repr(value), _QUOTED)
+            return quoted(value)
         return super().convert_field(value, conversion)
 
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:

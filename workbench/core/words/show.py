@@ -211,13 +211,6 @@ SENTENCES: dict[str, str] = {
     "matched-with-rule": "matched with {names} ({rule})",
     "neighbors-matches": "the matches of its neighbors are shown",
     # one operator
-    "origin": "Error originates here",
-    "propagated": "Propagated error",
-    "amplified": "Amplified",
-    "within-expected": "Within expected rounding error",
-    "no-difference": "No difference",
-    "unmatched-here": "Unmatched",
-    "origin-unknown": "Origin unknown",
     "unknown": "unknown",
     "rank-of": "rank {rank}",
     "match-rule": "match rule {rule} ({score:.2f})",

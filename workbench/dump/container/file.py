@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _WORD = 8
 _MAX_HEADER = 64 << 20
-_MAX_OLD_FILE = (1 << 31) - 1
-"""Largest message that protobuf itself reads, and so the largest file of version 1."""
+_OTHERS = ((b"\x7fELF", "an ELF core"), (b"\x0a\x031.0", "a file of version 1, which is not read"))
+"""How files begin that are no containers of today, and what they are."""
 
 _MAX_DIMS = 32
 _SLACK = 64
@@ -52,12 +52,10 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     where = os.fspath(path)
     with open_dump(where) as file:
         held = os.fstat(file.fileno()).st_size
-        start, data = _header(file, held, where)
-    header = parse(data, start, where)
+        data = _header(file, held, where)
+    header = parse(data, _WORD, where)
     message = header.message
     notes = []
-    if start == 0:
-        notes.append("version 1: the file is one message that holds the data itself")
     version = _text(message.version)
     if version not in ("", "1.0", VERSION):
         notes.append(f"version must be 1.0 or 2.0, got {version!r}; read as {VERSION}")
@@ -78,15 +76,14 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     )
 
 
-def _header(file: BinaryIO, held: int, where: str) -> tuple[int, bytes]:
-    """Return where the message begins, 8 or 0, and the file's bytes up to its end."""
+def _header(file: BinaryIO, held: int, where: str) -> bytes:
+    """Return the file's bytes up to the end of its header."""
     word = _read(file, 0, min(held, _WORD), where)
     length = int.from_bytes(word, "little")
     room = held - _WORD
-    if word[:1] == b"\x0a" and (room <= 0 or length > room) and held <= _MAX_OLD_FILE:
-        return 0, _read(file, 0, held, where)
-    if word[:4] == b"\x7fELF":
-        raise FormatError(f"{where}: byte 0: container must begin with a length, got an ELF core")
+    for mark, what in _OTHERS:
+        if word.startswith(mark):
+            raise FormatError(f"{where}: byte 0: container must begin with a length, got {what}")
     if room <= 0:
         raise FormatError(
             f"{where}: byte {held}: container must be longer than {_WORD} bytes, got {held}; "
@@ -96,7 +93,7 @@ def _header(file: BinaryIO, held: int, where: str) -> tuple[int, bytes]:
     if not 0 < length <= limit:
         message = f"{where}: byte 0: header must have 1 to {limit} bytes, got {length}"
         raise FormatError(message)
-    return _WORD, word + _read(file, _WORD, length, where)
+    return word + _read(file, _WORD, length, where)
 
 
 def _read(file: BinaryIO, start: int, size: int, where: str) -> bytes:
@@ -108,7 +105,7 @@ def _text(data: bytes) -> str:
 
 
 def _block(part: Part, slot: int, message: Any, header: Header) -> Block:
-    """Describe one block; data inside the header counts in place of the payload."""
+    """Describe one block; data inside the header count in place of the payload."""
     numbers = {name: getattr(message, source) for name, source in NUMBERS[part].items()}
     start = -1
     if message.data:

@@ -150,6 +150,16 @@ def parse(data: bytes, start: int, where: str) -> Header:
     return header
 
 
+def parse_short(data: bytes) -> Any | None:
+    """Decode a ``DumpData`` that is short enough to be harmless; ``None`` if it is none."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return message_class("DumpData").FromString(data)
+    except DecodeError:
+        return None
+
+
 def locate(data: bytes, start: int, where: str) -> dict[str, list[Span]]:
     """Places of the blocks' messages; raises FormatError at the first field that cannot be one."""
     spans: dict[str, list[Span]] = {name: [] for name in BLOCKS}

@@ -20,7 +20,7 @@ from workbench.core.relayout import to_host
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.blocks import Block, Container, element_count
 from workbench.dump.container.file import read_container
-from workbench.dump.container.header_walk import walk
+from workbench.dump.container.messages import BLOCKS, parse_short
 from workbench.dump.container.source import ContainerSource
 from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.values.elements import Elements, known_elements, known_pieces
@@ -30,6 +30,8 @@ from workbench.dump.values.reading import FileSource
 from workbench.dump.values.route import Layout, Route
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from workbench.core.tensors import Io
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 MAX_TENSORS = 1 << 12
 """Most tensors of one operator; a header that claims more is refused."""
 
+_VERSIONS = (b"1.0", b"2.0")
 _FIRST = 4096
 _LONGEST = 1 << 16
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -143,8 +146,7 @@ def _container(path: str, _time: int, _size: int) -> Container:
 def held_tensors(path: str) -> tuple[Side, Side, tuple[str, ...]]:
     """Inputs of a container by slot, its outputs, and what is unusual about the file.
 
-    Raises FormatError if it is none, or if not one of its blocks can be placed. What is wrong in a
-    header behind the sizes of its tensors comes up when one of them is read.
+    Raises FormatError if it is none, or if not one of its blocks can be placed.
     """
     found = _quick(*_beginning(path))
     if found is not None:
@@ -163,19 +165,19 @@ def held_tensors(path: str) -> tuple[Side, Side, tuple[str, ...]]:
 def _quick(data: bytes, held: int) -> tuple[Side, Side] | None:
     """Inputs and outputs of a header whose sizes add up to its file; ``None`` if anything is unusual."""
     end = 8 + int.from_bytes(data[:8], "little")
-    found = walk(data, end) if end <= len(data) else None
-    if found is None or end + found.payload != held:
+    header = parse_short(data[8:end]) if end <= len(data) else None
+    if header is None or header.version not in _VERSIONS:
         return None
-    return _of_kinds(tuple(found.inputs), tuple(found.outputs))
+    blocks = [block for part in BLOCKS for block in getattr(header, part)]
+    if end + sum(block.size for block in blocks) != held or any(block.data for block in blocks):
+        return None
+    if len(header.input) + len(header.output) > MAX_TENSORS:
+        return None
+    return _side(header.input), _side(header.output)
 
 
-@lru_cache(maxsize=256)
-def _of_kinds(inputs: tuple[int, ...], outputs: tuple[int, ...]) -> tuple[Side, Side] | None:
-    """What the kinds of an operator's tensors say of them; ``None`` if there are too many."""
-    if len(inputs) + len(outputs) > MAX_TENSORS:
-        return None
-    held = tuple(_held(*divmod(kind, 256)) for kind in (*inputs, *outputs))
-    return held[: len(inputs)], held[len(inputs) :]
+def _side(blocks: Iterable[Any]) -> Side:
+    return tuple(_held(block.data_type, block.format) for block in blocks)
 
 
 def _beginning(path: str) -> tuple[bytes, int]:

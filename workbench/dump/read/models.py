@@ -101,7 +101,7 @@ def _asked(
     files = {name: named[name] for name in known if name in named}
     if files:
         with suppress(FormatError):
-            found = find_computational_graph(files.values(), model, folders=known, whole=True)
+            found = find_computational_graph(files.values(), model, folders=known)
             if found.folder in files:
                 return found.folder, f"named by {found.path.name}, {found.how}"
     part = f".{sanitize(model)}."

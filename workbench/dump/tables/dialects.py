@@ -1,18 +1,15 @@
-"""Tables of statistics: who writes them, how a file is recognised, and what its columns are called.
+"""Tables of statistics that MindSpore does not write itself: which columns they have, and what they are called.
 
-One row a dialect. A file is recognised by its first line alone; two dialects can share one, and then
-the rows read alike. Sources: MindSpore ``tensor_stat_dump.cc``, the device writer ``dump_task.cpp``,
-adump ``adx_dump_record.cpp`` (figures computed by a kernel, "KFC"), msprobe
-``AclDumpDataProcessor.cpp``.
+One row a dialect. Sources: the device writer ``dump_task.cpp``, adump ``adx_dump_record.cpp`` (figures
+computed by a kernel, "KFC"), msprobe ``AclDumpDataProcessor.cpp``.
 """
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.core.errors import FormatError
-from workbench.dump.tables.statistic import FIXED_CATEGORIES, IDENTITY, TITLES
+from workbench.dump.tables.statistic import IDENTITY, TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,38 +31,25 @@ _L2_TITLES = {name: TITLES[name] for name in (*_FINITE, "l2norm", *_ODD)} | {"md
 class Dialect(NamedTuple):
     """A kind of table.
 
-    ``titles`` maps categories to column titles, in the dialect's own order. ``choice`` says which of
-    them a table has: those ``asked`` for in that order, those asked for in the dialect's ``own``
-    order, or ``all``. ``missing`` stands for a figure that could not be computed.
+    ``titles`` maps categories to column titles, in the dialect's own order. A table has ``every`` one of them,
+    or those asked for. ``missing`` stands for a figure that could not be computed.
     """
 
     name: str
-    identity: tuple[str, ...]
     titles: Mapping[str, str]
-    choice: str
+    every: bool
     missing: str
 
 
 DIALECTS: dict[str, Dialect] = {
     row.name: row
     for row in (
-        Dialect(
-            "mindspore-fixed",
-            IDENTITY,
-            {name: TITLES[name] for name in FIXED_CATEGORIES},
-            "all",
-            "null",
-        ),
-        Dialect("mindspore", IDENTITY, TITLES, "asked", "null"),
-        Dialect("ge", GE_IDENTITY, _GE_TITLES, "all", ""),
-        Dialect("ge-kfc", GE_IDENTITY, _GE_TITLES | {"l2norm": "l2norm"}, "own", "NA"),
-        Dialect("msprobe-l2", L2_IDENTITY, _L2_TITLES, "own", ""),
+        Dialect("ge", _GE_TITLES, True, ""),
+        Dialect("ge-kfc", _GE_TITLES | {"l2norm": "l2norm"}, False, "NA"),
+        Dialect("msprobe-l2", _L2_TITLES, False, ""),
     )
 }
-"""Every dialect by name; of two that fit a first line the earlier one is meant.
-
-``mindspore-fixed`` is MindSpore 1.6 to 2.3.0; a newer one that was asked for just these columns has
-the same first line."""
+"""Every dialect that is not MindSpore's own by name."""
 
 
 def columns(dialect: Dialect, categories: Iterable[str]) -> tuple[str, ...]:
@@ -78,40 +62,15 @@ def columns(dialect: Dialect, categories: Iterable[str]) -> tuple[str, ...]:
     ('count', 'max', 'l2norm')
     """
     asked = tuple(categories)
-    if dialect.choice == "all":
+    if dialect.every:
         return tuple(dialect.titles)
     unknown = [name for name in asked if name not in dialect.titles]
     if unknown:
         message = f"statistics of {dialect.name} must be of {list(dialect.titles)}, got {unknown}"
         raise FormatError(message)
-    if dialect.choice == "asked":
-        return asked
     own = tuple(name for name in dialect.titles if name in asked)
     if dialect.name != "ge-kfc":
         return own
     others = tuple(name for name in own if name != "count")
     default = (*_FINITE, *_ODD)
     return (*_FINITE, "count", *_ODD) if others == default else ("count", *others)
-
-
-def recognize(first_line: str) -> Dialect | None:
-    """Return the dialect of a table by its first line; ``None`` if it is no table of statistics.
-
-    >>> recognize("Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value").name
-    'ge-kfc'
-    """
-    try:
-        titles = tuple(next(csv.reader([first_line]), []))
-    except csv.Error:
-        return None
-    return next((row for row in DIALECTS.values() if _fits(row, titles)), None)
-
-
-def _fits(dialect: Dialect, titles: tuple[str, ...]) -> bool:
-    size = len(dialect.identity)
-    if titles[:size] != dialect.identity:
-        return False
-    rest = titles[size:]
-    if dialect.choice == "all":
-        return rest == tuple(dialect.titles.values())
-    return set(rest) <= set(dialect.titles.values())

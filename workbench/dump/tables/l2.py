@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.core.errors import FormatError
 from workbench.dump.data_types import DATA_TYPES
 from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tables.dialects import DIALECTS, columns
+from workbench.dump.tables.dialects import DIALECTS, L2_IDENTITY, columns
 from workbench.dump.tables.ge import format_ge_statistics
 from workbench.dump.tables.statistic import TITLES
 
@@ -42,7 +42,7 @@ def format_l2_statistics(rows: Iterable[StatisticRow], categories: Iterable[str]
         raise FormatError(message)
     if not names:
         return ""
-    head = (*_DIALECT.identity, *(_DIALECT.titles[name] for name in names))
+    head = (*L2_IDENTITY, *(_DIALECT.titles[name] for name in names))
     body = _host_row if names == (_MD5,) else _device_row
     lines = (body(row, names) for row in rows)
     return "\n".join([",".join(head), *filter(None, lines), ""])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from workbench.core.plan import DumpPlan
+    from workbench.core.words import Message
 
 
 class Class(NamedTuple):
@@ -41,7 +42,7 @@ class SlowDown(NamedTuple):
     """The class of a dump, and why."""
 
     name: str
-    reason: str
+    reason: str | Message
 
 
 def slow_down(plan: DumpPlan, moved: int, written: int, files: int) -> SlowDown:

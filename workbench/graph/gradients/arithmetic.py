@@ -40,20 +40,6 @@ def divide(b: Backward) -> Entries:
     return lambda: sum_to(record("Div", b.dout, y), x), divisor
 
 
-def modulo(whole: str) -> Rule:
-    """X - whole(x / y) · y, where the whole part does not follow x or y."""
-
-    def rule(b: Backward) -> Entries:
-        x, y = b.inputs
-
-        def divisor() -> Tensor:
-            return sum_to(record("Neg", times(b.dout, record(whole, x, y))), y)
-
-        return lambda: sum_to(b.dout, x), divisor
-
-    return rule
-
-
 def power(b: Backward) -> Entries:
     """X ^ y; that of y is 0 where 0 is raised to a power that is not negative."""
     x, y = b.inputs

@@ -26,19 +26,9 @@ def exp(b: Backward) -> Tensor:
     return times(b.dout, b.out)
 
 
-def expm1(b: Backward) -> Tensor:
-    """exp(x)."""
-    return times(b.dout, record("Exp", b.x))
-
-
 def log(b: Backward) -> Tensor:
     """1 / x."""
     return record("Div", b.dout, b.x)
-
-
-def log1p(b: Backward) -> Tensor:
-    """1 / (1 + x)."""
-    return record("Div", b.dout, record("Add", b.x, number(1, b.x)))
 
 
 def reciprocal(b: Backward) -> Tensor:
@@ -62,26 +52,6 @@ def cos(b: Backward) -> Tensor:
     return times(b.dout, record("Neg", record("Sin", b.x)))
 
 
-def tan(b: Backward) -> Tensor:
-    """1 + tan(x)²."""
-    return times(b.dout, record("Add", record("Square", b.out), number(1, b.x)))
-
-
-def sinh(b: Backward) -> Tensor:
-    """cosh(x)."""
-    return times(record("Cosh", b.x), b.dout)
-
-
-def cosh(b: Backward) -> Tensor:
-    """sinh(x)."""
-    return times(record("Sinh", b.x), b.dout)
-
-
-def atanh(b: Backward) -> Tensor:
-    """1 / (1 - x²)."""
-    return record("Div", b.dout, record("Sub", number(1, b.x), record("Square", b.x)))
-
-
 def absolute(b: Backward) -> Tensor:
     """Sign of x."""
     return times(b.dout, record("Sign", b.x))
@@ -95,13 +65,6 @@ def neg(b: Backward) -> Tensor:
 def cast(b: Backward) -> Tensor:
     """Round the gradient to the dtype of the input."""
     return record("Cast", b.dout, dst_type=b.x.dtype)
-
-
-def triangle(b: Backward) -> Tensor:
-    """Keep the triangle of the gradient that was kept of the input."""
-    settings = {key: b.settings[key] for key in b.op.attrs}
-    others = () if "diagonal" in settings else (b.settings["diagonal"],)
-    return record(b.op.op_type, b.dout, *others, **settings)
 
 
 def clamp(b: Backward) -> Tensor:
@@ -123,13 +86,6 @@ def elu(b: Backward) -> Tensor:
         return record("EluGrad", b.dout, b.out)
     bent = times(b.dout, record("Add", b.out, number(alpha, b.x)))
     return record("Select", record("Greater", b.x, number(0, b.x)), b.dout, bent)
-
-
-def celu(b: Backward) -> Tensor:
-    """1 where x is not negative, else out / alpha + 1."""
-    share = record("RealDiv", b.out, number(b.settings["alpha"], b.x))
-    bent = times(b.dout, record("Add", share, number(1, b.x)))
-    return record("Select", record("GreaterEqual", b.x, number(0, b.x)), b.dout, bent)
 
 
 def selu(b: Backward) -> Tensor:
@@ -157,9 +113,3 @@ def softsign(b: Backward) -> Tensor:
     """1 / (1 + |x|)²."""
     width = record("Add", record("Abs", b.x), number(1, b.x))
     return record("Div", b.dout, record("Square", width))
-
-
-def threshold(b: Backward) -> Tensor:
-    """1 beyond the threshold."""
-    beyond = record("Greater", b.x, number(b.settings["threshold"], b.x))
-    return record("Select", beyond, b.dout, record("ZerosLike", b.dout))

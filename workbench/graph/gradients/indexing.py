@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.graph.gradients.rule import reshaped, times, undefined
+from workbench.graph.gradients.rule import reshaped, undefined
 from workbench.graph.tensor import record
 
 if TYPE_CHECKING:
@@ -48,64 +48,6 @@ def gather_nd(b: Backward) -> Entries:
     """What rows of indices name."""
     x, indices = b.inputs
     return lambda: record("ScatterNd", indices, b.dout, x.shape), None
-
-
-def scatter_update(b: Backward) -> Entries:
-    """Elements replaced."""
-    _, indices, updates = b.inputs
-    return (
-        lambda: record("TensorScatterUpdate", b.dout, indices, record("ZerosLike", updates)),
-        None,
-        lambda: record("GatherNd", b.dout, indices),
-    )
-
-
-def scatter_add(b: Backward) -> Entries:
-    """Elements added to."""
-    return lambda: b.dout, None, lambda: record("GatherNd", b.dout, b.inputs[1])
-
-
-def scatter_mul(b: Backward) -> Entries:
-    """Elements multiplied, each at most once."""
-    x, indices, updates = b.inputs
-
-    def factors() -> Tensor:
-        return record("GatherNd", times(x, b.dout), indices)
-
-    return lambda: record("TensorScatterMul", b.dout, indices, updates), None, factors
-
-
-def scatter_extreme(b: Backward) -> Entries:
-    """Larger or smaller of element and update; shared among all that equal the result."""
-    x, indices, updates = b.inputs
-    kept = record("Cast", record("Equal", x, b.out), dst_type=x.dtype)
-    there = record("Equal", updates, record("GatherNd", b.out, indices))
-    taken = record("Cast", there, dst_type=x.dtype)
-    count = record("Add", kept, record("ScatterNd", indices, taken, x.shape))
-
-    def first() -> Tensor:
-        return record("RealDiv", times(b.dout, kept), count)
-
-    def other() -> Tensor:
-        return record("Mul", record("GatherNd", record("RealDiv", b.dout, count), indices), taken)
-
-    return first, None, other
-
-
-def scatter_elements(b: Backward) -> Entries:
-    """Elements replaced or added to along an axis."""
-    _, indices, updates = b.inputs
-    axis, reduce = int(b.settings["axis"]), b.settings["reduce"]
-
-    def first() -> Tensor:
-        if reduce == "add":
-            return b.dout
-        zeros = record("ZerosLike", updates)
-        return record("TensorScatterElements", b.dout, indices, zeros, axis=axis, reduce="none")
-
-    if reduce not in ("none", "add"):
-        undefined(f"TensorScatterElements with reduce {reduce!r}", "replace or add elements")
-    return first, None, lambda: record("GatherD", b.dout, axis, indices)
 
 
 def one_hot(b: Backward) -> Entries:

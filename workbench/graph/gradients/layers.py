@@ -54,12 +54,6 @@ def batch_norm(b: Backward) -> Entries:
     return (*several(3, "BatchNormGrad", operands), None, None)
 
 
-def lrn(b: Backward) -> Tensor:
-    """Normalization over neighboring channels."""
-    names = ("depth_radius", "bias", "alpha", "beta")
-    return record("LRNGrad", b.dout, b.x, b.out, **{name: b.settings[name] for name in names})
-
-
 def max_pool(b: Backward) -> Tensor:
     """Largest value of each window."""
     s = b.settings
@@ -79,18 +73,6 @@ def avg_pool(b: Backward) -> Tensor:
     """Mean of each window."""
     names = ("kernel_size", "strides", "pad_mode", "data_format")
     return record("AvgPoolGrad", b.x, b.out, b.dout, *(b.settings[name] for name in names))
-
-
-def resize_nearest(b: Backward) -> Tensor:
-    """Nearest element."""
-    corners = (b.settings["align_corners"], b.settings["half_pixel_centers"])
-    return record("ResizeNearestNeighborV2Grad", b.dout, b.x.shape[2:], *corners)
-
-
-def resize_bilinear(b: Backward) -> Tensor:
-    """Mean of four neighbors."""
-    corners = (b.settings["align_corners"], b.settings["half_pixel_centers"])
-    return record("ResizeBilinearGrad", b.dout, b.x, *corners)
 
 
 def softmax_cross_entropy(b: Backward) -> Entries:

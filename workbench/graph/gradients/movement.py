@@ -80,11 +80,6 @@ def pad(b: Backward) -> Tensor:
     return record("Slice", b.dout, begin, b.x.shape)
 
 
-def fill(b: Backward) -> Tensor:
-    """The sum over all copies of the value."""
-    return sum_to(b.dout, b.x)
-
-
 def tile(b: Backward) -> Tensor:
     """The sum over all repeats."""
     dims = tuple(b.settings["dims"])
@@ -104,18 +99,3 @@ def broadcast_to(b: Backward) -> Tensor:
 def reverse(b: Backward) -> Tensor:
     """The axes turned back."""
     return record("ReverseV2", b.dout, tuple(b.settings["axis"]))
-
-
-def reverse_sequence(b: Backward) -> Entries:
-    """The rows turned back."""
-    return lambda: record("ReverseSequence", b.dout, b.inputs[1], **b.op.attrs), None
-
-
-def depth_to_space(b: Backward) -> Tensor:
-    """The inverse movement."""
-    return record("SpaceToDepth", b.dout, **b.op.attrs)
-
-
-def space_to_depth(b: Backward) -> Tensor:
-    """The inverse movement."""
-    return record("DepthToSpace", b.dout, **b.op.attrs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.graph.gradients.rule import number, reshaped, stretched, times
+from workbench.graph.gradients.rule import number, reshaped, stretched
 from workbench.graph.tensor import record
 
 if TYPE_CHECKING:
@@ -50,36 +50,6 @@ def reduce_extreme(b: Backward) -> Tensor:
     return record("Mul", record("Div", _kept(b, b.dout), count), places)
 
 
-def reduce_prod(b: Backward) -> Tensor:
-    """Product of all other elements: of those before, and of those behind."""
-    axes = _axes(b)
-    order = (*axes, *(axis for axis in range(b.x.ndim) if axis not in axes))
-    moved = record("Transpose", b.x, order)
-    rows = prod(b.x.shape[axis] for axis in axes)
-    flat = reshaped(moved, (rows, prod(moved.shape[len(axes) :])))
-    before = record("CumProd", flat, 0, True, False)
-    others = record("Mul", before, record("CumProd", flat, 0, True, True))
-    back = tuple(int(axis) for axis in np.argsort(order))
-    others = record("Transpose", reshaped(others, moved.shape), back)
-    return times(_kept(b, b.dout), others)
-
-
-def place_and_value(b: Backward) -> Entries:
-    """Largest or smallest value: the gradient goes to its place."""
-    axis = int(b.settings["axis"]) % b.x.ndim
-    kept = bool(b.settings["keep_dims"])
-
-    def gradient() -> Tensor:
-        place, value = b.outputs[0], b.grad(1)
-        if not kept:
-            place = record("ExpandDims", place, axis)
-            value = record("ExpandDims", value, axis)
-        zeros = record("ZerosLike", b.x)
-        return record("TensorScatterElements", zeros, place, value, axis=axis, reduce="none")
-
-    return (gradient,)
-
-
 def top_k(b: Backward) -> Entries:
     """Largest elements: each gradient goes to the place that the second output names."""
 
@@ -99,13 +69,6 @@ def cum_sum(b: Backward) -> Tensor:
     """Running sum from the other end."""
     s = b.settings
     return record("CumSum", b.dout, s["axis"], s["exclusive"], not s["reverse"])
-
-
-def cum_prod(b: Backward) -> Tensor:
-    """Running sum of out · dout from the other end, over x; not a number where x is 0."""
-    s = b.settings
-    whole = record("CumSum", times(b.out, b.dout), s["axis"], s["exclusive"], not s["reverse"])
-    return record("RealDiv", whole, b.x)
 
 
 def softmax(b: Backward) -> Tensor:

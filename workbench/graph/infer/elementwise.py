@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def _joint(
-    shapes: Sequence[tuple[int, ...]], what: str = "shapes of the inputs"
-) -> tuple[int, ...]:
+def _joint(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        refuse(what, "equal or broadcastable", tuple(shapes))
+        refuse("shapes of the inputs", "equal or broadcastable", tuple(shapes))
 
 
 def broadcast(call: Call) -> tuple[TensorSpec, ...]:

@@ -45,8 +45,8 @@ def _supported(call: Call) -> None:
             refuse(name, repr(value), call.settings[name])
 
 
-def _shapes(call: Call, wanted: Mapping[str, tuple[int, ...]], first: int = 1) -> None:
-    for index, (name, shape) in enumerate(wanted.items(), first):
+def _shapes(call: Call, wanted: Mapping[str, tuple[int, ...]]) -> None:
+    for index, (name, shape) in enumerate(wanted.items(), 1):
         if call.shape(index) != shape:
             refuse(f"shape of {name}", f"{shape}", call.shape(index))
 

@@ -44,16 +44,9 @@ BACKWARD: dict[str, OpDef] = {
     "HSigmoidGrad": _alike("grads input_x"),
     "GeLUGrad": OpDef("dy x y", backward.alike, tensors=3),
     "SoftplusGrad": _alike("gradients features"),
-    "SoftShrinkGrad": _alike("input_grad input_x lambd", {"lambd": 0.5}),
-    "HShrinkGrad": _alike("gradients features lambd", {"lambd": 0.5}),
     "PReLUGrad": OpDef("dy x weight", backward.prelu, tensors=3),
     "SqrtGrad": _alike("dy y"),  # MindSpore's names; it is the output that comes first
     "RsqrtGrad": _alike("y_backprop x"),
-    "AsinGrad": _alike("x dout"),
-    "ACosGrad": _alike("x dout"),
-    "AtanGrad": _alike("x dout"),
-    "AsinhGrad": _alike("out dout"),
-    "AcoshGrad": _alike("out dout"),
     # normalizations
     "LogSoftmaxGrad": _alike("logits grad axis", {"axis": -1}),
     "LayerNormGrad": OpDef(
@@ -74,12 +67,6 @@ BACKWARD: dict[str, OpDef] = {
         backward.batch_norm,
         tensors=6,
         defaults={"is_training": False, "epsilon": 1e-5, "data_format": 0},
-    ),
-    "LRNGrad": OpDef(
-        "grads x y",
-        backward.alike,
-        tensors=3,
-        defaults={"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5},
     ),
     # windows
     "MaxPoolGrad": OpDef(

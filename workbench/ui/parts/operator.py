@@ -290,5 +290,4 @@ def _same(view: OperatorView, comparison: Comparison) -> bool:
 
 def _look(view: OperatorView) -> Look:
     """State of the view of a comparison; the bench may have another one by now."""
-    look: Look = view.comparison.look  # type: ignore[attr-defined]  # every `Comparison` has one
-    return look
+    return view.comparison.look

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import ipywidgets as W
 
@@ -11,48 +11,19 @@ from workbench.ui.boxes import styled
 from workbench.ui.native import make_pieces, make_slider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workbench.compare.elements import Elements, HeatMap
-    from workbench.core.words.translate import Say
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
-    from workbench.ui.app import Workbench
+    from workbench.ui.parts.operator import Operator
 
 _NONE = -1
 _KINDS = {"absolute": "ui/absolute", "relative": "ui/relative", "ulp": "ui/ulp"}
 
 
-class Owner(Protocol):
-    """The panel that the inputs belong to."""
-
-    bench: Workbench
-
-    @property
-    def view_of(self) -> OperatorView | None:
-        """The operator that is looked at."""
-
-    @property
-    def say(self) -> Say:
-        """Words in the language of the bench."""
-
-    def on(self, control: Any, call: Callable[[], None]) -> None:
-        """Call back after a change."""
-
-    def row(self, *controls: W.Widget) -> W.HBox:
-        """Controls, and beside them what is wrong with them."""
-
-    def note(self, *controls: W.Widget) -> W.Widget:
-        """The place for what is wrong with controls."""
-
-    def guard(self, item: Any, call: Callable[[], None]) -> Callable[..., None]:
-        """A handler whose errors are shown beside a control."""
-
-
 class Planes:
     """Inputs that write to the `Look` of the comparison; the panel draws when that changes."""
 
-    def __init__(self, panel: Owner) -> None:
+    def __init__(self, panel: Operator) -> None:
         self.panel = panel
         say = panel.say
         self.kind = W.Dropdown(description=say("ui/error"), options=["absolute"])

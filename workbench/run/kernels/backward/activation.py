@@ -107,12 +107,6 @@ def softplus(dout: Array, x: Array) -> Array:
     return np.asarray(dout * forward_sigmoid(x))
 
 
-def shrink(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Return the gradient outside -lambd to lambd; both ways to shrink have slope 1 there."""
-    dout, x = inputs
-    return [np.where(np.abs(x) <= settings["lambd"], dout.dtype.type(0), dout)]
-
-
 def prelu(inputs: Sequence[Array], _settings: Mapping[str, Any]) -> list[Array]:
     """Gradients of x and of the weight, of which every channel has one or all the same."""
     dout, x, weight = inputs
@@ -131,28 +125,3 @@ def sqrt(y: Array, dout: Array) -> Array:
 def rsqrt(y: Array, dout: Array) -> Array:
     """-y³ / 2 times the gradient, of the output."""
     return np.asarray(y.dtype.type(-0.5) * dout * y * y * y)
-
-
-def asin(x: Array, dout: Array) -> Array:
-    """Gradient / √(1 - x²)."""
-    return np.asarray(dout / np.sqrt(x.dtype.type(1) - x * x))
-
-
-def acos(x: Array, dout: Array) -> Array:
-    """-gradient / √(1 - x²)."""
-    return np.asarray(-asin(x, dout))
-
-
-def atan(x: Array, dout: Array) -> Array:
-    """Gradient / (1 + x²)."""
-    return np.asarray(dout / (x.dtype.type(1) + x * x))
-
-
-def asinh(y: Array, dout: Array) -> Array:
-    """Gradient / cosh(y), of the output."""
-    return np.asarray(dout / np.cosh(y))
-
-
-def acosh(y: Array, dout: Array) -> Array:
-    """Gradient / sinh(y), of the output."""
-    return np.asarray(dout / np.sinh(y))

@@ -99,22 +99,3 @@ def batch_norm(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Arr
         target -= (dbias / count)[:, None]
         target *= slope
     return [dx.reshape(x.shape), dscale, dbias]
-
-
-def lrn(inputs: Sequence[Array], settings: Mapping[str, Any]) -> list[Array]:
-    """Gradient · y / x - 2 · alpha · beta · x · sum of gradient · y / base of the channels around."""
-    dout, x, y = inputs
-    radius, kind = int(settings["depth_radius"]), x.dtype.type
-    base = kind(settings["bias"]) + kind(settings["alpha"]) * _around(x * x, radius)
-    near = _around(dout * y / base, radius)
-    factor = kind(2 * settings["alpha"] * settings["beta"])
-    return [dout * np.exp(kind(-settings["beta"]) * np.log(base)) - factor * x * near]
-
-
-def _around(x: Array, radius: int) -> Array:
-    """Sum over the channels at most ``radius`` away."""
-    total = x.copy()
-    for step in range(1, min(radius, x.shape[1] - 1) + 1):
-        total[:, step:] += x[:, :-step]
-        total[:, :-step] += x[:, step:]
-    return total

@@ -1,0 +1,1 @@
+"""Small faults put into the package, and whether the nearest tests see them."""

@@ -1,0 +1,247 @@
+"""The JSON of a comparison: its schema, and the page that explains every key."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from generators.markdown import code, page, table
+from workbench.compare.hypotheses.explain import UNEXPLAINED
+from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT
+from workbench.compare.result import FINDING_KINDS, Side, Status, Verdict
+from workbench.show.json_result import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILE = "comparison.schema.json"
+
+TEXT: dict[str, Any] = {"type": "string"}
+COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+WHOLE: dict[str, Any] = {"type": "integer"}
+FLAG: dict[str, Any] = {"type": "boolean"}
+NUMBER: dict[str, Any] = {
+    "anyOf": [{"type": ["number", "null"]}, {"enum": ["NaN", "Infinity", "-Infinity"]}]
+}
+
+
+class Key(NamedTuple):
+    """A key of an object: what it holds, what it means, and whether it may be absent."""
+
+    name: str
+    holds: Any
+    meaning: str
+    optional: bool = False
+
+
+def words(values: Any) -> dict[str, Any]:
+    """Return the schema of one of several words."""
+    return {"enum": list(values)}
+
+
+def listing(keys: tuple[Key, ...]) -> dict[str, Any]:
+    """Return the schema of a list of objects."""
+    return {"type": "array", "items": keys}
+
+
+PLACE = (
+    Key("op_name", TEXT, "Full name of the operator (of the target if it has one)."),
+    Key("op_type", TEXT, "Type of the operator."),
+    Key("graph_id", WHOLE, "Number of the graph; 0 if the dump has none."),
+    Key("iteration", WHOLE, "Iteration; -1 for constants that are dumped once."),
+    Key("io", TEXT, "`input` or `output`; empty if the whole operator is meant."),
+    Key("slot", WHOLE, "Number of the input or output."),
+)
+RANK = Key("rank", WHOLE, "Rank. Present if several ranks were compared.", optional=True)
+OWN = "Local error: the error that the operator adds by itself, relative and without unit"
+INHERITED = "Propagated error: the largest relative error among its inputs."
+FLOOR = "Expected rounding error: what number formats and inputs explain."
+SOURCE = (
+    Key("file", TEXT, "File of the source line."),
+    Key("line", WHOLE, "Line number."),
+    Key("code", TEXT, "Text of the line."),
+    Key("library", FLAG, "Whether the file belongs to an installed package."),
+)
+SIDE = (
+    Key("path", TEXT, "Folder of the dump."),
+    Key("layout", TEXT, "[Layout](dump-formats.md) of the dump."),
+    Key("tensors", COUNT, "Number of tensors: matched + unmatched + skipped."),
+)
+COVERAGE = (
+    Key("matched", COUNT, "Compared pairs of tensors."),
+    Key("unmatched_target", COUNT, "Tensors of the target without a match."),
+    Key("unmatched_golden", COUNT, "Tensors of the golden without a match."),
+    Key(
+        "skipped",
+        {"type": "object", "additionalProperties": COUNT},
+        "Number of skipped tensors by `side:reason` ([reasons](coverage.md)).",
+    ),
+)
+ANOMALY = (
+    Key("side", words(get_args(Side)), "Which dump."),
+    Key("kind", TEXT, "[Kind](coverage.md#anomalies) of the anomaly."),
+    Key("op_name", TEXT, "Operator or file."),
+    Key("detail", TEXT, "What was found, in words."),
+)
+FINDING = (
+    Key("kind", words(FINDING_KINDS), "[Kind](findings.md) of the finding."),
+    *PLACE,
+    Key("score", NUMBER, "Confidence that this is a cause, 0 to 1."),
+    Key("own_error", NUMBER, f"{OWN}; `null` if unknown."),
+    Key("inherited_error", NUMBER, INHERITED),
+    Key("noise_floor", NUMBER, FLOOR),
+    Key("evidence", {"type": "array", "items": TEXT}, "Observations, one sentence each."),
+    Key("advice", TEXT, "The next step."),
+    Key("source", (SOURCE, None), "Source line; `null` if unknown."),
+    Key(
+        "fault",
+        words((*sorted((*FROM_OUTPUT, *COMPUTED)), UNEXPLAINED)),
+        "Likely kind of fault: one of the [simulator's](simulator.md#faults) or another; `unexplained` if none fits.",
+        optional=True,
+    ),
+    Key("probability", NUMBER, "Confidence of `fault`, 0 to 1.", optional=True),
+    RANK,
+)
+MATCH = (
+    Key("rule", TEXT, "[Match rule](findings.md#match-rules)."),
+    Key("score", NUMBER, "Confidence of the match, 0 to 1."),
+)
+OPERATOR = (
+    *PLACE,
+    Key("golden_op_name", TEXT, "Matched operator of the golden."),
+    Key("match", MATCH, "How the match was made."),
+    Key("status", words(get_args(Status)), "[Status](findings.md#statuses) of the pair."),
+    Key("reason", TEXT, "Reason of the status; empty if there is nothing to add."),
+    Key(
+        "metrics",
+        {"type": "object", "additionalProperties": NUMBER},
+        "[Metrics](metrics.md) by name.",
+    ),
+    Key("source", (SOURCE, None), "Source line; `null` if unknown."),
+    RANK,
+    Key("own_error", NUMBER, f"{OWN}. Present if known for any row.", optional=True),
+)
+ITERATION = (
+    Key("rank", WHOLE, "Rank."),
+    Key("iteration", WHOLE, "Iteration."),
+    Key(
+        "part",
+        words(("parameters", "forward", "backward", "optimizer")),
+        "Phase of the step; `parameters` are those it reads first.",
+    ),
+    Key("tensors", COUNT, "Compared pairs of tensors."),
+    Key("equal", COUNT, "Pairs that are equal."),
+    Key("warned", COUNT, "Pairs with status `warn`."),
+    Key("failed", COUNT, "Pairs with status `fail`."),
+    Key("op_name", TEXT, "Operator with the worst pair."),
+    Key("status", words(get_args(Status)), "Status of the worst pair."),
+    Key("error", NUMBER, "Error of the worst pair."),
+    Key("inherited_error", NUMBER, INHERITED),
+    Key("noise_floor", NUMBER, FLOOR),
+)
+OVERRIDE = (
+    Key(
+        "kind",
+        words(("pair", "group", "ignore", "tolerance")),
+        "Kind of the entry; a `group` is a pair of several operators.",
+    ),
+    Key("what", TEXT, "The entry."),
+    Key("reason", TEXT, "Its reason."),
+    Key("operators", COUNT, "Number of operators that it fits."),
+    Key("tensors", COUNT, "Number of tensors that it decided."),
+)
+COMPARISON = (
+    Key("schema", {"const": SCHEMA}, "Name and version of this format."),
+    Key("verdict", words(get_args(Verdict)), "[Verdict](findings.md#verdicts)."),
+    Key("sentence", TEXT, "The result in one sentence."),
+    Key("target", SIDE, "The dump under test."),
+    Key("golden", SIDE, "The trusted dump."),
+    Key("coverage", COVERAGE, "Every tensor is counted once."),
+    Key("anomalies", listing(ANOMALY), "Mislabeled or unusable data."),
+    Key("findings", listing(FINDING), "Causes, the most likely first."),
+    Key("operators", listing(OPERATOR), "One entry for each compared pair of tensors."),
+    Key(
+        "iterations",
+        listing(ITERATION),
+        "One entry for each phase of each iteration. Present for training runs.",
+        optional=True,
+    ),
+    Key("overrides", listing(OVERRIDE), "What a map file changed. Present with one.", optional=True),
+)  # fmt: skip
+
+INTRODUCTION = f"""\
+`workbench compare --json FILE` (or `-` for stdout) and `comparison.to_json(path)` write one object.
+[{FILE}]({FILE}) is its JSON Schema, for editors and validators; the tests validate results with it.
+
+* Errors are relative and have no unit.
+* JSON has no NaN and Inf; they are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
+* Names of keys are stable. On screen some have other names: see the [glossary](glossary.md)."""
+
+SECTIONS = (
+    ("Top level", COMPARISON),
+    ("target, golden", SIDE),
+    ("coverage", COVERAGE),
+    ("anomalies", ANOMALY),
+    ("findings", FINDING),
+    ("operators", OPERATOR),
+    ("operators: match", MATCH),
+    ("source", SOURCE),
+    ("iterations", ITERATION),
+    ("overrides", OVERRIDE),
+)
+
+
+def schema_of(holds: Any) -> dict[str, Any]:
+    """Return the JSON Schema of what a key holds: keys of an object, ``(keys, None)``, a list, or a schema."""
+    if isinstance(holds, dict):
+        items = holds.get("items")
+        return holds | {"items": schema_of(items)} if items is not None else holds
+    if holds[-1] is None:
+        return {"anyOf": [schema_of(holds[0]), {"type": "null"}]}
+    return {
+        "type": "object",
+        "properties": {key.name: _described(key) for key in holds},
+        "required": [key.name for key in holds if not key.optional],
+        "additionalProperties": False,
+    }
+
+
+def _described(key: Key) -> dict[str, Any]:
+    text = "".join(_without_links(key.meaning))
+    return {"description": text, **schema_of(key.holds)}
+
+
+def _without_links(text: str) -> Iterator[str]:
+    """Words of Markdown without the targets of its links."""
+    for number, part in enumerate(text.split("](")):
+        yield (part.partition(")")[2] if number else part).replace("[", "")
+
+
+def schema() -> str:
+    """Return the text of the schema file."""
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA,
+        "title": "Result of workbench compare",
+    }
+    return json.dumps(head | schema_of(COMPARISON), indent=1, ensure_ascii=False) + "\n"
+
+
+def comparison_json() -> str:
+    """Return the page."""
+    parts = []
+    for title, keys in SECTIONS:
+        rows = [(code(key.name), _type(key), key.meaning) for key in keys]
+        parts += [f"## {title}", table(("Key", "Type", "Meaning"), rows)]
+    return page("Comparison JSON", INTRODUCTION, *parts)
+
+
+def _type(key: Key) -> str:
+    holds = key.holds
+    if not isinstance(holds, dict):
+        return "object or null" if holds[-1] is None else "object"
+    if holds is NUMBER:
+        return "number or null"
+    if "enum" in holds and len(holds["enum"]) <= 6:
+        return ", ".join(map(code, holds["enum"]))
+    return str(holds.get("type", "word" if "enum" in holds else "string"))

@@ -1,0 +1,106 @@
+"""What dump trees look like: layouts, names of files, statistics, number formats, data layouts, releases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from generators.markdown import code, codes, page, table
+from workbench.core.formats import FORMATS
+from workbench.dump.data_types import DATA_TYPES
+from workbench.dump.names.ge import GRAMMARS, GeName, format_ge_name
+from workbench.dump.read.layouts import LAYOUTS, LEVELS
+from workbench.dump.tables.dialects import DIALECTS
+from workbench.dump.versions import FEATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.dump.names.ge import Kind
+
+DATE = 20_260_102_030_405_678
+DATED = ("core", "brief", "callback", "norm")
+"""Kinds whose names have a date instead of microseconds."""
+
+INTRODUCTION = """\
+`workbench inspect DIR` prints the layout of a tree. Trees are recognized by their folders and file names;
+you may name the tree, or a folder inside it. [Observations in real dumps](../evidence/real-dumps.md) lists
+what files really hold."""
+
+LAYOUT = """\
+Folders from the top of the tree down to the files. *Files* limits a row to one kind of file."""
+
+LEVEL = "Names of the folders, as regular expressions."
+
+NAME = """\
+Names of files that the graph engine, AscendCL, torchair and msprobe write. MindSpore's own are
+`{type}.{name}.{task}.{stream}.{time}.{input|output}.{slot}.{format}.{number format}.npy`; older releases have
+[fewer parts](../evidence/real-dumps.md#releases-of-mindspore)."""
+
+TABLES = "Columns of statistics, by the software that writes them."
+
+NUMBERS = """\
+*How*: `plain` as in memory, `packed` several elements in a byte, `lookup` decoded to float32, `pairs` two
+halves of a complex number, `opaque` or empty bytes without known elements (not compared)."""
+
+DATA_LAYOUTS = """\
+Axes as the graph has them, and blocks as the device has them. Rows without axes are known by name only: such
+tensors are not compared with a tensor in another format."""
+
+RELEASES = "What MindSpore writes, by device and release (*until* is the first release without it)."
+
+
+def dump_formats() -> str:
+    """Return the page."""
+    layouts = [
+        (code(row.name), code("/".join(f"{{{one}}}" for one in row.levels)) or "(any folder)",
+         codes(sorted(row.kinds)))
+        for row in LAYOUTS
+    ]  # fmt: skip
+    levels = [(code(f"{{{name}}}"), code(pattern)) for name, pattern in LEVELS.items()]
+    names = [(code(kind), code(_example(kind))) for kind in dict(GRAMMARS)]
+    dialects = [(code(one.name), codes(one.titles.values())) for one in DIALECTS.values()]
+    numbers = [
+        (one.number, code(one.word), code(one.name), one.bits, code(one.how))
+        for one in DATA_TYPES.values()
+    ]
+    formats = [
+        (one.code if one.code >= 0 else "", code(one.name), code(one.axes), code(one.device))
+        for one in FORMATS.values()
+    ]
+    return page(
+        "Dump formats",
+        INTRODUCTION,
+        "## Layouts",
+        LAYOUT,
+        table(("Layout", "Folders", "Files"), layouts),
+        LEVEL,
+        table(("Level", "Names"), levels),
+        "## File names",
+        NAME,
+        table(("Kind", "Example"), names),
+        "## Statistics",
+        TABLES,
+        table(("Table", "Figures"), dialects),
+        "## Number formats",
+        NUMBERS,
+        table(("Number", "In files", "Name", "Bits", "How"), numbers),
+        "## Data layouts",
+        DATA_LAYOUTS,
+        table(("Number", "Format", "Axes", "Blocks on the device"), formats),
+        "## Releases",
+        RELEASES,
+        table(("Content", "Device", "From", "Until"), _releases()),
+    )
+
+
+def _example(kind: Kind) -> str:
+    ids = {"task_id": 2, "stream_id": 7, "slot": 0, "dump_number": 1, "core_type": 0, "core_id": 3}
+    time = DATE if kind in DATED else 1_700_000_000_000_000
+    return format_ge_name(GeName(kind, "Conv2D", "conv1", time, **ids))
+
+
+def _releases() -> Iterator[tuple[str, str, str, str]]:
+    for feature, devices in FEATURES.items():
+        for device, span in devices.items():
+            end = ".".join(map(str, span.end)) if span.end else ""
+            yield feature, device, ".".join(map(str, span.first)), end

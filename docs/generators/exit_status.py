@@ -1,0 +1,103 @@
+"""What each exit status means. tests/test_docs.py runs the example of every row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from generators.cli import commands
+from generators.markdown import code, page, table
+
+
+class Case(NamedTuple):
+    """A command, its status, what the status means, and a command line that ends with it (empty: none that ends)."""
+
+    command: str
+    status: int
+    meaning: str
+    example: str
+
+
+CPU = "sample_dumps/real_pair/dump_a"
+NPU = "sample_dumps/real_pair/dump_b"
+FORM = "sample_dumps/data_dump.json"
+
+COMPARE = (
+    Case("compare", 0, "The verdict is `pass` or `warn`.", f"compare {CPU} {CPU}"),
+    Case("compare", 1, "The verdict is `fail`: at least one defect.", f"compare {NPU} {CPU}"),
+    Case(
+        "compare",
+        2,
+        "The verdict is `inconclusive`, the comparison was interrupted, or an error.",
+        f"compare {NPU} nowhere",
+    ),
+)
+CHECK = (
+    Case("config check", 0, "Accepted. Warnings and hints are possible.", f"config check {FORM}"),
+    Case(
+        "config check",
+        1,
+        "Refused: the vendor's software would report an error.",
+        "config check refused.json",
+    ),
+    Case(
+        "config check", 2, "Not readable as a configuration.", "config check README.md"
+    ),
+)  # fmt: skip
+DEMO = (
+    Case("demo", 0, "The injected fault was found.", "demo --out build/demo"),
+    Case("demo", 2, "The injected fault was not found, or an error.", f"demo --out {CPU}"),
+)
+EXAMPLES = {
+    "inspect": (f"inspect {CPU}", "inspect nowhere"),
+    "simulate": (
+        f"simulate --graph lenet --config {FORM} --out build/simulated",
+        f"simulate --graph nowhere --config {FORM} --out build/nothing",
+    ),
+    "convert": ("convert containers --out build/converted", "convert nowhere --out build/none"),
+    "lab": ("", "lab README.md"),
+    "config new": ("config new acl", "config new nowhere"),
+    "config explain": ("config explain acl", "config explain nowhere"),
+    "config preview": (
+        f"config preview {FORM} --graph lenet",
+        f"config preview {FORM} --graph nowhere",
+    ),
+    "config convert": (f"config convert {FORM} --to acl", f"config convert {FORM} --to nowhere"),
+    "config code": (f"config code {FORM}", "config code nowhere"),
+    "config schema": ("config schema acl", "config schema nowhere"),
+}
+"""Commands that give 0 or 2: a command line for each."""
+
+CASES = (
+    *COMPARE,
+    *CHECK,
+    *DEMO,
+    *(
+        Case(name, status, meaning, example)
+        for name, pair in EXAMPLES.items()
+        for status, meaning, example in zip((0, 2), ("Done.", "An error."), pair, strict=True)
+    ),
+)
+"""Every status of every command."""
+
+INTRODUCTION = """\
+`workbench compare` follows `diff`: 0 means the runs agree, 1 means they diverge, 2 means trouble.
+With status 2, one line on stderr states the reason."""
+
+SCRIPT = """\
+A script that stops on errors must expect status 1:
+
+```bash
+workbench compare sample_dumps/real_pair/dump_b sample_dumps/real_pair/dump_a --json build/result.json || test $? -eq 1
+```"""
+
+
+def exit_status() -> str:
+    """Return the page; raises LookupError for a command without statuses."""
+    known = {case.command for case in CASES}
+    named = {name.removeprefix("workbench ") for name, _ in commands()}
+    if known != named:
+        raise LookupError(f"exit statuses and commands differ: {sorted(known ^ named)}")
+    first = [case for case in CASES if case.command not in EXAMPLES]
+    rows = [(code(f"workbench {case.command}"), case.status, case.meaning) for case in first]
+    rows += [("all other commands", 0, "Done."), ("all other commands", 2, "An error.")]
+    return page("Exit status", INTRODUCTION, table(("Command", "Status", "Meaning"), rows), SCRIPT)

@@ -1,0 +1,56 @@
+"""Kinds of findings, statuses, verdicts and match rules."""
+
+from __future__ import annotations
+
+from generators.markdown import code, page, prose, table
+from workbench.compare.finding_kinds import ADVICE, CERTAINTY
+from workbench.compare.match_rules import MATCH_RULES
+from workbench.compare.result import FINDING_KINDS
+from workbench.show.words import STATUSES, VERDICTS
+
+INTRODUCTION = """\
+A finding is one cause, or one fact worth knowing, with its evidence and the next step. Findings are sorted by
+score: named differences before unexplained errors, earlier operators before later ones. A comparison fails if
+one of them is a defect."""
+
+SCORE = "*Score* is the score with full evidence; the score of `own-error` grows with its size up to 0.69."
+
+STATUS = "Of one pair of tensors, the worst first."
+
+VERDICT = """\
+Of the whole comparison: `fail` with any defect, `inconclusive` if nothing could be compared, `warn` if
+something stayed unmatched or uncertain, else `pass`."""
+
+RULES = """\
+How a match was made, in the order of trial. [Alignment](../concepts/alignment.md) explains them;
+[measured quality](../evidence/alignment.md) lists precision and recall."""
+
+
+def findings() -> str:
+    """Return the page."""
+    kinds = [
+        (
+            code(kind),
+            "yes" if defect else "no",
+            CERTAINTY[kind],
+            prose(meaning),
+            prose(ADVICE[kind]),
+        )
+        for kind, (defect, meaning) in FINDING_KINDS.items()
+    ]
+    return page(
+        "Findings, statuses and match rules",
+        INTRODUCTION,
+        "## Finding kinds",
+        SCORE,
+        table(("Kind", "Defect", "Score", "Meaning", "Next step"), kinds),
+        "## Statuses",
+        STATUS,
+        table(("Status", "Meaning"), ((code(one), text) for one, text in STATUSES.items())),
+        "## Verdicts",
+        VERDICT,
+        table(("Verdict", "On screen"), ((code(one), text) for one, text in VERDICTS.items())),
+        "## Match rules",
+        RULES,
+        table(("Rule", "Evidence"), ((code(one), text) for one, text in MATCH_RULES.items())),
+    )

@@ -1,0 +1,31 @@
+"""The demonstration: it finds its fault, keeps what is there, and says what it does."""
+
+import pytest
+
+from kit.words import refused
+from workbench.cli import main
+from workbench.core.words import Message
+from workbench.pipeline.demo import DEVICE, FAULT, MODEL, demo
+
+
+@pytest.mark.slow
+def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--out", str(tmp_path / "out")])
+    assert ended.value.code == 0
+    shown = capsys.readouterr()
+    report = tmp_path / "out/report.html"
+    assert shown.out.splitlines()[-1] == str(Message("cli/report", path=report))
+    assert report.stat().st_size > 10_000
+    target = Message("pipeline/demo-target", device=DEVICE, fault=FAULT)
+    assert [line.startswith(MODEL) or line == str(target) for line in shown.err.splitlines()] == [
+        True,
+        True,
+    ]
+
+
+def test_a_folder_that_holds_anything_is_kept(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with refused("pipeline/demo-folder", got=str(tmp_path)):
+        demo(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
