@@ -4,6 +4,7 @@ import pytest
 
 from kit.face.at_panels import OUTPUT, faults_of_access, real_bench
 from kit.face.jupyter_lab import Reader
+from kit.face.labels import label
 from workbench.compare.match_rules import MATCH_RULES
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -74,7 +75,7 @@ def test_keys_go_from_line_to_line_and_choose(user):
 
 def test_a_selection_elsewhere_is_followed_by_table_and_context(user):
     page = user.page
-    page.get_by_role("button", name="Previous failing", exact=True).click()
+    page.get_by_role("button", name=label("ui/previous-failing"), exact=True).click()
     expect(page.locator(HEAD)).to_contain_text("conv4-Conv2d")
     expect(page.locator(MARKED)).to_contain_text("conv4-Conv2d")
     expect(side(page, "Target").locator("g.wb-center")).to_contain_text("conv4-Conv2d")
@@ -91,13 +92,13 @@ def test_an_operator_of_either_picture_is_chosen_by_keyboard(user):
 
 def test_the_pictures_are_told_in_words(user):
     page = user.page
-    fold = page.locator("details:visible").filter(has=page.get_by_text("The same in words")).last
+    fold = page.locator("details:visible").filter(has=page.get_by_text(label("show/as-text"))).last
     fold.locator("summary").click()
     rows = fold.locator("tbody tr")
     assert rows.count() == 8
     numbers = rows.locator("td:first-child").all_inner_texts()
     assert sorted(map(int, numbers)) == list(range(1, 9))
-    expect(rows.filter(has_text="here")).to_contain_text("conv3-Conv2d/Conv2D-op0")
+    expect(rows.filter(has_text=label("show/here"))).to_contain_text("conv3-Conv2d/Conv2D-op0")
 
 
 @pytest.mark.parametrize(("width", "beside"), [(1280, True), (800, False)])

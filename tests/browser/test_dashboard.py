@@ -10,6 +10,7 @@ import pytest
 
 from kit.face.at_panels import GUILTY
 from kit.face.jupyter_lab import READY, ROOT, Reader
+from kit.face.labels import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -37,7 +38,7 @@ def visit(reader, lab, path: str) -> None:
 
 
 def assert_the_divergence_is_shown(page) -> None:
-    page.get_by_role("tab", name="Divergence", exact=True, selected=True).wait_for()
+    page.get_by_role("tab", name=label("ui/divergence"), exact=True, selected=True).wait_for()
     page.locator(".wb-sentence:visible").filter(has_text=GUILTY).first.wait_for()
     assert page.locator("[class$=-still]:visible").count() == 0  # the panel lives
 
@@ -51,8 +52,8 @@ def test_voila_serves_the_dashboard_unchanged(visitor, lab, dashboard):
     explorer.wait_for()
     assert explorer.locator("tr[data-row]").count() > 5
     assert page.get_by_text("wb.Workbench(graph=GRAPH").count() == 0
-    page.get_by_role("tab", name="Run", exact=True).click()
-    page.get_by_role("button", name="Run comparison", exact=True).wait_for()
+    page.get_by_role("tab", name=label("ui/run"), exact=True).click()
+    page.get_by_role("button", name=label("ui/run-comparison"), exact=True).wait_for()
     page.screenshot(path=lab.root / "voila.png")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from kit.face.jupyter_lab import Reader, jupyter_lab
 from kit.face.jupyter_lab import python as run
+from kit.face.labels import label
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -109,7 +110,7 @@ def test_row_10_a_click_on_a_point_reaches_python(user):
 def test_filters_of_both_sides_are_one_and_give_the_same_rows(user):
     page = user.page
     page.locator(".wbx-filter").fill("matmul")
-    page.get_by_role("button", name=re.compile("^fail")).click()
+    page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
     shown = page.locator(".wbx-shown")
     told = int(re.match(r"[\d,]+", shown.inner_text())[0].replace(",", ""))
     agree(page, "explorer.to_code()", "comparison.filter(status=('fail',), query='matmul')")
@@ -229,8 +230,8 @@ def test_row_17_saved_it_can_be_read_untrusted_and_without_a_kernel(user, lab, c
         reader = Reader(chromium, elsewhere, "explorer/live.ipynb")
         reader.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
         output = reader.page.locator(".jp-OutputArea-output")
-        output.get_by_text("The first operator that adds error is ReLU-op90").first.wait_for()
-        table = output.locator("table").filter(has_text="20 of 2,004 shown").first
+        output.locator(".wb-sentence").filter(has_text="ReLU-op90").first.wait_for()
+        table = output.locator("table").filter(has_text=label("show/of", n=20, total=2004)).first
         table.scroll_into_view_if_needed()
         assert table.is_visible()
         assert table.locator("tbody tr").filter(has_text="NaN").count()

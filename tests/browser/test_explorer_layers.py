@@ -9,6 +9,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result, make_row, network_result
 from kit.face.explorer_stub import PIXELS, order, shown, state
+from kit.face.labels import count_in, label, says
 from workbench.core.tensors import TensorSpec
 from workbench.show.columns import gain
 
@@ -74,7 +75,9 @@ def test_a_click_on_the_strip_selects_the_worst_of_a_layer(show, comparison):
         page.mouse.move(x, y)
         layer = members[0][1].op_name.rpartition("/")[0]
         assert layer in page.locator(".wbx-tip").inner_text()
-        assert f"{len(members)} tensors, the worst:" in page.locator(".wbx-tip").inner_text()
+        tip = page.locator(".wbx-tip").inner_text()
+        assert says(tip, "explorer/layer-tip")
+        assert count_in(tip, "explorer/layer-tip") == len(members)
         page.mouse.click(x, y)
         assert page.evaluate("view.store.selected") == worst(members)
 
@@ -94,7 +97,7 @@ def test_page_keys_go_from_layer_to_layer(show, comparison):
 def test_the_strip_follows_thresholds(show, comparison):
     page = show(comparison)
     before = page.evaluate(PIXELS)
-    page.get_by_label("Fails above this error").fill("1e-9")
+    page.get_by_label(label("explorer/limit")).fill("1e-9")
     assert page.evaluate(PIXELS) != before
     assert page.evaluate("view.store.totals[0]") > 50
 
@@ -108,24 +111,24 @@ def test_own_errors_are_drawn_told_and_sorted_by(show, comparison):
         show(wb.Comparison(make_result(rows=(one,)))) for one in (row, replace(row, own_error=None))
     )
     assert with_own.evaluate(PIXELS) != without.evaluate(PIXELS)
-    assert "diamond: own error" in legend(with_own)
-    assert "diamond" not in legend(without)
+    assert label("explorer/legend-own") in legend(with_own)
+    assert label("explorer/legend-own") not in legend(without)
     page = show(comparison)
-    page.get_by_role("button", name="Own error").click()
+    page.get_by_role("button", name=label("show/col-own")).click()
     assert order(page) == [
         comparison.rows.index(one) for one in comparison.sort("own", falling=True).rows
     ]
-    page.get_by_label("Figure that the plot shows").select_option("own")
+    page.get_by_label(label("explorer/metric")).select_option("own")
     assert state(page)["figure"] == "own"
 
 
-@pytest.mark.parametrize(("row", "words"), [(0, ""), (1, "not known")])
+@pytest.mark.parametrize(("row", "words"), [(0, ""), (1, label("explorer/unknown"))])
 def test_what_nobody_knows_is_said(show, comparison, row, words):
     page = show(comparison)
     page.evaluate("(row) => view.set({...view.state(), selected: row})", row)
     told = page.locator(".wbx-details dl").first.inner_text()
-    assert "Own error" in told
-    assert ("not known" in told) == (words == "not known")
+    assert label("show/col-own") in told
+    assert (label("explorer/unknown") in told) == bool(words)
 
 
 def test_the_gain_is_that_of_python(show, comparison):
@@ -140,7 +143,7 @@ def test_the_gain_is_that_of_python(show, comparison):
 
 def test_a_dtype_leaves_the_rows_that_python_leaves(show, comparison):
     page = show(comparison)
-    page.get_by_label("All dtypes").select_option(label="bfloat16")
+    page.get_by_label(label("explorer/all-dtypes")).select_option(label="bfloat16")
     left = comparison.filter(dtype="bfloat16").rows
     assert 0 < len(left) < len(comparison.rows)
     assert shown(page)[0] == len(left)

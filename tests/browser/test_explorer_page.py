@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result, make_row, network_result
 from kit.face.explorer_stub import PIXELS, ROWS, chips, order, shown, state
+from kit.face.labels import label
 from workbench.show.payload import compressed
 
 pytestmark = pytest.mark.browser
@@ -37,7 +38,7 @@ def test_row_9_large_comparisons_come_as_small_messages_and_show_every_row(show,
     page.locator(".wbx-filter").fill("no such operator")
     assert shown(page)[0] == 0
     assert page.evaluate(PIXELS) != painted
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name=label("explorer/reset")).click()
     page.evaluate("(selected) => view.set({...view.state(), selected})", rows - 1)
     page.locator(f"{ROWS}[data-row='{rows - 1}'][aria-selected=true]").wait_for()
 
@@ -70,7 +71,7 @@ class TestRow11:
     def test_words_and_chip_leave_what_pandas_counts(self, show, comparison):
         page = show(comparison)
         page.locator(".wbx-filter").fill("matmul")
-        page.get_by_role("button", name=re.compile("^fail")).click()
+        page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
         frame = comparison.frame()
         expected = (
             frame.NPUDump.str.lower().str.contains("matmul") | (frame.OpType == "MatMul")
@@ -97,18 +98,20 @@ class TestRow11:
 
     def test_controls_set_the_choices(self, show, comparison):
         page = show(comparison)
-        page.get_by_label("All types").select_option("Softmax")
-        page.get_by_label("All iterations").select_option("iteration 1")
-        page.get_by_label("Scope").fill("Default/network-Net/layers.1")
+        page.get_by_label(label("explorer/all-types")).select_option("Softmax")
+        page.get_by_label(label("explorer/all-iterations")).select_option(
+            label("explorer/iteration", n=1)
+        )
+        page.get_by_label(label("explorer/scope")).fill("Default/network-Net/layers.1")
         assert state(page)["choices"] == {
             "op_type": "Softmax",
             "iteration": 1,
             "scope": "Default/network-Net/layers.1",
         }
         assert page.locator("datalist option").count() > 20
-        page.get_by_role("button", name="Reset").click()
+        page.get_by_role("button", name=label("explorer/reset")).click()
         assert state(page)["choices"] == {}
-        assert page.get_by_label("Scope").input_value() == ""
+        assert page.get_by_label(label("explorer/scope")).input_value() == ""
 
     @pytest.mark.parametrize("key", ["error", "inherited", "floor", "status", "op_name", "score"])
     @pytest.mark.parametrize("falling", [True, False])
@@ -124,7 +127,9 @@ class TestRow11:
     @pytest.mark.criterion(11)
     def test_nan_and_infinity_stand_on_top_and_are_called_so(self, show, comparison):
         page = show(comparison)
-        page.locator(".wbx-table thead button", has_text=re.compile("^Error")).click()
+        page.locator(
+            ".wbx-table thead button", has_text=re.compile(f"^{label('show/col-error')}")
+        ).click()
         texts = page.locator(f"{ROWS} td.wb-odd").all_inner_texts()
         assert texts[0] == "NaN"
         assert "Inf" in texts
@@ -142,14 +147,14 @@ class TestRow13:
         page = show(comparison)
         assert chips(page) == counts(comparison)
         if factor:
-            page.get_by_label("Fails above so many times the noise floor").fill(factor)
+            page.get_by_label(label("explorer/factor")).fill(factor)
         if limit:
-            page.get_by_label("Fails above this error").fill(limit)
+            page.get_by_label(label("explorer/limit")).fill(limit)
         thresholds = [float(text) if text else None for text in (factor, limit)]
         graded = comparison.regrade(*thresholds)
         assert chips(page) == counts(graded) != counts(comparison)
-        assert page.get_by_text("re-graded", exact=True).is_visible()
-        page.get_by_role("button", name=re.compile("^fail")).click()
+        assert page.get_by_text(label("explorer/regraded"), exact=True).is_visible()
+        page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
         assert shown(page)[0] == len(graded.filter(status="fail").rows)
         assert (state(page)["factor"], state(page)["limit"]) == tuple(thresholds)
 
@@ -158,26 +163,28 @@ class TestRow13:
         page = show(comparison)
         page.evaluate("document.querySelector('.wbx-tip')?.remove()")
         before = page.evaluate(PIXELS)
-        page.locator(".wbx-table thead button", has_text=re.compile("^Status")).click()
+        page.locator(
+            ".wbx-table thead button", has_text=re.compile(f"^{label('show/col-status')}")
+        ).click()
         statuses = page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts()
-        page.get_by_label("Fails above this error").fill("1e-9")
+        page.get_by_label(label("explorer/limit")).fill("1e-9")
         assert page.evaluate(PIXELS) != before
         assert page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts()[-1].strip() == "fail"
-        page.get_by_role("button", name="As compared").click()
+        page.get_by_role("button", name=label("explorer/as-compared")).click()
         assert page.evaluate(PIXELS) == before
         assert page.locator(f"{ROWS} td:nth-child(6)").all_inner_texts() == statuses
         assert chips(page) == counts(comparison)
-        assert page.get_by_label("Fails above this error").input_value() == ""
+        assert page.get_by_label(label("explorer/limit")).input_value() == ""
 
     @pytest.mark.parametrize("text", ["x", "-1", "1e999", "0x10", "1,5"])
     def test_what_is_no_threshold_is_refused_beside_its_field(self, show, comparison, text):
         page = show(comparison)
-        field = page.get_by_label("Fails above this error")
+        field = page.get_by_label(label("explorer/limit"))
         field.fill("0.01")
         good = chips(page)
         field.fill(text)
         note = page.get_by_role("alert")
-        assert note.inner_text() == f"must be a number from 0, got “{text}”"
+        assert note.inner_text() == label("explorer/not-a-number", text=f"“{text}”")
         assert field.get_attribute("aria-invalid") == "true"
         assert chips(page) == good
         field.fill("0.02")
@@ -202,7 +209,7 @@ class TestPlot:
         matched = [n for n, row in enumerate(comparison.rows) if row.match_rule]
         assert state(page)["selected"] == matched[-1]
         said = page.locator(".wbx-place").inner_text()
-        assert said == f"row {matched[-1] + 1} of {len(comparison.rows)}"
+        assert said == label("explorer/row-of", n=matched[-1] + 1, total=len(comparison.rows))
 
     def test_keys_zoom_around_the_selected_and_show_all_again(self, show, comparison):
         page = show(comparison)
@@ -225,7 +232,7 @@ class TestPlot:
         page = show(comparison)
         seen = [page.evaluate(PIXELS)]
         for name in ("inherited", "MaxAbsoluteError", "CosineSimilarity"):
-            page.get_by_label("Figure that the plot shows").select_option(name)
+            page.get_by_label(label("explorer/metric")).select_option(name)
             seen.append(page.evaluate(PIXELS))
             assert seen[-1] not in seen[:-1]
             assert state(page)["figure"] == name
@@ -238,8 +245,8 @@ class TestPlot:
 
         with_stem, without = show(result(1e-5)), show(result(None))
         assert with_stem.evaluate(PIXELS) != without.evaluate(PIXELS)
-        assert "stem" in with_stem.locator(".wbx-legend").inner_text()
-        assert "stem" not in without.locator(".wbx-legend").inner_text()
+        assert label("explorer/legend-stem") in with_stem.locator(".wbx-legend").inner_text()
+        assert label("explorer/legend-stem") not in without.locator(".wbx-legend").inner_text()
 
 
 class TestPress:
@@ -307,7 +314,7 @@ class TestStateFromOutside:
         for key in ("ArrowDown", "End", "ArrowUp"):
             page.locator(".wbx-table").press(key)
         page.locator(".wbx-plot").press("ArrowRight")
-        page.get_by_role("button", name="Next failing").click()
+        page.get_by_role("button", name=label("explorer/next-failing")).click()
 
 
 class TestRow16:
@@ -320,7 +327,7 @@ class TestRow16:
         from axe_playwright_python.sync_playwright import Axe
 
         page = show(comparison, light=light, width=width)
-        page.get_by_label("Fails above this error").fill("1e-3")
+        page.get_by_label(label("explorer/limit")).fill("1e-3")
         found = Axe().run(page).response["violations"]
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
         assert [(one["id"], one["nodes"][0]["html"][:120]) for one in grave] == []
@@ -331,16 +338,13 @@ class TestRow16:
 
     def test_chinese_words_stand_everywhere(self, show, comparison):
         page = show(comparison, language="zh")
-        assert "不通过" in page.locator(".wbx-chips").first.inner_text()
+        failing = label("explorer/status-fail", "zh")
+        assert failing in page.locator(".wbx-chips").first.inner_text()
         text = page.locator(".wbx").inner_text()
-        for english in (
-            "rows shown",
-            "Previous failing",
-            "Noise floor",
-            "All types",
-            "Fails above",
-        ):
-            assert english not in text
+        codes = ("previous-failing", "all-types", "fail-if", "hint", "reset", "status-fail")
+        for code in (*(f"explorer/{name}" for name in codes), "show/col-floor"):
+            assert label(code) not in text
+            assert label(code, "zh") in text or code == "explorer/all-types"
 
 
 HOSTILE = {

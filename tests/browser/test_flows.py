@@ -1,11 +1,21 @@
 """Setting, running, cancelling and failing in a real JupyterLab: what the panels promise of each."""
 
-import re
-
 import pytest
 
-from kit.face.at_panels import GUILTY, OUTPUT, button, field, real_bench, status, tab
+from kit.face.at_panels import (
+    GUILTY,
+    OUTPUT,
+    alert,
+    button,
+    copied,
+    field,
+    real_bench,
+    rule_of,
+    status,
+    tab,
+)
 from kit.face.jupyter_lab import RUN_CODE, Reader, python
+from kit.face.labels import count_in, label, says
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -39,7 +49,7 @@ class TestSettings:
     @pytest.mark.criterion(3)
     def test_a_setting_of_the_form_shows_in_object_json_and_python(self, user):
         page = user.page
-        tab(page, "Configure")
+        tab(page, "ui/configure")
         field(page, "saved_data").select_option("statistic")
         field(page, "iteration").fill("0|3-5")
         field(page, "iteration").press("Enter")
@@ -49,7 +59,7 @@ class TestSettings:
         settings = "bench.config.data['common_dump_settings']"
         said = python(page, f"print([{settings}[name] for name in ('saved_data', 'iteration')])")
         assert said == "['statistic', '0|3-5']"
-        tab(page, "Code")
+        tab(page, "ui/code")
         code = (
             page.locator(f"{OUTPUT} pre")
             .filter(has_text="form = wb.config")
@@ -61,8 +71,8 @@ class TestSettings:
     @pytest.mark.criterion(3)
     def test_the_copied_python_evaluates_to_the_object(self, user):
         page = user.page
-        button(page, "Copy as code").click()
-        status(page, "copied")
+        button(page, "ui/copy-as-code").click()
+        copied(page)
         code = page.evaluate("() => navigator.clipboard.readText()")
         given = code.partition("form = ")[2]
         assert given
@@ -88,19 +98,19 @@ class TestSettings:
         python(page, "bench.rehearsing = True")
         field(page, "iteration").fill("1,x")
         field(page, "iteration").press("Enter")
-        alert = page.get_by_role("alert").filter(has_text="common_dump_settings.iteration")
-        alert.locator("visible=true").first.wait_for()
+        beside = alert(page, rule_of("1,x"))
+        beside.locator("visible=true").first.wait_for()
         assert python(page, "print(bench.config.to_text())") == before
-        tab(page, "Run")
-        status(page, "cannot run: .*iteration")
-        expect(button(page, "Run comparison")).to_be_disabled()
-        tab(page, "Configure")
+        tab(page, "ui/run")
+        status(page, "ui/not-ready")
+        expect(button(page, "ui/run-comparison")).to_be_disabled()
+        tab(page, "ui/configure")
         field(page, "iteration").fill("0")
         field(page, "iteration").press("Enter")
-        alert.first.wait_for(state="detached")
+        beside.first.wait_for(state="detached")
         python(page, "bench.rehearsing = False")
-        tab(page, "Run")
-        expect(button(page, "Run comparison")).to_be_enabled()
+        tab(page, "ui/run")
+        expect(button(page, "ui/run-comparison")).to_be_enabled()
 
 
 PROGRESS = """() => {
@@ -117,8 +127,8 @@ class TestRuns:
     def test_it_moves_and_a_cell_answers_while_it_runs(self, user):
         page = user.page
         python(page, SLOW)
-        button(page, "Run comparison").click()
-        status(page, "^running: [1-9]")
+        button(page, "ui/run-comparison").click()
+        status(page, "ui/run-state-tensors")
         seen = [page.evaluate(PROGRESS)]
         while len(seen) < 4:
             page.wait_for_function(f"(last) => ({PROGRESS})() > last", arg=seen[-1])
@@ -129,25 +139,21 @@ class TestRuns:
         ]
         assert [answer[:2] for answer in answers] == [["2", "True"]] * 2
         assert 0 < int(answers[0][2]) <= int(answers[1][2]) < 74
-        expect(button(page, "Run comparison")).to_be_disabled()
+        expect(button(page, "ui/run-comparison")).to_be_disabled()
 
     @pytest.mark.criterion(6)
     def test_cancelled_it_keeps_what_it_has_and_calls_it_partial(self, user, lab):
         page = user.page
-        button(page, "Cancel run").click()
-        said = status(page, "^cancelled after")
-        done, left = (
-            int(n) for n in re.search(r"(\d+) tensors of .* (\d+) not reached", said).groups()
-        )
+        button(page, "ui/cancel-run").click()
+        said = status(page, "ui/run-cancelled")
+        done, left = (count_in(said, code) for code in ("show/summary", "show/not-reached"))
         assert done > 0
         assert done + left == 74
         page.screenshot(path=lab.root / "cancelled.png")
-        tab(page, "Divergence")
+        tab(page, "ui/divergence")
         sentence = page.locator(".wb-sentence:visible").first
-        expect(sentence).to_contain_text(f"{left} of 74 tensors were not reached")
-        page.get_by_text("Partial: the comparison was cancelled").locator(
-            "visible=true"
-        ).first.wait_for()
+        expect(sentence).to_contain_text(str(left))
+        page.get_by_text(label("show/partial")).locator("visible=true").first.wait_for()
         row = page.locator(".wbx:visible tr[data-row]").nth(1)
         row.locator("td").first.click()
         page.wait_for_timeout(500)
@@ -166,14 +172,15 @@ class TestRuns:
     def test_the_next_run_ends_with_what_was_compared(self, user):
         page = user.page
         python(page, "measuring.measure_pair = measure")
-        tab(page, "Run")
-        button(page, "Run comparison").click()
-        said = status(page, "^done in")
-        assert re.fullmatch(r"done in [\d.]+ s: 74 tensors of \d+ operators compared", said)
-        tab(page, "Divergence")
+        tab(page, "ui/run")
+        button(page, "ui/run-comparison").click()
+        said = status(page, "ui/run-done")
+        assert count_in(said, "show/summary") == 74
+        assert says(said, "ui/run-done")
+        tab(page, "ui/divergence")
         sentence = page.locator(".wb-sentence:visible").first
         expect(sentence).to_contain_text(GUILTY)
-        assert "not reached" not in sentence.inner_text()
+        assert page.get_by_text(label("show/partial")).locator("visible=true").count() == 0
 
 
 class TestTrouble:
@@ -182,23 +189,23 @@ class TestTrouble:
     @pytest.mark.criterion(7)
     def test_an_error_in_a_handler_is_shown_and_the_panel_goes_on(self, user, lab):
         page = user.page
-        tab(page, "Run")
+        tab(page, "ui/run")
         python(page, "def broken(*_): raise ZeroDivisionError('<b>by zero</b>')\n"
                      "bench.runner.start = broken")  # fmt: skip
-        button(page, "Run comparison").click()
-        alert = page.get_by_role("alert").filter(has_text="ZeroDivisionError: <b>by zero</b>")
-        alert.locator("visible=true").first.wait_for()
+        button(page, "ui/run-comparison").click()
+        failed = page.get_by_role("alert").filter(has_text="ZeroDivisionError: <b>by zero</b>")
+        failed.locator("visible=true").first.wait_for()
         page.screenshot(path=lab.root / "handler.png")
         python(page, "del bench.runner.start; bench.comparison = None")
-        button(page, "Run comparison").click()
-        expect(alert.locator("visible=true")).to_have_count(0)
-        tab(page, "Divergence")
+        button(page, "ui/run-comparison").click()
+        expect(failed.locator("visible=true")).to_have_count(0)
+        tab(page, "ui/divergence")
         expect(page.locator(".wb-sentence:visible").first).to_contain_text(GUILTY)
 
     @pytest.mark.criterion(8)
     def test_twenty_thousand_reports_are_few_messages(self, user, lab):
         page = user.page
-        tab(page, "Run")
+        tab(page, "ui/run")
         page.evaluate("""() => {
           window.heard = [];
           const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
@@ -208,11 +215,11 @@ class TestTrouble:
     for step in range(20_000):
         job.note(step + 1, 20_000, f'operator {step}')
         time.sleep(1e-4)
-    raise wb.WorkbenchError('twenty thousand')
+    raise wb.WorkbenchError('core/missing', got='twenty thousand')
 
 bench.runner.start(work)""")  # fmt: skip
-        alert = page.get_by_role("alert").filter(has_text="failed: twenty thousand")
-        alert.locator("visible=true").first.wait_for()
+        failed = page.get_by_role("alert").filter(has_text="twenty thousand")
+        failed.locator("visible=true").first.wait_for()
         heard = page.evaluate("window.heard")
         seconds = float(python(page, "print(bench.runner.job.seconds)"))
         assert seconds > 2
@@ -232,7 +239,7 @@ def test_run_twice_there_is_one_shell_and_closed_it_leaves_nothing(chromium, lab
     page = reader.page
     for _ in range(2):
         assert lab.run_all(page) == []
-    shells = page.get_by_role("tab", name="Divergence", exact=True)
+    shells = page.get_by_role("tab", name=label("ui/divergence"), exact=True)
     shells.locator("visible=true").first.wait_for()
     assert shells.count() == 1
     page.evaluate(RUN_CODE, "bench.run(); panel.close()")

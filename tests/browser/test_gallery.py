@@ -14,6 +14,7 @@ import pytest
 from kit.cases import nightly
 from kit.face.at_panels import FAULT, REAL, faults_of_access
 from kit.face.jupyter_lab import Reader, within
+from kit.face.labels import label
 
 pytest.importorskip("playwright.sync_api")
 
@@ -44,12 +45,18 @@ WAYS = [*product(THEMES, WIDTHS)]
 def turn(page, *names):
     """Turn to a panel, and to a tab in it."""
     for name in names:
-        page.get_by_role("tab", name=name, exact=True).locator("visible=true").click()
+        page.get_by_role("tab", name=label(f"ui/{name}"), exact=True).locator(
+            "visible=true"
+        ).click()
 
 
 def press(page, name):
     """Have a button pressed that stays so."""
-    button = page.get_by_role("button", name=name, exact=True).locator("visible=true").first
+    button = (
+        page.get_by_role("button", name=label(f"ui/{name}"), exact=True)
+        .locator("visible=true")
+        .first
+    )
     if "mod-active" not in button.get_attribute("class"):
         button.click()
 
@@ -67,47 +74,47 @@ def open_all(page):
 
 
 def browse(page):
-    press(page, "Browse")
-    page.get_by_label("entries").locator("visible=true").first.wait_for()
+    press(page, "browse")
+    page.get_by_label(label("ui/entries")).locator("visible=true").first.wait_for()
 
 
 def drawn(page, what):
     """Wait until the panel shows what it draws in the background."""
     page.locator(f".jp-OutputArea-output {what}").locator("visible=true").first.wait_for()
     page.wait_for_function("""() => ![...document.querySelectorAll('[role=status]')]
-      .some((one) => one.checkVisibility() && one.textContent.startsWith('drawing'))""")
+      .some((one) => one.checkVisibility() && one.dataset.code === 'ui/drawing')""")
 
 
 VIEWS = {
-    "configure": lambda page: turn(page, "Configure", "JSON"),
-    "configure-meaning": lambda page: turn(page, "Configure", "Meaning"),
-    "configure-preview": lambda page: turn(page, "Configure", "Preview"),
-    "configure-code": lambda page: turn(page, "Configure", "Code"),
+    "configure": lambda page: turn(page, "configure", "json"),
+    "configure-meaning": lambda page: turn(page, "configure", "meaning"),
+    "configure-preview": lambda page: turn(page, "configure", "preview"),
+    "configure-code": lambda page: turn(page, "configure", "code"),
     "run": lambda page: (
-        turn(page, "Run"),
-        press(page, "Rehearse on the simulated NPU"),
-        unfold(page, "Plant a fault", "Other networks"),
+        turn(page, "run"),
+        press(page, "simulate"),
+        unfold(page, "inject-fault", "other-networks"),
         open_all(page),
     ),
     "run-trees": lambda page: (
-        turn(page, "Run"),
-        press(page, "Compare two trees"),
-        unfold(page, "Graph files and models"),
+        turn(page, "run"),
+        press(page, "compare-dumps"),
+        unfold(page, "graphs-and-models"),
         browse(page),
     ),
-    "align": lambda page: (turn(page, "Align"), drawn(page, ".wb-op-graph")),
+    "align": lambda page: (turn(page, "align"), drawn(page, ".wb-op-graph")),
     "divergence": lambda page: (
-        turn(page, "Divergence"),
+        turn(page, "divergence"),
         drawn(page, ".wbx-table tr[data-row]"),
         open_all(page),
     ),
     "operator": lambda page: (
-        turn(page, "Operator"),
+        turn(page, "operator"),
         drawn(page, ".wb-op-heat svg"),
         open_all(page),
     ),
-    "source": lambda page: (turn(page, "Source"), drawn(page, ".wb-src-line"), open_all(page)),
-    "report": lambda page: (turn(page, "Report"), open_all(page)),
+    "source": lambda page: (turn(page, "source"), drawn(page, ".wb-src-line"), open_all(page)),
+    "report": lambda page: (turn(page, "report"), open_all(page)),
 }
 
 

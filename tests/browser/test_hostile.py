@@ -7,6 +7,7 @@ import pytest
 from kit import hostile
 from kit.face.at_panels import tab
 from kit.face.jupyter_lab import Reader
+from kit.face.labels import label
 from kit.hostile import GUILTY, NAMES, shown
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -105,22 +106,22 @@ def test_the_table_shows_every_name_as_it_is(user):
 def test_a_name_that_is_selected_is_read_in_details_and_operator(user, key):
     page = user.page
     name = NAMES[key]
-    tab(page, "Divergence")
+    tab(page, "ui/divergence")
     page.locator(".wbx-filter").first.fill(name[:8] if key != "member" else "/{constructor}/")
     page.locator(ROWS).first.click()
     details = page.locator(".wbx-details").first
     wanted = "more]…" if key == "long" else shown(name)
     expect(details).to_contain_text(wanted)
-    tab(page, "Operator")
+    tab(page, "ui/operator")
     expect(page.locator(".wb-op-head:visible")).to_contain_text(wanted)
     unharmed(user)
-    tab(page, "Divergence")
+    tab(page, "ui/divergence")
     page.locator(".wbx-reset").first.click()
 
 
 def test_the_plot_tells_a_name_where_the_mouse_is(user):
     page = user.page
-    tab(page, "Divergence")
+    tab(page, "ui/divergence")
     plot = page.locator(".wbx-plot").first
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -156,7 +157,7 @@ def test_every_panel_shows_text(user, name):
 
 def test_marks_of_direction_turn_nothing_around(user):
     page = user.page
-    tab(page, "Source")
+    tab(page, "ui/source")
     places = page.evaluate(
         """() => [...document.querySelectorAll('bdi')].filter((one) => /[\\u0590-\\u08ff]/.test(one.textContent))
           .map((one) => getComputedStyle(one).unicodeBidi)"""
@@ -169,7 +170,7 @@ def test_static_output_shows_text_and_no_mathematics(user):
     page = user.page
     output = (
         page.locator(".jp-RenderedHTMLCommon .wb, .jp-RenderedHTML .wb")
-        .filter(has_text="Worst tensors")
+        .filter(has_text=label("show/worst-tensors"))
         .first
     )
     assert shown(NAMES[GUILTY]) in words(output)

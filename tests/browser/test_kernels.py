@@ -1,7 +1,6 @@
 """Other versions of ipykernel: handlers run on other threads there, and everything goes the same way."""
 
 import json
-import re
 import subprocess
 import sys
 
@@ -9,8 +8,9 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
-from kit.face.at_panels import FAULT, GUILTY
+from kit.face.at_panels import FAULT, GUILTY, status
 from kit.face.jupyter_lab import RUN_CODE, Reader, missing
+from kit.face.labels import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -68,20 +68,19 @@ def test_a_run_is_watched_cancelled_and_done_again(user, lab, kernel):
         page.evaluate(RUN_CODE, "ipykernel.__version__")
     )
     run, cancel = (
-        page.get_by_role("button", name=name, exact=True)
-        for name in ("Run comparison", "Cancel run")
+        page.get_by_role("button", name=label(code), exact=True)
+        for code in ("ui/run-comparison", "ui/cancel-run")
     )
-    status = page.get_by_role("status")
     run.click()
-    status.filter(has_text=re.compile("^running: [1-9]")).first.wait_for()
+    status(page, "ui/run-state-tensors")
     assert "42" in str(page.evaluate(RUN_CODE, "6 * 7"))  # another cell answers meanwhile
     cancel.click()
-    status.filter(has_text=re.compile("^cancelled")).first.wait_for()
+    status(page, "ui/nothing-kept", "ui/run-cancelled")
     page.evaluate(RUN_CODE, f"bench.iterations, bench.faults = 1, ({FAULT!r},)")
-    page.get_by_label("faults", exact=True).scroll_into_view_if_needed()
-    expect(page.get_by_label("faults", exact=True)).to_have_value(FAULT)
+    page.get_by_label(label("ui/faults"), exact=True).scroll_into_view_if_needed()
+    expect(page.get_by_label(label("ui/faults"), exact=True)).to_have_value(FAULT)
     run.click()
-    status.filter(has_text=re.compile("^done in")).first.wait_for()
+    status(page, "ui/run-done")
     outputs = page.evaluate(RUN_CODE, "print(bench.comparison.to_json()['findings'])")
     form = wb.config.new("mindspore-o0o1").set("common_dump_settings.iteration", "all")
     here = wb.Workbench(form, "alexnet", faults=[FAULT]).run().to_json()["findings"]

@@ -7,6 +7,7 @@ import pytest
 
 from kit.face.at_panels import GUILTY
 from kit.face.jupyter_lab import READY, Reader, workbench_lab
+from kit.face.labels import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -28,7 +29,7 @@ def user(chromium, lab):
 @pytest.mark.criterion(1)
 def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
     page = user.page
-    card = page.locator(".jp-LauncherCard").filter(has_text="Accuracy workbench")
+    card = page.locator(".jp-LauncherCard").filter(has_text=label("ui/workbench"))
     card.wait_for()
     page.wait_for_function(DRAWN, arg=card.locator("img").element_handle())
     page.screenshot(path=lab.root / "launcher.png")
@@ -43,7 +44,7 @@ def test_the_card_opens_a_copy_of_the_dashboard(user, lab):
 def test_the_copy_runs_and_shows_the_guilty_operator(user, lab):
     page = user.page
     assert lab.run_all(page) == []
-    page.get_by_role("tab", name="Divergence", exact=True).click()
+    page.get_by_role("tab", name=label("ui/divergence"), exact=True).click()
     page.locator(".wb-sentence:visible").filter(has_text=GUILTY).first.wait_for()
     page.screenshot(path=lab.root / "dashboard.png")
 
@@ -53,7 +54,7 @@ def test_the_palette_opens_another_one(user, lab):
     before = (lab.root / COPY).read_bytes()
     lab.command(page, "apputils:activate-command-palette")
     page.keyboard.type("accuracy workbench")
-    entry = page.locator(".lm-CommandPalette-item").filter(has_text="Accuracy workbench")
+    entry = page.locator(".lm-CommandPalette-item").filter(has_text=label("ui/workbench"))
     expect(entry).to_have_count(1)
     entry.click()
     page.evaluate(READY, "accuracy-workbench-1.ipynb")
@@ -67,7 +68,7 @@ def test_a_folder_that_cannot_be_listed_is_said(user, lab):
         "([n, a]) => { window.jupyterapp.commands.execute(n, a); }", [command, place]
     )  # the dialog waits for its answer
     dialog = page.locator(".jp-Dialog")
-    dialog.get_by_text("Accuracy workbench: no notebook could be made").wait_for()
+    dialog.get_by_text(label("ui/workbench")).first.wait_for()
     dialog.get_by_role("button").click()
     user.trouble[:] = [text for text in user.trouble if "404" not in text]  # meant
 
@@ -103,7 +104,7 @@ def test_the_command_opens_the_dashboard_and_it_runs(chromium, tmp_path):
         reader.page.wait_for_function("() => window.jupyterapp")
         reader.page.evaluate(READY, "notebooks/dashboard.ipynb")
         assert started.run_all(reader.page) == []
-        reader.page.get_by_role("tab", name="Divergence", exact=True).click()
+        reader.page.get_by_role("tab", name=label("ui/divergence"), exact=True).click()
         said = reader.page.locator(".wb-sentence:visible").filter(has_text=GUILTY)
         said.first.wait_for()
         assert reader.trouble == []

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from kit.face.jupyter_lab import CONNECTED, Reader, jupyter_lab
-from workbench.core.words import Message
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -26,7 +25,7 @@ NOTEBOOKS = {  # and whom they blame
 PLOTLESS = ("05_diagnose", "06_report")
 WORST = {"06_report": "Default/fc3-Dense/MatMul-op0"}
 """Who stands in the table of the worst where it is not whom the sentence blames."""
-SENTENCE = str(Message("compare/divergent", operator="")).strip()
+SENTENCE = ".wb-sentence"
 
 OVERLAPS = """(list) => {
   const boxes = [...list.querySelectorAll('dt, dd')].map((e) => {
@@ -89,11 +88,11 @@ def outputs(page):
 
 
 def assert_the_answer_can_be_read(page, operator):
-    sentence = page.get_by_text(SENTENCE).locator("visible=true")
+    sentence = page.locator(SENTENCE).filter(has_text=operator).locator("visible=true")
     table = page.locator("table")
     said = outputs(page).filter(has=sentence).filter(has_text=operator).filter(has=table)
     said.first.scroll_into_view_if_needed()
-    assert said.first.get_by_text(SENTENCE).first.is_visible()
+    assert said.first.locator(SENTENCE).first.is_visible()
     return said.first
 
 

@@ -5,8 +5,9 @@ import io
 import numpy as np
 import pytest
 
-from kit.face.at_panels import OUTPUT, faults_of_access, real_bench
+from kit.face.at_panels import OUTPUT, alert, faults_of_access, real_bench
 from kit.face.jupyter_lab import Reader
+from kit.face.labels import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -97,7 +98,7 @@ def test_a_slider_draws_another_plane(user):
     caption = page.locator(".wb-op-heat:visible figcaption")
     expect(caption).to_contain_text("axis 0: 1, axis 3: 2")  # it is that of the operator by now
     before, drawn = picture.evaluate(IMAGES), pixels(picture)
-    handle = page.get_by_role("slider", name="axis 3")
+    handle = page.get_by_role("slider", name=label("ui/axis", axis=3))
     handle.focus()
     page.keyboard.press("ArrowLeft")
     living = "document.querySelector('.jupyter-widgets .wb-op-heat svg')"
@@ -111,12 +112,12 @@ def test_a_slider_draws_another_plane(user):
 
 def test_the_next_failing_operator_is_one_click_away(user):
     page = user.page
-    page.get_by_role("button", name="Next failing", exact=True).click()
+    page.get_by_role("button", name=label("ui/next-failing"), exact=True).click()
     expect(page.locator(HEAD)).to_contain_text("relu-ReLU/ReLU-op2")
-    page.get_by_role("button", name="Previous failing", exact=True).click()
+    page.get_by_role("button", name=label("ui/previous-failing"), exact=True).click()
     expect(page.locator(HEAD)).to_contain_text("conv3-Conv2d/Conv2D-op0")
-    page.get_by_role("button", name="Previous failing", exact=True).click()
-    page.get_by_role("alert").filter(has_text="before this one").wait_for()
+    page.get_by_role("button", name=label("ui/previous-failing"), exact=True).click()
+    alert(page, "ui/no-previous-failing").wait_for()
 
 
 @pytest.mark.parametrize("width", [1280, 800])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from kit.build.sample_results import NASTY, make_result, make_row, network_result
+from kit.face.labels import label
 from workbench.compare.regrade import regraded
 from workbench.show.report import Extras, report_html
 
@@ -170,10 +171,10 @@ class TestTwentyThousandRows:
     def test_words_and_a_chip_leave_what_fits(self, opened):
         rows, page = opened
         page.locator(".wbx-filter").fill("matmul")
-        page.get_by_role("button", name=re.compile("^fail")).click()
+        page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
         named = [row for row in rows if "matmul" in f"{row.op_name} {row.op_type}".lower()]
         assert shown(page) == (sum(row.status == "fail" for row in named), len(rows))
-        page.get_by_role("button", name="Reset").click()
+        page.get_by_role("button", name=label("explorer/reset")).click()
         assert shown(page)[0] == len(rows)
 
     def test_the_mouse_on_the_plot_leaves_a_part_of_the_run(self, opened):
@@ -249,7 +250,7 @@ def test_filter_and_chips_count_what_the_result_holds(visit, reports):
     result, address = reports()
     page = visit(address)
     page.locator(".wbx-filter").fill("MATMUL")
-    page.get_by_role("button", name=re.compile("^fail")).click()
+    page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
     expected = [
         row
         for row in result.rows
@@ -258,15 +259,15 @@ def test_filter_and_chips_count_what_the_result_holds(visit, reports):
     ]
     assert shown(page) == (len(expected), len(result.rows))
     assert set(column(page, "Status")) == {" fail"}
-    page.get_by_role("button", name="Reset").click()
+    page.get_by_role("button", name=label("explorer/reset")).click()
     assert shown(page) == (len(result.rows), len(result.rows))
 
 
 def test_selects_narrow_by_type_and_iteration(visit, reports):
     result, address = reports()
     page = visit(address)
-    page.get_by_label("All types").select_option("Softmax")
-    page.get_by_label("All iterations").select_option("1")
+    page.get_by_label(label("explorer/all-types")).select_option("Softmax")
+    page.get_by_label(label("explorer/all-iterations")).select_option("1")
     expected = sum(r.op_type == "Softmax" and r.iteration == 1 for r in result.rows)
     assert shown(page)[0] == expected > 0
 
@@ -306,7 +307,7 @@ def listed(page):
 def test_the_address_keeps_selection_filter_and_order(visit, reports):
     page = visit(reports()[1])
     page.locator(".wbx-filter").fill("relu")
-    page.get_by_role("button", name=re.compile("^fail")).click()
+    page.get_by_role("button", name=re.compile(f"^{label('explorer/status-fail')}")).click()
     sort(page, "Error")
     page.locator(ROWS).nth(3).click()
     before = listed(page)
@@ -396,7 +397,7 @@ def test_without_javascript_the_essentials_can_be_read(visit, reports):
     page = visit(address, ready=False, java_script_enabled=False)
     text = " ".join(page.locator("main").inner_text().split())
     assert result.sentence in text
-    assert "20 of 338 shown" in text
+    assert label("show/of", n=20, total=338) in text
     assert page.locator(".wb-static svg").first.is_visible()
     assert page.locator(".wb-worst tbody tr").count() == 20
     assert page.locator(".wb-finding").count() == len(result.findings)
@@ -516,13 +517,13 @@ def test_how_it_is_made_again_is_copied_or_selected(visit, tmp_path, allowed, se
     first = (lambda page: None) if allowed else forbid
     page = visit(path.as_uri(), ready=sections is None, first=first, permissions=permissions)
     page.locator("summary", has_text="Python").click()
-    page.get_by_role("button", name="Copy Python").click()
-    words = "copied" if allowed else "selected; press Ctrl+C or ⌘C to copy"
+    page.get_by_role("button", name=f"{label('show/copy')} Python").click()
+    words = label("show/copied" if allowed else "show/select-to-copy")
     page.locator(".wb-copy [role=status]", has_text=words).wait_for()
     read = "navigator.clipboard.readText()" if allowed else "getSelection().toString()"
     assert page.evaluate(read).rstrip("\n") == code.rstrip("\n")
     page.emulate_media(media="print")
-    assert page.get_by_role("button", name="Copy Python").count() == 0
+    assert page.get_by_role("button", name=f"{label('show/copy')} Python").count() == 0
 
 
 @pytest.mark.criterion(27)

@@ -1,11 +1,10 @@
 """A kernel that restarts: what was set, noted, paired and looked at is there again."""
 
-import re
-
 import pytest
 
-from kit.face.at_panels import tab
+from kit.face.at_panels import status, tab
 from kit.face.jupyter_lab import CONNECTED, Reader, python, within
+from kit.face.labels import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -28,9 +27,9 @@ def user(chromium, lab):
 
 
 def compare(page):
-    tab(page, "Run")
-    page.get_by_role("button", name="Run comparison", exact=True).click()
-    page.get_by_role("status").filter(has_text=re.compile("^done in")).first.wait_for()
+    tab(page, "ui/run")
+    page.get_by_role("button", name=label("ui/run-comparison"), exact=True).click()
+    status(page, "ui/run-done")
 
 
 def row(page):
@@ -41,19 +40,19 @@ def row(page):
 def test_settings_notes_map_filters_and_selection_are_there_again(user, lab):
     page = user.page
     field = page.locator(".jp-OutputArea-output")
-    tab(page, "Run")
+    tab(page, "ui/run")
     assert python(page, "bench.graph = 'mlp'\nprint(bench.kept_look)") == "None"
-    field.get_by_label("faults", exact=True).fill(FAULT)
-    field.get_by_label("faults", exact=True).press("Enter")
+    field.get_by_label(label("ui/faults"), exact=True).fill(FAULT)
+    field.get_by_label(label("ui/faults"), exact=True).press("Enter")
     compare(page)
-    tab(page, "Divergence")
+    tab(page, "ui/divergence")
     page.locator(".wbx:visible").get_by_role("searchbox").fill(GUILTY)
     row(page).click()
-    tab(page, "Report")
-    field.get_by_label("notes", exact=True).fill("Seen on Friday")
-    field.get_by_label("notes", exact=True).press("Tab")
+    tab(page, "ui/report")
+    field.get_by_label(label("ui/notes"), exact=True).fill("Seen on Friday")
+    field.get_by_label(label("ui/notes"), exact=True).press("Tab")
     assert python(page, f"bench.map_file.match({GUILTY!r}, {GUILTY!r})") == ""
-    tab(page, "Operator")
+    tab(page, "ui/operator")
     head = page.locator(".wb-op-head:visible").first
     expect(head).to_contain_text(GUILTY)
     before = python(page, "print(bench.kept_look)")
@@ -65,18 +64,21 @@ def test_settings_notes_map_filters_and_selection_are_there_again(user, lab):
     lab.command(page, "notebook:clear-all-cell-outputs")  # the panel of before is dead
     page.locator(".workbench-tabs").wait_for(state="detached")
     python(page, FORM)
-    expect(page.get_by_role("tab", name="Operator", exact=True)).to_have_attribute("aria-selected", "true")  # fmt: skip
-    expect(page.get_by_text("come back once").locator("visible=true")).to_have_count(1)
+    operator = page.get_by_role("tab", name=label("ui/operator"), exact=True)
+    expect(operator).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_text(label("ui/restored-later")).locator("visible=true")).to_have_count(1)
     assert python(page, "print(bench.kept_look)") == before
-    tab(page, "Report")
-    expect(field.get_by_label("notes", exact=True)).to_have_value("Seen on Friday")
-    tab(page, "Align")
-    page.locator("option").filter(has_text=f"match: {GUILTY}").wait_for(state="attached")
+    tab(page, "ui/report")
+    expect(field.get_by_label(label("ui/notes"), exact=True)).to_have_value("Seen on Friday")
+    tab(page, "ui/align")
+    page.locator("option").filter(has_text=label("ui/entry-match", entry=GUILTY)).wait_for(
+        state="attached"
+    )
     compare(page)
-    tab(page, "Divergence")
+    tab(page, "ui/divergence")
     expect(page.locator(".wbx:visible").get_by_role("searchbox")).to_have_value(GUILTY)
     expect(row(page)).to_have_attribute("aria-selected", "true")
     page.screenshot(path=lab.root / "restarted.png")
-    tab(page, "Operator")
+    tab(page, "ui/operator")
     expect(head).to_contain_text(GUILTY)
     assert user.trouble == []

@@ -4,8 +4,20 @@ import re
 
 import pytest
 
-from kit.face.at_panels import FAULT, GUILTY, button, field, fill, status, tab
+from kit.face.at_panels import (
+    FAULT,
+    GUILTY,
+    alert,
+    button,
+    copied,
+    field,
+    fill,
+    rule_of,
+    status,
+    tab,
+)
 from kit.face.jupyter_lab import RUN_CODE, Reader
+from kit.face.labels import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -45,35 +57,35 @@ def progress(page):
 def test_a_wrong_field_has_an_alert_beside_it_and_nothing_can_run(user, lab):
     page = user.page
     fill(page, "iteration", "1,x")
-    alert = page.get_by_role("alert").filter(has_text="common_dump_settings.iteration")
-    alert.wait_for()
-    box, note = field(page, "iteration").bounding_box(), alert.bounding_box()
+    beside = alert(page, rule_of("1,x"))
+    beside.wait_for()
+    box, note = field(page, "iteration").bounding_box(), beside.bounding_box()
     assert abs(box["y"] + box["height"] / 2 - note["y"] - note["height"] / 2) < 40
     assert note["x"] > box["x"]
-    tab(page, "Run")
-    status(page, "cannot run: .*iteration")
-    expect(button(page, "Run comparison")).to_be_disabled()
+    tab(page, "ui/run")
+    status(page, "ui/not-ready")
+    expect(button(page, "ui/run-comparison")).to_be_disabled()
     page.screenshot(path=lab.root / "error.png")
 
 
 def test_a_right_field_takes_alert_and_reason_away(user):
     page = user.page
-    tab(page, "Configure")
+    tab(page, "ui/configure")
     fill(page, "iteration", "all")
-    page.get_by_role("alert").filter(has_text="iteration must be").wait_for(state="detached")
-    page.get_by_role("tab", name="Meaning").click()
-    page.get_by_text("every iteration").first.wait_for()
-    page.get_by_role("tab", name="Preview").click()
-    page.get_by_text(re.compile("operators")).first.wait_for()
-    tab(page, "Run")
-    expect(button(page, "Run comparison")).to_be_enabled()
+    alert(page, rule_of("1,x")).wait_for(state="detached")
+    page.get_by_role("tab", name=label("ui/meaning")).click()
+    page.locator(".widget-html-content ul li").locator("visible=true").first.wait_for()
+    page.get_by_role("tab", name=label("ui/preview")).click()
+    page.locator(".wb-sentence").locator("visible=true").first.wait_for()
+    tab(page, "ui/run")
+    expect(button(page, "ui/run-comparison")).to_be_enabled()
 
 
 def test_a_run_shows_progress_and_can_be_cancelled(user):
     page = user.page
-    fill(page, "iterations", "2000")
-    button(page, "Run comparison").click()
-    status(page, "^running: [1-9]")
+    fill(page, "ui/iterations", "2000")
+    button(page, "ui/run-comparison").click()
+    status(page, "ui/run-state-tensors")
     seen = {progress(page)}
     for _ in range(100):
         seen.add(progress(page))
@@ -83,19 +95,19 @@ def test_a_run_shows_progress_and_can_be_cancelled(user):
     assert len(seen) >= 3
     outputs = page.evaluate(RUN_CODE, "1 + 1")
     assert "2" in str(outputs)  # another cell answers meanwhile
-    expect(button(page, "Run comparison")).to_be_disabled()
-    button(page, "Cancel run").click()
-    status(page, "^cancelled")
-    expect(button(page, "Cancel run")).to_be_disabled()
+    expect(button(page, "ui/run-comparison")).to_be_disabled()
+    button(page, "ui/cancel-run").click()
+    status(page, "ui/nothing-kept", "ui/run-cancelled")
+    expect(button(page, "ui/cancel-run")).to_be_disabled()
 
 
 def test_the_next_run_ends_with_the_verdict_and_a_plot(user, lab):
     page = user.page
-    fill(page, "iterations", "1")
-    fill(page, "faults", FAULT)
-    button(page, "Run comparison").click()
-    status(page, "^done in")
-    tab(page, "Divergence")
+    fill(page, "ui/iterations", "1")
+    fill(page, "ui/faults", FAULT)
+    button(page, "ui/run-comparison").click()
+    status(page, "ui/run-done")
+    tab(page, "ui/divergence")
     said = page.locator(".wb-sentence").filter(has_text=GUILTY).first
     said.wait_for()
     plot = page.locator(".jp-OutputArea-output .wbx-plot")
@@ -108,9 +120,9 @@ def test_the_copied_code_gives_the_same_result(user):
     page = user.page
     sentence = page.locator(".wb-sentence").filter(has_text=GUILTY).first.inner_text()
     assert sentence
-    tab(page, "Run")
-    button(page, "Copy as code").click()
-    page.get_by_role("status").filter(has_text="copied").first.wait_for()
+    tab(page, "ui/run")
+    button(page, "ui/copy-as-code").click()
+    copied(page)
     code = page.evaluate("() => navigator.clipboard.readText()")
     assert FAULT in code
     outputs = page.evaluate(RUN_CODE, code + "\nprint(comparison.sentence)")
@@ -120,45 +132,45 @@ def test_the_copied_code_gives_the_same_result(user):
 
 def test_a_pair_by_hand_counts_when_compared_again(user, lab):
     page = user.page
-    tab(page, "Align")
-    page.get_by_text("matches shown").first.wait_for()
-    field(page, "list").select_option("every operator")
-    page.get_by_role("listbox", name="Target").select_option(GUILTY)
-    page.get_by_role("listbox", name="Golden").select_option(GUILTY)
-    button(page, "Match these").click()
-    entry = page.locator("option").filter(has_text=f"match: {GUILTY}")
+    tab(page, "ui/align")
+    page.locator(".wb-page-of caption").locator("visible=true").wait_for()
+    field(page, "ui/list").select_option(label("ui/all-operators"))
+    page.get_by_role("listbox", name=label("ui/target")).select_option(GUILTY)
+    page.get_by_role("listbox", name=label("ui/golden")).select_option(GUILTY)
+    button(page, "ui/match").click()
+    entry = page.locator("option").filter(has_text=label("ui/entry-match", entry=GUILTY))
     entry.wait_for(state="attached")
-    button(page, "Compare again").click()
+    button(page, "ui/compare-again").click()
     page.locator(".wb-page-of td").filter(has_text=re.compile("^map$")).wait_for()
     page.screenshot(path=lab.root / "align.png")
-    button(page, "Undo").click()
+    button(page, "ui/undo").click()
     entry.wait_for(state="detached")
-    button(page, "Compare again").click()
+    button(page, "ui/compare-again").click()
     page.locator(".wb-page-of td").filter(has_text=re.compile("^map$")).wait_for(state="detached")
 
 
 def test_a_click_on_the_guilty_operator_leads_to_its_source_line(user, lab):
     page = user.page
-    tab(page, "Divergence")
+    tab(page, "ui/divergence")
     explorer = page.locator(".wbx:visible")
     explorer.get_by_role("searchbox").fill("conv3")
     row = explorer.locator("tr[data-row]").filter(has_text="output:0").first
     row.click()
-    tab(page, "Operator")
+    tab(page, "ui/operator")
     here = page.locator(".wb-here:visible").first
     here.wait_for()
     assert "self.conv3(x)" in here.inner_text()
     page.screenshot(path=lab.root / "operator.png")
-    button(page, "Pin to report").click()
+    button(page, "ui/pin").click()
 
 
 def test_the_report_opens_with_the_network_off(user, lab, chromium):
     page = user.page
-    tab(page, "Report")
-    field(page, "notes").fill("Seen <b>on</b> Friday")
-    field(page, "HTML").fill("flow.html")
-    button(page, "Write HTML").click()
-    status(page, r"written: flow\.html")
+    tab(page, "ui/report")
+    field(page, "ui/notes").fill("Seen <b>on</b> Friday")
+    field(page, "ui/html").fill("flow.html")
+    button(page, "ui/write-html").click()
+    assert "flow.html" in status(page, "ui/written-size")
     context = chromium.new_context(offline=True)
     report, trouble = context.new_page(), []
     report.on("console", lambda m: m.type == "error" and trouble.append(m.text))
@@ -171,7 +183,9 @@ def test_the_report_opens_with_the_network_off(user, lab, chromium):
     report.get_by_role("searchbox").fill("conv3")
     expect(rows).to_have_count(4)  # two inputs, the output, the golden's weight alone
     report.get_by_role("searchbox").fill("")
-    report.locator(".wbx").get_by_role("columnheader", name="Error", exact=True).click()
+    report.locator(".wbx").get_by_role(
+        "columnheader", name=label("show/col-error"), exact=True
+    ).click()
     expect(rows.first).to_contain_text("fail")
     report.screenshot(path=lab.root / "report.png", full_page=True)
     context.close()
@@ -180,9 +194,9 @@ def test_the_report_opens_with_the_network_off(user, lab, chromium):
 
 def test_a_restarted_kernel_finds_the_settings_again(user, lab):
     page = user.page
-    tab(page, "Report")
-    button(page, "Save session").click()
-    status(page, r"written: bench\.session\.json")
+    tab(page, "ui/report")
+    button(page, "ui/save-session").click()
+    assert "bench.session.json" in status(page, "ui/written")
     outputs = page.evaluate(
         RUN_CODE, "print(wb.Workbench.open('bench.session.json').faults, panel.bench.faults)"
     )

@@ -21,6 +21,7 @@ import pytest
 from workbench.core.errors import ConfigError, WorkbenchError
 from workbench.core.text import readable
 from workbench.core.words import Message, RowMessage, render, sentence
+from workbench.core.words.translate import Say
 
 SNAPSHOTS = Path(__file__).parents[1] / "words"
 _TEMPORARY = re.compile(r"/\S*?/pytest-of-[^/]+/pytest-\d+/(?:popen-gw\d+/)?[^/\s'\"]+/?")
@@ -63,14 +64,15 @@ def check_said(said: Message | WorkbenchError, code: str | tuple[str, ...], **va
 
 def fields(code: str) -> set[str]:
     """Names of the values that the sentence of a code names."""
-    return set(_fields(render.template(code)))
+    return set(fields_in(render.template(code)))
 
 
-def _fields(text: str):
+def fields_in(text: str):
+    """Names of the values in words of a table."""
     for _, name, spec, _ in Formatter().parse(text):
         if name:
             yield re.split(r"[.\[]", name)[0]
-            yield from _fields(spec or "")
+            yield from fields_in(spec or "")
 
 
 def read_snapshot(area: str) -> dict[str, tuple[dict[str, Any], str]]:
@@ -107,16 +109,18 @@ class Recorder:
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
         for kind in (WorkbenchError, Message):
-            self._listen(kind)
+            self._listen(kind, "__init__")
+        self._listen(Say, "__call__")
 
-    def _listen(self, kind: type) -> None:
-        begin = kind.__init__
+    def _listen(self, kind: type, method: str) -> None:
+        begin = getattr(kind, method)
 
-        def recorded(one: Any, code: Any = "", /, **values: Any) -> None:
-            begin(one, code, **values)
+        def recorded(one: Any, code: Any = "", /, **values: Any) -> Any:
+            done = begin(one, code, **values)
             self.note(code, {name: held for name, held in values.items() if name != "place"})
+            return done
 
-        kind.__init__ = recorded
+        setattr(kind, method, recorded)
 
     def note(self, code: Any, values: dict[str, Any]) -> None:
         if not isinstance(code, str) or code in self.found:
@@ -188,6 +192,11 @@ def codes_in(tree: ast.AST) -> tuple[set[str], set[str]]:
         elif isinstance(node, ast.Constant) and id(node) not in parts and is_code(node.value):
             whole.add(node.value)
     return whole, begun
+
+
+def codes_in_text(text: str) -> set[str]:
+    """Codes that a template or a module of a page names."""
+    return set(filter(is_code, re.findall(r"""["']([a-z]+/[a-z0-9-]+)["']""", text)))
 
 
 def said_in(tree: ast.AST) -> list[tuple[int, str, set[str]]]:

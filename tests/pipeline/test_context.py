@@ -6,6 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
+from kit.face.labels import label
 from workbench.compare.match_rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
@@ -136,7 +137,7 @@ def test_as_many_as_a_picture_bears_are_drawn_and_the_others_are_counted():
     found = wb.compare(dump, dump)
     context = found.context("Default/Tanh-op0")
     assert context.sides["target"].found.hidden == {1: 7}
-    assert "+ 7 more" in context._repr_html_()
+    assert label("show/more", n=7) in context._repr_html_()
 
 
 def test_names_are_text_whatever_is_in_them():

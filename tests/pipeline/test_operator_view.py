@@ -11,6 +11,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
+from kit.face.labels import label
 from kit.words import check_said, refused
 from workbench.compare.elements import read_elements
 from workbench.compare.oddities import REWRITTEN
@@ -74,7 +75,7 @@ def test_what_lies_before_it_agrees(real):
 def test_where_nothing_differs_no_plane_is_drawn(real):
     view = real.operator("Default/conv1-Conv2d/Conv2D-op0")
     assert "<svg" not in operator_html(view, sections=("heat",))
-    assert "Every element is the same" in operator_html(view, sections=("worst",))
+    assert label("show/elements-equal") in operator_html(view, sections=("worst",))
 
 
 def test_what_is_read_has_no_error_of_the_operators_own(real):
@@ -224,7 +225,7 @@ def test_a_trend_spans_iterations():
     shown = [found.rows[n] for n in view.trend]
     assert [row.iteration for row in shown] == [0, 1, 2]
     assert [row.error for row in shown] == pytest.approx([0, 0.01, 0.02], rel=1e-4)
-    assert "Over the iterations" in operator_html(view)
+    assert label("show/trend") in operator_html(view)
 
 
 def test_a_file_that_is_gone_leaves_the_rest(real, tmp_path):
@@ -237,6 +238,7 @@ def test_a_file_that_is_gone_leaves_the_rest(real, tmp_path):
     assert view.blame.kind == "origin"
     text = operator_html(view)
     assert str(Message("pipeline/ir-changed")) in text
+    assert label("show/elements") in text
     assert "<table" not in operator_html(view, sections=("worst",))
     with refused("pipeline/no-elements", name=view.name, why=view.why_no_elements):
         view.worst()
@@ -313,7 +315,7 @@ def test_statistics_alone_show_figures_instead_of_elements(tmp_path):
     )
     text = operator_html(view)
     assert view.why_no_elements in text
-    assert "No graph tells which line made it." in text
+    assert label("show/no-source-line") in text
 
 
 def test_a_tensor_without_a_partner_says_so(real):

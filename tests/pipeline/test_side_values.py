@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
+from kit.face.labels import label
 from kit.words import check_said
 from workbench.core.words import Message
 from workbench.pipeline.compare import Comparison
@@ -60,7 +61,7 @@ def test_what_the_metrics_know_is_told_without_the_files():
     assert "saturated" not in names
     assert names[:3] == ["NaN", "+Inf", "−Inf"]
     html = operator_html(found, sections=("values",))
-    assert "Values of both sides" in html
+    assert label("show/values-of-sides") in html
     assert html.count("<tr>") == 3
 
 
@@ -71,9 +72,9 @@ def test_the_table_of_neighbours_tells_what_flows_in_and_out():
     html = operator_html(wb.compare(dump, dump).operator("Neg-op0"), sections=("neighbours",))
     read = np.maximum(values["x"], 0)
     for text in (
-        "1 before",
-        "1 behind",
-        "here",
+        label("show/upstream", n=1),
+        label("show/downstream", n=1),
+        label("show/here"),
         "float32 4×4",
         f"0 … {read.max():#.3g}",
         f"{-read.max():#.3g} … ",
@@ -89,6 +90,7 @@ def test_why_an_own_error_is_not_known_is_said():
     found = wb.compare(dump, dump).operator("Neg-op0")
     assert found.blame.own is None
     check_said(found.blame.lacking, "pipeline/stated")
+    assert label("show/unknown") in operator_html(found, sections=("head",))
     assert str(found.blame.lacking) in operator_html(found, sections=("head",))
     whole = in_memory(shoot(graph, given(graph)), graph)
     known = wb.compare(whole, whole)

@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, given, in_memory, shoot
+from kit.face.labels import label
 from workbench.core.words import Message
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.source_html import source_html
@@ -213,7 +214,7 @@ def test_without_a_graph_it_says_so():
     shown = wb.compare(in_memory(shots), in_memory(shots)).source_map()
     assert shown.files == ()
     text = source_html(shown)
-    assert "No graph tells which lines" in text
+    assert label("show/no-source") in text
     assert shown.without_line == 1
 
 

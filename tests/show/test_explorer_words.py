@@ -1,51 +1,47 @@
-"""Every word of the explorer has its Chinese, and none is left over."""
+"""The words of the explorer: all of them are sent in the language of the page, and no other is said."""
 
 import re
 
+import pytest
+
 from kit.build.sample_results import network_result
 from workbench.compare.metrics import METRICS
+from workbench.core.words.render import table
+from workbench.core.words.translate import LANGUAGES, Say
 from workbench.show.assets import explorer_module
-from workbench.show.explorer_words import EXPLORER
-from workbench.show.labels import CHINESE, translate
+from workbench.show.columns import IDENTITY
 from workbench.show.payload import explorer_data
 
 TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
-def test_every_word_that_the_module_says_is_in_the_table():
+def test_the_module_says_codes_alone():
     said = set(re.findall(r'\bsay\("([^"]+)"', explorer_module()))
     assert len(said) > 40
-    assert said <= EXPLORER.keys()
+    assert said <= {f"explorer/{name}" for name in table("explorer")}
 
 
-def test_every_word_of_the_table_stands_in_the_module_or_is_a_heading():
-    headings = {column["heading"] for column in explorer_data(network_result(60, 2))["columns"]}
-    texts = set(TEXT.findall(explorer_module()))
-    optional = {"Rank", "Graph", "Turn", "output", "input"}  # of dumps that have several
-    optional |= {"Own error"}  # of dumps whose operators can be computed again
-    assert EXPLORER.keys() <= texts | headings | optional
+def test_every_word_of_the_table_stands_in_the_module():
+    assert {f"explorer/{name}" for name in table("explorer")} <= set(
+        TEXT.findall(explorer_module())
+    )
 
 
-def test_headings_but_those_of_metrics_are_translated():
-    headings = {column["heading"] for column in explorer_data(network_result(60, 2))["columns"]}
-    assert headings - EXPLORER.keys() - METRICS.keys() <= {"#"}
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_words_and_headings_are_sent_in_the_language_of_the_page(language):
+    data, say = explorer_data(network_result(60, 2), language=language), Say(language)
+    assert data["words"] == {code: say.words(code) for code in data["words"]}
+    assert data["words"].keys() == {f"explorer/{name}" for name in table("explorer")}
+    headings = {column["key"]: column["heading"] for column in data["columns"]}
+    assert headings["error"] == say("show/col-error")
+    known = {column.key: say(column.heading) for column in IDENTITY}
+    assert {key: known[key] for key in headings if key in known}.items() <= headings.items()
+    assert {key for key in headings if headings[key] == key} <= METRICS.keys()
 
 
-def test_places_for_values_are_kept():
-    places = {
-        text: (set(re.findall(r"\{\w+\}", text)), set(re.findall(r"\{\w+\}", chinese)))
-        for text, chinese in EXPLORER.items()
-    }
-    assert {text: found for text, found in places.items() if found[0] != found[1]} == {}
-
-
-def test_the_words_are_those_of_the_whole_workbench():
-    assert {text: translate(text, "zh") for text in EXPLORER} == {
-        text: CHINESE[text] for text in EXPLORER
-    }
-
-
-def test_words_are_sent_in_chinese_alone():
-    result = network_result(20, 1)
-    assert explorer_data(result)["words"] == {}
-    assert explorer_data(result, language="zh")["words"] == EXPLORER
+def test_values_in_words_are_plain_names():
+    assert all(
+        re.fullmatch(r"\w+", name)
+        for words in table("explorer").values()
+        for name in re.findall(r"\{([^}]*)\}", words)
+    )

@@ -59,7 +59,7 @@ def test_an_edge_upwards_goes_around():
 
 def test_what_is_left_out_is_counted_beside_its_level():
     picture = drawn(neighbourhood([0, 1], hidden={1: 1234}))
-    assert [note.text for note in picture.notes] == ["+ 1,234 more"]
+    assert [note.hidden for note in picture.notes] == [1234]
     assert all(note.x < picture.width for note in picture.notes)
 
 

@@ -17,6 +17,7 @@ from kit.build.sample_results import (
     make_step,
     network_result,
 )
+from kit.words import refused
 from workbench.compare.result import OverrideUse
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import SourceFrame
@@ -190,28 +191,35 @@ def broken(path, value):
     return data
 
 
+CHOICE, TYPE = "show/json-choice", "show/json-type"
+ROW, LINE = "comparison.operators[2]", "comparison.findings[0].source"
+
+
 @pytest.mark.parametrize(
-    ("path", "value", "message"),
+    ("path", "value", "code", "place", "values"),
     [
-        (["schema"], "workbench.comparison/9", r"comparison\.schema must be one of"),
-        (["verdict"], "good", r"comparison\.verdict must be one of .* got 'good'"),
-        (["target"], 7, r"comparison\.target must be dict, got 7"),
-        (["coverage", "matched"], "all", r"coverage\.matched must be int, got 'all'"),
-        (["coverage", "matched"], True, r"coverage\.matched must be int, got True"),
-        (["operators", 2, "status"], "odd", r"operators\[2\]\.status must be one of"),
-        (["operators", 2, "match", "score"], "1", r"score must be a number or one of"),
-        (["operators", 2], [], r"operators\[2\] must be an object, got \[\]"),
-        (["operators", 2, "io"], KeyError, r"operators\[2\] must have 'io', got only"),
-        (["findings", 0, "kind"], "whim", r"findings\[0\]\.kind must be one of"),
-        (["findings", 0, "source", "line"], None, r"source\.line must be int, got None"),
-        (["anomalies", 0, "side"], "left", r"anomalies\[0\]\.side must be one of"),
+        (["schema"], "workbench.comparison/9", CHOICE, "comparison", {"key": "schema"}),
+        (["verdict"], "good", CHOICE, "comparison", {"key": "verdict", "got": "good"}),
+        (["target"], 7, TYPE, "comparison", {"key": "target", "expected": ["dict"], "got": 7}),
+        (["coverage", "matched"], "all", TYPE, "comparison.coverage", {"expected": ["int"]}),
+        (["coverage", "matched"], True, TYPE, "comparison.coverage", {"got": True}),
+        (["operators", 2, "status"], "odd", CHOICE, ROW, {"key": "status"}),
+        (["operators", 2, "match", "score"], "1", TYPE, f"{ROW}.match", {"key": "score"}),
+        (["operators", 2], [], TYPE, ROW, {"expected": ["object"], "got": []}),
+        (["operators", 2, "io"], KeyError, "show/json-key", ROW, {"key": "io"}),
+        (["findings", 0, "kind"], "whim", CHOICE, "comparison.findings[0]", {"key": "kind"}),
+        (["findings", 0, "source", "line"], None, TYPE, LINE, {"key": "line", "got": None}),
+        (["anomalies", 0, "side"], "left", CHOICE, "comparison.anomalies[0]", {"key": "side"}),
     ],
 )
-def test_a_broken_file_is_refused_with_the_place_of_the_first_breach(path, value, message):
-    with pytest.raises(FormatError, match=message):
+def test_a_broken_file_is_refused_with_the_place_of_the_first_breach(
+    path, value, code, place, values
+):
+    with refused(code, FormatError, place=place, **values):
         from_json(broken(path, value))
 
 
 def test_what_is_no_object_is_refused_shortly():
-    with pytest.raises(FormatError, match=r"^comparison must be an object, got \[0, 0, .*\.\.\.$"):
+    with refused(TYPE, FormatError, place="comparison", expected=["object"]) as caught:
         from_json([0] * 500)
+    assert len(str(caught.value)) < 200

@@ -67,8 +67,14 @@ def test_what_is_gone_is_said_and_the_rest_comes_back():
     assert (look.selected, look.query, look.statuses) == (before, "conv", ("fail",))
     assert (look.choices, look.positions) == ({"iteration": 0}, None)
     assert (look.sort, look.figure) == (("", False), "error")
-    gone = ["1000000000, 1000000001", "gone", "no column", "no figure", "odd", "op_type Gone"]
-    assert sorted(value for _words, value in lost) == gone
+    assert sorted((one.code, one.values["value"]) for one in lost) == [
+        ("show/lost-column", "no column"),
+        ("show/lost-column", "no figure"),
+        ("show/lost-filter", "1000000000, 1000000001"),
+        ("show/lost-filter", "odd"),
+        ("show/lost-filter", "op_type Gone"),
+        ("show/lost-selected", "gone"),
+    ]
 
 
 @pytest.mark.parametrize(

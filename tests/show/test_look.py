@@ -6,6 +6,8 @@ import pytest
 
 import workbench as wb
 from kit.build.sample_results import network_result
+from kit.words import refused
+from workbench.core.words import Message
 
 
 @pytest.fixture
@@ -42,13 +44,14 @@ def test_who_follows_hears_of_it(comparison):
 @pytest.mark.parametrize("wanted", ["no such operator", 60_000, -2, 1.5])
 def test_what_is_not_in_the_comparison_is_refused(comparison, wanted):
     before = comparison.selected
-    with pytest.raises(wb.WorkbenchError, match="selected must be a row of this comparison"):
+    with pytest.raises(wb.WorkbenchError) as caught:
         comparison.selected = wanted
+    assert repr(wanted) in str(caught.value)
     assert comparison.selected is before
 
 
 def test_a_threshold_must_be_a_number(comparison):
     for value in (-1.0, math.nan, math.inf):
-        with pytest.raises(wb.WorkbenchError, match="factor must be a number from 0, got"):
+        with refused("show/setting", name="factor", expected=Message("show/expected-number")):
             comparison.look.factor = value
     assert comparison.look.factor is None

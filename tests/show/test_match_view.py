@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from kit.build.sample_results import make_result, make_row
+from kit.face.labels import label
 from workbench.compare.match_rules import MATCH_RULES, rule_meaning
 from workbench.core.words import Message
 from workbench.show.columns import alone
@@ -90,12 +91,12 @@ def test_a_page_says_what_it_shows_and_hostile_names_are_text():
     result = make_result(rows=paired(pairs))
     lines = match_lines(result)
     first = matches_html(result, lines, all_lines=len(lines))
-    assert f"1–{PAGE} of {PAGE + 5} matches shown" in first
+    assert label("show/page-of", first=1, last=PAGE, found=PAGE + 5) in first
     assert "<b>" not in first
     second = matches_html(result, lines[:-1], all_lines=len(lines), page=1, language="zh")
-    assert f"{PAGE + 1}–{PAGE + 4}" in second
-    assert "个匹配" in second
-    assert "None of 7" in matches_html(result, [], all_lines=7)
+    counts = {"first": PAGE + 1, "last": PAGE + 4, "found": PAGE + 4}
+    assert label("show/page-of", "zh", **counts) in second
+    assert label("show/page-none", all=7) in matches_html(result, [], all_lines=7)
 
 
 def test_every_pair_is_a_tensor_of_one_line_and_the_worst_of_it_stands_for_it(real):

@@ -12,8 +12,9 @@ import pytest
 
 from kit.build.sample_results import NASTY, make_result, make_row, make_step, network_result
 from kit.face.html_reader import Reader
-from workbench.compare.result import OverrideUse
-from workbench.core.errors import WorkbenchError
+from kit.face.labels import label
+from kit.words import refused
+from workbench.compare.result import Anomaly, OverrideUse
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.show.view import LISTED
 
@@ -43,7 +44,7 @@ def test_every_match_stands_in_it_or_is_counted():
     rows = [make_row(order=n, op_name=f"a{n}", golden_op_name=f"b{n // 2}") for n in range(7)]
     rows += [make_row(order=9, op_name="same", golden_op_name="same")]
     text = Reader(report_html(make_result(rows=tuple(rows)), sections=("alignment",))).text
-    assert "4 of 4 matches that are no pair of one name; 1 others are" in text
+    assert label("show/matches-caption", n=4, total=4, rest=1) in text
     assert all(row.op_name in text for row in rows[:7])
 
 
@@ -53,10 +54,18 @@ def test_there_is_no_clock_in_it():
     assert not re.search(r"\b20\d\d-\d\d-\d\d|\b\d\d:\d\d:\d\d\b|GMT|UTC", text)
 
 
-def test_reading_order_is_sentence_ledger_findings_plot_rows_anomalies_definitions():
+def test_reading_order_is_sentence_coverage_findings_plot_rows_anomalies_definitions():
     text = Reader(report_html(network_result(334, 2))).text
-    order = ["self.conv3(x)", "Ledger", "Findings", "Divergence", "Anomalies", "Not compared",
-             "Thresholds", "Provenance"]  # fmt: skip
+    codes = (
+        "coverage",
+        "findings",
+        "divergence",
+        "anomalies",
+        "not-compared",
+        "definitions",
+        "provenance",
+    )
+    order = ["self.conv3(x)", *(label(f"show/{code}") for code in codes)]
     places = [text.index(word) for word in order]
     assert places == sorted(places)
 
@@ -101,19 +110,19 @@ def test_names_from_a_dump_stay_text():
     assert not {"img", "b"} & set(page.tags)
 
 
-def test_sections_can_be_left_out_but_sentence_and_ledger_cannot():
+def test_sections_can_be_left_out_but_sentence_and_coverage_cannot():
     result = network_result(60, 1)
     text = Reader(report_html(result, sections=())).text
     assert result.sentence in text
-    assert "in the dump" in text
-    assert "Findings" not in text
+    assert label("show/coverage") in text
+    assert label("show/findings") not in text
     bare = report_html(result, sections=("findings",))
     assert "<script" not in bare
     assert "script-src &#39;none&#39;" in bare or "script-src 'none'" in bare
 
 
 def test_an_unknown_section_is_refused_with_the_known_ones():
-    with pytest.raises(WorkbenchError, match=r"sections must be some of findings, .*\['plots'\]"):
+    with refused("show/some", subject="sections", got=["plots"], known=list(SECTIONS)):
         report_html(make_result(), sections=("plots",))
 
 
@@ -127,11 +136,13 @@ def test_the_worst_of_every_part_of_an_iteration_is_shown_escaped():
     steps = [make_step(iteration=n, part=p) for n in (0, 1) for p in ("forward", "backward")]
     bad = make_step(iteration=2, error=math.nan, status="fail", failed=4, op_name=NASTY[0])
     page = Reader(report_html(make_result(iterations=(*steps, bad))))
-    for words in ("iteration 0", "iteration 2", "NaN 4 of 20 fail"):
+    failed = label("show/failed-of", n=4, total=20)
+    iterations = [label("show/iteration", iteration=n) for n in (0, 2)]
+    for words in (*iterations, f"NaN {failed}"):
         assert words in page.text
     assert not {"img", "b"} & set(page.tags)
     plain = Reader(report_html(make_result()))
-    assert "worst error of every part" not in plain.text
+    assert label("show/iterations-worst") not in plain.text
 
 
 def test_what_became_of_a_map_file_is_shown_escaped():
@@ -140,22 +151,23 @@ def test_what_became_of_a_map_file_is_shown_escaped():
         *(OverrideUse("ignore", f"Print-op{n}", "", 0, 0) for n in range(LISTED)),
     )
     page = Reader(report_html(make_result(overrides=uses)))
-    for words in ("agreed upon", "Print-op1", "none", "1 more are in the JSON"):
+    more = label("show/map-file-more", n=1)
+    for words in ("agreed upon", "Print-op1", label("show/none"), more):
         assert words in page.text
     assert not {"img", "b"} & set(page.tags)
-    assert "Map file" not in Reader(report_html(make_result())).text
+    assert label("show/map-file") not in Reader(report_html(make_result())).text
 
 
 def test_title_profile_and_facts_are_shown():
     text = Reader(report_html(network_result(30, 1), title="LeNet on the new box")).text
     assert "LeNet on the new box" in text
     assert "target.deviceAscend 910B" in text
-    assert "profile noise-floor" in text
+    assert label("show/profile", profile="noise-floor") in text
 
 
 def test_a_simulated_device_is_said_in_a_banner():
     result = make_result(facts={"simulated": "910B profile, seed 0"})
-    assert "Simulated NPU. 910B profile, seed 0" in Reader(report_html(result)).text
+    assert f"{label('show/simulated')} 910B profile, seed 0" in Reader(report_html(result)).text
 
 
 def test_file_names_that_are_no_utf8_do_not_stop_the_report():
@@ -171,3 +183,11 @@ def test_file_names_that_are_no_utf8_do_not_stop_the_report():
 )
 def test_a_report_is_small_enough_for_a_letter(rows, iterations, most):
     assert len(report_html(network_result(rows, iterations)).encode()) <= 1000 * most
+
+
+def test_long_lists_say_where_the_rest_is():
+    rows = [make_row(order=n, op_name=f"a{n}", golden_op_name=f"b{n}") for n in range(LISTED)]
+    odd = [Anomaly("target", "stale", f"op{n}", "") for n in range(LISTED + 3)]
+    text = Reader(report_html(make_result(rows=tuple(rows), anomalies=tuple(odd)))).text
+    assert label("show/matches-caption-csv", n=LISTED // 2, total=LISTED, rest=0) in text
+    assert label("show/of-json", n=LISTED, total=LISTED + 3) in text

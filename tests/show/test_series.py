@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.sample_results import make_finding, make_result, make_row
+from workbench.core.words import Message
 from workbench.show.series import MAX_DECADES, positions, series
 
 
@@ -54,15 +55,15 @@ def test_iterations_are_spans_that_do_not_overlap():
     rows = tuple(make_row(iteration=i, order=n) for i in (0, 1) for n in range(3))
     spans = series(make_result(rows=rows)).segments
     assert [(s.start, s.end, s.label) for s in spans] == [
-        (0, 2, "iteration 0"),
-        (3, 5, "iteration 1"),
+        (0, 2, Message("show/iteration", iteration=0)),
+        (3, 5, Message("show/iteration", iteration=1)),
     ]
 
 
 def test_ranks_are_named_when_there_are_several():
     rows = tuple(make_row(rank=rank) for rank in (0, 3))
     labels = [segment.label for segment in series(make_result(rows=rows)).segments]
-    assert labels == ["rank 0 · iteration 0", "rank 3 · iteration 0"]
+    assert labels == [Message("show/rank-iteration", rank=rank, iteration=0) for rank in (0, 3)]
 
 
 def test_defects_are_marked_at_their_operator_and_others_are_not():

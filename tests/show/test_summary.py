@@ -3,8 +3,10 @@
 from collections import Counter
 
 from kit.build.sample_results import make_result, make_row, network_result
+from kit.words import check_said
 from workbench.compare.metrics import CANCELLED
 from workbench.compare.result import Coverage
+from workbench.core.words import Message
 from workbench.show.summary import summary
 
 
@@ -17,48 +19,58 @@ def told(*reasons, **options):
 
 
 def test_every_pair_is_compared_or_has_a_reason():
-    text = told("", "", CANCELLED, "a.npy: no dump", "")
-    assert text == (
-        "3 tensors of 3 operators compared; not compared: 1 not reached, 1 (a.npy: no dump)"
-    )
+    message = told("", "", CANCELLED, "a.npy: no dump", "")
+    check_said(message, "show/summary-excluded")
+    check_said(message.values["compared"], "show/summary", tensors=3, operators=3)
+    assert message.values["excluded"] == [
+        Message("show/not-reached", n=1),
+        Message("show/excluded-reason", n=1, reason="a.npy: no dump"),
+    ]
 
 
 def test_tensors_of_one_operator_count_it_once_and_weights_are_none():
     rows = tuple(make_row(op_name="A-op1", slot=slot, status="pass") for slot in range(3))
     rows += (make_row(op_name="w", op_type="Parameter", status="equal"),)
-    assert summary(make_result(rows=rows, coverage=Coverage())) == (
-        "4 tensors of 1 operator compared"
-    )
+    found = summary(make_result(rows=rows, coverage=Coverage()))
+    check_said(found, "show/summary", tensors=4, operators=1)
 
 
 def test_what_has_no_partner_or_was_skipped_is_said_by_side():
     skipped = {"golden:twice": 2, "target:not-selected": 1}
     cover = Coverage(unmatched_target=3, unmatched_golden=1, skipped=skipped)
-    text = told("", coverage=cover)
-    for words in (
-        "3 only in the target",
-        "1 only in the golden",
-        "2 of the golden (twice)",
-        "1 of the target (not-selected)",
-    ):
-        assert words in text
+    target, golden = Message("show/side-target"), Message("show/side-golden")
+    assert told("", coverage=cover).values["excluded"] == [
+        Message("show/only-in", side=target, n=3),
+        Message("show/skipped-side", side=golden, reason="twice", n=2),
+        Message("show/skipped-side", side=target, reason="not-selected", n=1),
+        Message("show/only-in", side=golden, n=1),
+    ]
 
 
 def test_of_many_reasons_the_most_frequent_are_said_and_the_others_counted():
     reasons = [f"reason {n}" for n in range(9) for _ in range(n + 1)]
-    text = told(*reasons, coverage=Coverage())
-    assert "9 (reason 8), 8 (reason 7), 7 (reason 6), 6 (reason 5), 15 for other reasons" in text
+    assert told(*reasons, coverage=Coverage()).values["excluded"] == [
+        *(Message("show/excluded-reason", reason=f"reason {n}", n=n + 1) for n in (8, 7, 6, 5)),
+        Message("show/excluded-others", n=15),
+    ]
 
 
 def test_a_reason_of_any_length_and_script_stays_a_line():
-    text = told("x" * 10_000 + "\n\x1b[31m\u202e", coverage=Coverage())
+    text = str(told("x" * 10_000 + "\n\x1b[31m\u202e", coverage=Coverage()))
     assert len(text) < 200
     assert text.isprintable()
 
 
 def test_a_network_adds_up():
     result = network_result(334, 2)
-    text = summary(result)
+    found = summary(result)
     statuses = Counter(row.status for row in result.rows if row.match_rule)
     compared = statuses.total() - statuses["uncomparable"]
-    assert text.startswith(f"{compared} tensors of ")
+    assert found.values["compared"].values["tensors"] == compared
+
+
+def test_a_pair_without_a_reason_is_counted_as_not_comparable():
+    rows = (make_row(status="uncomparable", reason=""),)
+    found = summary(make_result(rows=rows, coverage=Coverage()))
+    check_said(found, "show/summary-excluded", compared=Message("show/summary-nothing"))
+    assert found.values["excluded"] == [Message("show/not-comparable", n=1)]

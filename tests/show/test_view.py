@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.sample_results import make_result, make_row, network_result
+from kit.face.labels import label
+from kit.words import check_said
 from workbench.compare.metrics import METRICS
 from workbench.compare.result import Anomaly, Coverage, SideInfo
+from workbench.core.words import Message
 from workbench.show import view
 
 counts = st.integers(0, 10_000)
@@ -37,8 +40,13 @@ def test_reasons_lose_their_side_and_keep_their_colons():
 def test_the_equation_of_a_sound_ledger_balances():
     for side in view.ledger(network_result(334, 2)):
         assert side.missing == 0
-    assert view.ledger(network_result(334, 2))[0].equation == (
-        "341 tensors = 334 matched + 4 without a partner + 3 skipped"
+    check_said(
+        view.ledger(network_result(334, 2))[0].equation,
+        "show/equation",
+        tensors=341,
+        matched=334,
+        unmatched=4,
+        skipped=3,
     )
 
 
@@ -58,10 +66,11 @@ def test_lonely_tensors_are_grouped_by_side_and_reason():
         make_row(match_rule="", target_spec=None),
     ]
     groups = {group.title: group.total for group in view.lonely_groups(rows)}
+    target, golden = Message("show/target"), Message("show/golden")
     assert groups == {
-        "target: no such name": 1,
-        "golden: no such name": 1,
-        "golden: no reason given": 1,
+        Message("show/of-side", side=target, reason="no such name"): 1,
+        Message("show/of-side", side=golden, reason="no such name"): 1,
+        Message("show/of-side", side=golden, reason=view.NO_REASON): 1,
     }
 
 
@@ -73,15 +82,16 @@ def test_pairs_that_could_not_be_compared_are_grouped_by_reason_without_the_lone
         make_row(status="uncomparable", match_rule="", golden_spec=None),
     ]
     groups = {group.title: group.total for group in view.uncomparable_groups(rows)}
-    assert groups == {"stale": 2, "no reason given": 1}
+    assert groups == {"stale": 2, view.NO_REASON: 1}
     assert view.status_counts(rows) == {"uncomparable": 3, "unmatched": 1}
 
 
 def test_anomalies_are_counted_per_side():
     made = [Anomaly(side, "odd", "op", "") for side in ("target", "golden", "golden")]
     made.append(Anomaly("target", "stale", "op", ""))
-    assert view.side_counts(made, "odd") == "1 target, 2 golden"
-    assert view.side_counts(made, "stale") == "1 target"
+    target, golden = label("show/target"), label("show/golden")
+    assert view.side_counts(made, "odd") == f"{target} 1, {golden} 2"
+    assert view.side_counts(made, "stale") == f"{target} 1"
 
 
 @pytest.mark.parametrize("title", METRICS)
@@ -93,4 +103,4 @@ def test_every_metric_of_the_code_is_defined_in_the_report(title):
 
 def test_a_metric_nobody_defined_is_still_listed():
     result = make_result(rows=(make_row(metrics={"Homemade": 1.0}),))
-    assert view.definitions(result)[0][1] == [("Homemade", "no definition known", "")]
+    assert view.definitions(result)[0][1] == [("Homemade", Message("show/no-definition"), "")]

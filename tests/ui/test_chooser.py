@@ -2,6 +2,7 @@
 
 import pytest
 
+from kit.face.labels import label
 from workbench.ui.chooser import MOST, Chooser
 
 
@@ -72,5 +73,5 @@ def test_a_long_list_says_how_long_it_is(tmp_path):
         (tmp_path / f"{number:04}").mkdir()
     chooser = opened(tmp_path)
     assert len(chooser.list.options) == MOST + 1
-    assert chooser.counted.value == f"{MOST + 7} entries, {MOST} listed"
+    assert chooser.counted.value == label("ui/first-entries", most=MOST, n=MOST + 7)
     chooser.close()

@@ -8,6 +8,7 @@ import ipywidgets as W
 import pytest
 
 import workbench as wb
+from kit.face.labels import label
 from kit.face.panel_controls import alerts_beside, alerts_in, is_control, walk
 from workbench.pipeline.compare import Comparison
 from workbench.ui.alerts import Alert
@@ -15,7 +16,8 @@ from workbench.ui.shell import PARTS
 
 REAL = Path(__file__).parents[2] / "sample_dumps" / "real_pair"
 SILENT = (
-    "begin anew", "Other networks", "Plant a fault", "Graph files and models", "Copy", "Explorer", "Tab",
+    label("ui/new"), label("ui/other-networks"), label("ui/inject-fault"), label("ui/graphs-and-models"),
+    label("ui/copy-as-code"), label("ui/copy-view"), label("ui/copy-all"), "Explorer", "Tab",
 )  # fmt: skip
 """Controls that the kernel hears of only when something else is done, and the explorer, which answers by itself."""
 

@@ -146,7 +146,7 @@ def test_the_operator_panel_shows_each_that_is_selected(shown_as, comparison):
 
 def test_every_name_can_be_chosen_in_the_lists(bench, shown_as):
     view = shown_as("align")
-    view.hand.which.value = "every operator"
+    view.hand.which.value = "all"
     box = view.hand.names["target"]
     names = [row.op_name for row in bench.comparison.rows if row.io == "output"]
     chosen = [value for _, value in box.options]

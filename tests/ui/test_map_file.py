@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.words import refused
 from workbench.compare.overrides import read_overrides
-from workbench.core.errors import WorkbenchError
+from workbench.core.errors import AlignError, WorkbenchError
 from workbench.ui.map_file import MapFile
 
 NAMES = st.sampled_from(["a", "b/c-op0", "d*", "<e>"])
@@ -57,6 +58,10 @@ def test_a_wrong_step_is_refused_and_changes_nothing():
         with pytest.raises(WorkbenchError):
             step()
         assert mapped.overrides == before
+    for number in (-1, 1):
+        with refused("ui/no-entry", AlignError, got=number):
+            mapped.remove(number)
+    assert mapped.overrides == before
     mapped.undo()
     assert not mapped.can_undo
 

@@ -6,10 +6,13 @@ import sys
 import pytest
 
 import workbench as wb
+from kit.face.labels import label
+from kit.face.panel_controls import said_in
+from workbench.core.words.translate import ENGLISH
 from workbench.ui import plain
 from workbench.ui.alerts import close_tree
 from workbench.ui.native import lacks_anywidget, make_copy, make_pieces, make_slider
-from workbench.ui.plain import marked_rows
+from workbench.ui.plain import PlainCopy, marked_rows
 from workbench.ui.shell import PARTS
 
 HTML = (
@@ -42,9 +45,9 @@ def click(pieces, number):
 
 
 def test_what_is_copied_is_the_text(either):
-    copy = make_copy("Copy as code")
+    copy = make_copy("ui/copy-as-code", ENGLISH)
     copy.text = "print('<&>')\n"
-    assert (copy.label, copy.text) == ("Copy as code", "print('<&>')\n")
+    assert (copy.label, copy.text) == (label("ui/copy-as-code"), "print('<&>')\n")
     close_tree(copy)
 
 
@@ -119,11 +122,10 @@ class TestWithoutAnywidget:
             panel = bench.form(name)
             bench.language = "en"
             line = panel.view.children[0]
-            assert "pip install anywidget" in line.value
-            assert "plain inputs" in line.value
+            assert label("ui/no-anywidget") in line.value
             bench.language = "zh"
-            assert "plain inputs" not in line.value
-            assert "pip install anywidget" in line.value
+            assert label("ui/no-anywidget") not in line.value
+            assert label("ui/no-anywidget", "zh") in line.value
             panel.close()
 
     def test_nothing_is_said_where_nothing_is_missing(self):
@@ -138,8 +140,8 @@ class TestWithoutAnywidget:
         importlib.invalidate_caches()
         assert lacks_anywidget()
 
-    def test_the_code_is_shown_to_be_copied_by_hand(self, without):
-        copy = make_copy("Copy <as> code")
+    def test_the_code_is_shown_to_be_copied_by_hand(self):
+        copy = PlainCopy("Copy <as> code")
         copy.text = "a < b\n"
         assert copy.area.layout.display == "none"
         copy.toggle.value = True
@@ -151,7 +153,7 @@ class TestWithoutAnywidget:
 
     def test_a_slider_has_a_name_that_tells_its_end(self, without):
         slider = make_slider(0, "axis 0", 4)
-        assert slider.description == "axis 0 (0–4)"
+        assert slider.description == label("ui/axis-range", label="axis 0", last=4)
         close_tree(slider)
 
     def test_the_list_has_the_rows_and_shows_the_selected_one(self, without):
@@ -172,10 +174,10 @@ class TestWithoutAnywidget:
         pieces = make_pieces(chosen.append)
         pieces.html = "".join(f'<p data-row="{n}">name {n}</p>' for n in range(40))
         assert len(pieces.chooser.options) == 4
-        assert "3 of 40" in pieces.counted.value
+        assert label("ui/first-of", n=3, total=40) in pieces.counted.value
         pieces.search.value = "NAME 39"
         assert list(pieces.chooser.options) == [("–", ""), ("name 39", "39")]
-        assert "of" not in pieces.counted.value
+        assert said_in(pieces.counted.value) == []
         pieces.chooser.value = "39"
         assert chosen == ["39"]
         close_tree(pieces)

@@ -7,6 +7,9 @@ from contextlib import suppress
 import pytest
 
 import workbench as wb
+from kit.face.labels import label
+from kit.face.panel_controls import codes_in, said_in
+from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.show.look import look_data
 from workbench.ui.export import Export
@@ -51,32 +54,34 @@ def test_what_is_saved_comes_back(tmp_path):
     assert other.map_file.overrides == one.map_file.overrides
 
 
+def saved(**other):
+    """Text of a session file, some of its values changed."""
+    return json.dumps(session_data(wb.Workbench()) | other)
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code", "values"),
     [
-        ("{", "Invalid JSON"),
-        ("[" * 100_000, "Invalid JSON"),
-        ("[]", "session file must be as it was saved"),
-        (json.dumps(session_data(wb.Workbench()) | {"look": {"worst": 0}}), "look.worst must be"),
+        ("{", "ui/session-json", {}),
+        ("[" * 100_000, "ui/session-json", {}),
+        ("[]", "ui/session-value", {"key": "session", "got": "[]"}),
+        (saved(look={"worst": 0}), "ui/session-value", {"key": "look.worst", "got": "0"}),
+        (saved(look={"limit": math.nan}), "ui/session-value", {"key": "look.limit"}),
+        (saved(look={"sort": ["error", 1]}), "ui/session-value", {"key": "look.sort.1"}),
+        (saved(panel="x"), "core/choice", {"subject": "panel", "got": "x"}),
         (
-            json.dumps(session_data(wb.Workbench()) | {"look": {"limit": math.nan}}),
-            "look.limit must",
+            '{"schema": "workbench.session/9"}',
+            "ui/session-value",
+            {"key": "schema", "got": "workbench.session/9"},
         ),
-        (
-            json.dumps(session_data(wb.Workbench()) | {"look": {"sort": ["error", 1]}}),
-            "look.sort.1 ",
-        ),
-        (json.dumps(session_data(wb.Workbench()) | {"panel": "x"}), "panel must be one of"),
-        ('{"schema": "workbench.session/9"}', "got 'workbench.session/9'"),
-        ('{"schema": "workbench.session/1"}', "surface must be as it was saved"),
+        ('{"schema": "workbench.session/1"}', "ui/session-value", {"key": "surface"}),
     ],
 )
-def test_what_is_no_session_is_refused_with_its_file(tmp_path, text, words):
+def test_what_is_no_session_is_refused_with_its_file(tmp_path, text, code, values):
     path = tmp_path / "s.json"
     path.write_text(text)
-    with pytest.raises(FormatError, match=words) as caught:
+    with refused(code, FormatError, place=str(path), **values):
         wb.Workbench.open(path)
-    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("key", [key for key in session_data(wb.Workbench()) if key != "schema"])
@@ -137,16 +142,16 @@ def test_an_operator_that_is_no_more_is_said_and_the_first_divergence_selected(t
     path.write_text(json.dumps(data))
     other = wb.Workbench.resume(path)
     panel = other.form("divergence")
-    assert "come back once" in panel.answer.value
+    assert label("ui/restored-later") in panel.answer.value
     other.run()
     assert other.comparison.selected is other.comparison.first_divergence
     assert other.comparison.look.query == "dense"
     said = panel.answer.value
-    assert "Selected before, but not in this comparison:" in said
+    assert said_in(said) == ["show/lost-selected"]
     assert "&lt;b&gt;" in said
     assert chr(0x202E) not in said
     other.run()
-    assert "Selected before" not in panel.answer.value
+    assert said_in(panel.answer.value) == []
     panel.close()
 
 
@@ -154,8 +159,8 @@ def test_panels_show_the_view_that_came_back(tmp_path):
     path = tmp_path / "s.json"
     one = looked_at(path)
     shell = wb.Workbench.resume(path).form()
-    assert shell.tabs.titles[shell.tabs.selected_index] == "Source"
-    assert "come back once" in shell.parts["source"].hint.value
+    assert shell.tabs.titles[shell.tabs.selected_index] == label("ui/source")
+    assert label("ui/restored-later") in shell.parts["source"].hint.value
     shell.bench.run()
     shell.tabs.selected_index = 3
     assert shell.parts["divergence"].explorer.state == look_data(one.comparison.look)
@@ -173,7 +178,8 @@ def test_a_session_that_cannot_be_written_is_said_and_stops_nothing(tmp_path, mo
     monkeypatch.setattr("workbench.ui.session.save_session", lambda *_: (_ for _ in ()).throw(full))
     bench.comparison.look.query = "x"
     assert bench.comparison.look.query == "x"
-    assert "could not be kept: [Errno 28] No space left &lt;here&gt;" in shell.unsaved.value
+    assert codes_in(shell.unsaved) == ["ui/unsaved"]
+    assert "No space left &lt;here&gt;" in shell.unsaved.value
     monkeypatch.undo()
     bench.comparison.look.query = "y"
     assert shell.unsaved.value == ""

@@ -4,8 +4,10 @@ import pytest
 from comm.base_comm import BaseComm
 
 import workbench as wb
+from kit.face.labels import label
 from kit.face.panel_controls import alerts_in
-from workbench.show.labels import CHINESE, LANGUAGES, translate
+from kit.words import refused
+from workbench.core.words.translate import LANGUAGES
 from workbench.ui.shell import PARTS
 
 QUEUE = 1000
@@ -21,8 +23,8 @@ def shell():
 
 
 def test_every_panel_has_a_tab_and_a_chip(shell):
-    assert list(shell.tabs.titles) == [part.title for part in PARTS.values()]
-    assert all(part.title in shell.strip.value for part in PARTS.values())
+    assert list(shell.tabs.titles) == [label(part.title) for part in PARTS.values()]
+    assert all(label(part.title) in shell.strip.value for part in PARTS.values())
 
 
 def test_a_setting_made_in_a_cell_reaches_the_panels(shell):
@@ -71,7 +73,7 @@ def test_every_panel_can_be_opened_while_the_server_is_busy(shell, sent):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_panel_that_is_not_there_yet_says_that_it_comes(language):
     shown = wb.Workbench(graph="mlp", language=language).form()
-    wait = translate("This panel comes as soon as the kernel is free.", language)
+    wait = label("ui/loading", language)
     box = shown.parts.boxes["source"]
     assert [child.value for child in box.children] == [f'<p role="status">{wait}</p>']
     shown.tabs.selected_index = list(PARTS).index("source")
@@ -84,18 +86,18 @@ def test_a_bench_that_has_run_opens_at_its_result(shell):
     shell.bench.run()
     assert shell.tabs.selected_index == 0  # nobody is taken away from where he is
     again = shell.bench.form()
-    assert again.tabs.titles[again.tabs.selected_index] == "Divergence"
+    assert again.tabs.titles[again.tabs.selected_index] == label("ui/divergence")
     again.close()
 
 
 def test_the_language_changes_every_panel_and_goes_back(shell):
     shell.language.value = "zh"
     assert shell.bench.language == "zh"
-    assert list(shell.tabs.titles) == [CHINESE[part.title] for part in PARTS.values()]
-    assert shell.parts["run"].run.description == CHINESE["Run comparison"]
+    assert list(shell.tabs.titles) == [label(part.title, "zh") for part in PARTS.values()]
+    assert shell.parts["run"].run.description == label("ui/run-comparison", "zh")
     shell.bench.language = "en"
     assert shell.language.value == "en"
-    assert shell.parts["run"].run.description == "Run comparison"
+    assert shell.parts["run"].run.description == label("ui/run-comparison")
 
 
 def test_a_run_fills_the_panels_behind_it(shell):
@@ -115,7 +117,7 @@ def test_every_panel_also_stands_alone(name):
 
 
 def test_an_unknown_panel_is_refused():
-    with pytest.raises(wb.WorkbenchError, match=r"panel must be one of \['configure'.*got 'x'"):
+    with refused("core/choice", subject="panel", got="x", known=list(PARTS)):
         wb.Workbench().form("x")
 
 

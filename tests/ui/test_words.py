@@ -9,10 +9,11 @@ import ipywidgets as W
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import walk
+from kit.face.labels import label, says
+from kit.face.panel_controls import alerts_in, walk
 from workbench.ui.shell import PARTS
 
-TERMS = {"dump", "NPU", "HTML", "CSV", "JSON", "ULP", "Script", "kind:operator:settings"}
+TERMS = {"dump", "rank", "HTML", "CSV", "JSON", "ULP", "kind:operator:parameters"}
 """Words that are names in Chinese too."""
 
 
@@ -47,17 +48,20 @@ def test_every_control_and_title_is_chinese(ran):
 def test_the_states_of_a_run_are_chinese():
     bench = wb.Workbench(graph="mlp", language="zh")
     panel = bench.form("run")
-    panel.rehearsal.inputs["faults"].value = "x"
-    assert unescape(panel.reason.value).startswith('<span role="status">无法运行: ')
+    panel.rehearsal.inputs["iterations"].value = "x"
+    wrong = label("ui/not-a-number", "zh", name="iterations", got="x")
+    assert unescape(panel.reason.value).endswith(f">{wrong}</span>")
+    panel.rehearsal.inputs["iterations"].value = "1"
     panel.rehearsal.inputs["faults"].value = "nan-output:nowhere"
     panel.run.click()
     assert bench.runner.job.wait(60)
-    assert ">失败: " in panel.status.value
+    assert says(alerts_in(panel.status)[0], "ui/run-failed", "zh")
     assert "GraphError" not in panel.status.value
     panel.rehearsal.inputs["faults"].value = ""
     panel.run.click()
     assert bench.runner.job.wait(60)
-    assert ">完成，用时 " in panel.status.value
+    said = unescape(panel.status.value).removesuffix("</span>")
+    assert says(said, "ui/run-done", "zh")
     panel.close()
 
 
@@ -67,6 +71,7 @@ def test_what_an_empty_field_of_a_form_means_is_chinese():
         one for one in walk(panel.view) if "workbench-field" in getattr(one, "_dom_classes", ())
     ]
     said = {one.options[0][0] if isinstance(one, W.Dropdown) else one.placeholder for one in fields}
-    assert {text.partition(" ")[0] for text in said} <= {"默认:", "[]"}
+    given = label("ui/default", "zh", value="")
+    assert all(text == "[]" or text.startswith(given) for text in said)
     assert len(said) > 3
     panel.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from kit.words import codes_in, fields, read_snapshot, said_in, write_snapshot
+from kit.words import codes_in, codes_in_text, fields, read_snapshot, said_in, write_snapshot
 from workbench.core.text import readable
 from workbench.core.words import render, sentence
 
@@ -19,6 +19,11 @@ TREES = {
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.parent != TABLES
 }
+TEXTS = [
+    path.read_text(encoding="utf-8")
+    for ending in ("j2", "mjs")
+    for path in PACKAGE.rglob(f"*.{ending}")
+]
 KNOWN = {f"{area}/{name}" for area in render.AREAS for name in render.table(area)}
 
 
@@ -34,6 +39,7 @@ def test_every_code_that_is_said_has_words_and_every_sentence_is_said():
     whole, begun = (
         set().union(*found) for found in zip(*map(codes_in, TREES.values()), strict=True)
     )
+    whole |= set().union(*map(codes_in_text, TEXTS))
     assert whole - KNOWN == set()
     unsaid = KNOWN - whole
     assert {code for code in unsaid if not code.startswith(tuple(begun))} == set()

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from workbench.compare.flow import Flow
     from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.core.words.translate import Language
     from workbench.pipeline.context import MatchContext
     from workbench.pipeline.extract import Extracted
     from workbench.pipeline.next_config import NextConfig
     from workbench.pipeline.operator_view import OperatorView
     from workbench.pipeline.places import Places
     from workbench.pipeline.source_view import SourceMap
-    from workbench.show.labels import Language
     from workbench.show.look import Look
     from workbench.show.tables import Order
 

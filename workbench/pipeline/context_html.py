@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.pipeline.operator_html import within
 from workbench.show.graph_picture import HIGH, WIDE, drawn
 from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workbench.pipeline.context import MatchContext
 
 
 def context_html(
     view: MatchContext,
     *,
-    say: Callable[[str], str] = str,
+    say: Say = ENGLISH,
     clickable: bool = False,
     standalone: bool = False,
 ) -> str:
@@ -25,7 +24,7 @@ def context_html(
 
     Parameters
     ----------
-    say : callable
+    say : Say
         Words of the screen in the reader's language.
     clickable : bool
         What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from workbench.compare.elements import KINDS
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import WorkbenchError
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.show.graph_picture import HIGH, WIDE, drawn
 from workbench.show.templates import OPERATOR_STYLES, render
+from workbench.show.words import ELEMENT_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,7 @@ _DRAWN = frozenset(("elements", "heat", "worst"))
 class _Figures:
     """What is drawn and listed of the elements."""
 
-    kind_words: str
+    kind_code: str
     histogram: str = ""
     scatter: str = ""
     heat: str = ""
@@ -50,7 +51,7 @@ def operator_html(
     kind: ErrorKind = "absolute",
     count: int = 20,
     heat: HeatMap | None = None,
-    say: Callable[[str], str] = str,
+    say: Say = ENGLISH,
     clickable: bool = False,
     standalone: bool = False,
 ) -> str:
@@ -66,7 +67,7 @@ def operator_html(
         Worst elements that are listed.
     heat : HeatMap, optional
         The plane that is drawn, by default the most telling one.
-    say : callable
+    say : Say
         Words of the screen in the reader's language.
     clickable : bool
         What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.
@@ -111,7 +112,7 @@ def _figures(
     kind: ErrorKind,
     count: int,
     heat: HeatMap | None,
-    say: Callable[[str], str],
+    say: Say,
 ) -> _Figures | None:
     """Draw what the sections need; ``None`` if there is nothing to draw."""
     if not _DRAWN.intersection(sections) or view.elements is None:
@@ -126,7 +127,7 @@ def _figures(
     plane = (heat or view.heat_map(kind=kind)) if drawn else None
     listed = "worst" in sections
     return _Figures(
-        kind_words=KINDS[kind],
+        kind_code=ELEMENT_ERRORS[kind][1],
         histogram=Markup(histogram_svg(elements, kind)) if both else "",
         scatter=Markup(scatter_svg(elements)) if both else "",
         heat=Markup(heat_svg(plane, kind, _edges(view, plane))) if plane else "",
@@ -149,22 +150,22 @@ def _digits(name: str) -> int:
     return math.ceil((row.mantissa + 1) * math.log10(2)) + 1 if row and row.is_float else 17
 
 
-def _heat_words(view: OperatorView, plane: HeatMap, say: Callable[[str], str]) -> str:
+def _heat_words(view: OperatorView, plane: HeatMap, say: Say) -> str:
     """Say which plane is drawn, and what one cell is."""
     shape = view.elements.shape if view.elements is not None else ()
     fixed = [
-        f"{say('axis')} {axis}: {index}"
+        say("show/map-axis", axis=axis, index=index)
         for axis, index in enumerate(plane.at)
         if axis not in plane.axes and shape[axis] > 1
     ]
-    words = say("Where the errors lie")
+    told = [say("show/error-map")]
     if fixed:
-        words += f" ({', '.join(fixed)})"
+        told = [say("show/map-plane", title=told[0], axes=fixed)]
     if any(_edges(view, plane)):
-        words += f"; {say('lines: tiles of the device, format')} {view.device_format}"
+        told.append(say("show/map-tiles", format=view.device_format))
     if plane.step != (1, 1):
-        words += f"; {say('a cell is the largest error of')} {plane.step[0]}×{plane.step[1]}"
-    return words
+        told.append(say("show/map-cells", rows=plane.step[0], columns=plane.step[1]))
+    return "; ".join(told)
 
 
 def _trend(view: OperatorView) -> str:

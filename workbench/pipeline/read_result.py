@@ -137,7 +137,7 @@ def _own_result(path: Path) -> Result | None:
     try:
         return from_json(json.loads(file_content(path, MAX_BYTES, "result")))
     except FormatError as error:
-        raise FormatError(f"{path}: {error}") from error
+        raise error.at(str(path)) from error
     except (ValueError, OverflowError, RecursionError) as error:
         raise FormatError(f"{path}: result must be JSON, got {error}") from error
 

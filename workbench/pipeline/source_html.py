@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from workbench.pipeline.source_view import SourceMap
 
@@ -25,7 +26,7 @@ def source_html(
     found: SourceMap,
     *,
     selected: Collection[int] = (),
-    say: Callable[[str], str] = str,
+    say: Say = ENGLISH,
     clickable: bool = False,
     standalone: bool = False,
 ) -> str:
@@ -35,7 +36,7 @@ def source_html(
     ----------
     selected : collection of int
         Rows of the operator that is looked at.
-    say : callable
+    say : Say
         Words of the screen in the reader's language.
     clickable : bool
         What carries a ``data-row`` can be reached by keyboard; whoever shows it takes the click.

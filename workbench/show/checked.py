@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import traitlets as T
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.text import shorten
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+TEXT = Message("show/expected-text")
+"""What a trait that holds text expects."""
 
 
 class Checked(T.TraitType[Any, Any]):
@@ -19,15 +22,18 @@ class Checked(T.TraitType[Any, Any]):
 
     Parameters
     ----------
-    expected : str
-        What it must be, in words.
+    expected : Message or list
+        What it must be, or all that it can be.
     fits : callable
         Whether a value is that; may raise WorkbenchError to say more.
     """
 
-    def __init__(self, expected: str, fits: Callable[[Any], bool], default: Any = None) -> None:
+    def __init__(
+        self, expected: Message | Iterable[Any], fits: Callable[[Any], bool], default: Any = None
+    ) -> None:
         super().__init__(default_value=default)
-        self.expected, self._fits = expected, fits
+        self.expected = expected if isinstance(expected, Message) else list(expected)
+        self._fits = fits
 
     def default(self, obj: Any = None) -> Any:
         """Return the default, of mutable ones a copy."""
@@ -38,9 +44,9 @@ class Checked(T.TraitType[Any, Any]):
         value = tuple(value) if isinstance(value, list) else value
         if self._fits(value):
             return value
-        raise WorkbenchError(
-            f"{self.name} must be {self.expected}, got {shorten(repr(value), 200)}"
-        )
+        if isinstance(self.expected, list):
+            raise WorkbenchError("core/choice", subject=self.name, got=value, known=self.expected)
+        raise WorkbenchError("show/setting", name=self.name, expected=self.expected, got=value)
 
 
 def a(*kinds: type) -> Callable[[Any], bool]:
@@ -72,4 +78,5 @@ def texts(value: Any) -> bool:
 
 def whole(least: int, most: int, default: int) -> Checked:
     """Return the trait of a whole number in a range."""
-    return Checked(f"a whole number from {least} to {most}", between(least, most), default)
+    expected = Message("show/expected-whole", least=least, most=most)
+    return Checked(expected, between(least, most), default)

@@ -26,7 +26,8 @@ _WORSE = {"lower": 1, "higher": -1, "neither": 0}
 class Column:
     """One column.
 
-    ``title`` is the field's own word (data frame, CSV), ``heading`` the one on screen. ``worse`` is
+    ``title`` is the field's own word (data frame, CSV), ``heading`` the code
+    of the one on screen, empty where it is the title. ``worse`` is
     +1 if large values are bad, -1 if small ones are, 0 if the column does not judge. ``constant``
     columns vanish from the screen while all rows agree.
     """
@@ -53,54 +54,76 @@ def _line(row: Row) -> str:
 
 
 IDENTITY: tuple[Column, ...] = (
-    Column("order", "Order", "#", "count", lambda r: r.order),
-    Column("op_name", "NPUDump", "Operator", "text", lambda r: r.op_name),
-    Column("op_type", "OpType", "Type", "text", lambda r: r.op_type),
-    Column("tensor", "TensorIndex", "Tensor", "text", lambda r: f"{r.io}:{r.slot}"),
-    Column("rank", "Rank", "Rank", "count", lambda r: r.rank, constant=True),
-    Column("graph_id", "GraphId", "Graph", "count", lambda r: r.graph_id, constant=True),
-    Column("iteration", "Iteration", "Iteration", "count", lambda r: r.iteration, constant=True),
-    Column("turn", "Turn", "Turn", "count", lambda r: r.turn, constant=True),
-    Column("status", "Status", "Status", "text", lambda r: r.status),
-    Column("error", "Error", "Error", "number", lambda r: r.error, worse=1),
-    Column("own", "OwnError", "Own error", "number", lambda r: r.own_error, worse=1),
-    Column("inherited", "InheritedError", "Inherited", "number", lambda r: r.inherited_error, 1),
-    Column("floor", "NoiseFloor", "Noise floor", "number", lambda r: r.noise_floor),
-    Column("gain", "Gain", "In → out gain", "number", gain, worse=1),
+    Column("order", "Order", "show/col-order", "count", lambda r: r.order),
+    Column("op_name", "NPUDump", "show/col-operator", "text", lambda r: r.op_name),
+    Column("op_type", "OpType", "show/col-type", "text", lambda r: r.op_type),
+    Column("tensor", "TensorIndex", "show/col-tensor", "text", lambda r: f"{r.io}:{r.slot}"),
+    Column("rank", "Rank", "show/col-rank", "count", lambda r: r.rank, constant=True),
+    Column("graph_id", "GraphId", "show/col-graph", "count", lambda r: r.graph_id, constant=True),
+    Column(
+        "iteration",
+        "Iteration",
+        "show/col-iteration",
+        "count",
+        lambda r: r.iteration,
+        constant=True,
+    ),
+    Column("turn", "Turn", "show/col-turn", "count", lambda r: r.turn, constant=True),
+    Column("status", "Status", "show/col-status", "text", lambda r: r.status),
+    Column("error", "Error", "show/col-error", "number", lambda r: r.error, worse=1),
+    Column("own", "OwnError", "show/col-own", "number", lambda r: r.own_error, worse=1),
+    Column(
+        "inherited",
+        "InheritedError",
+        "show/col-inherited",
+        "number",
+        lambda r: r.inherited_error,
+        1,
+    ),
+    Column("floor", "NoiseFloor", "show/col-floor", "number", lambda r: r.noise_floor),
+    Column("gain", "Gain", "show/col-gain", "number", gain, worse=1),
 )
 """Columns that stand before the metrics."""
 
 CONTEXT: tuple[Column, ...] = (
-    Column("dtype", "DataType", "Dtype", "text", lambda r: getattr(r.target_spec, "dtype", "")),
+    Column(
+        "dtype", "DataType", "show/col-dtype", "text", lambda r: getattr(r.target_spec, "dtype", "")
+    ),
     Column(
         "golden_dtype",
         "GroundTruthDataType",
-        "Golden dtype",
+        "show/col-golden-dtype",
         "text",
         lambda r: getattr(r.golden_spec, "dtype", ""),
     ),
-    Column("shape", "Shape", "Shape", "text", lambda r: words.shape(r.target_spec)),
+    Column("shape", "Shape", "show/col-shape", "text", lambda r: words.shape(r.target_spec)),
     Column(
         "golden_shape",
         "GroundTruthShape",
-        "Golden shape",
+        "show/col-golden-shape",
         "text",
         lambda r: words.shape(r.golden_spec),
     ),
-    Column("golden", "GroundTruth", "Golden operator", "text", lambda r: r.golden_op_name),
-    Column("rule", "MatchRule", "Matched by", "text", lambda r: r.match_rule),
-    Column("score", "MatchScore", "Score", "number", lambda r: r.match_score),
-    Column("reason", "Reason", "Reason", "text", lambda r: str(r.reason)),
-    Column("source", "Source", "Source line", "text", _line),
+    Column("golden", "GroundTruth", "show/col-golden", "text", lambda r: r.golden_op_name),
+    Column("rule", "MatchRule", "show/col-rule", "text", lambda r: r.match_rule),
+    Column("score", "MatchScore", "show/col-score", "number", lambda r: r.match_score),
+    Column("reason", "Reason", "show/col-reason", "text", lambda r: str(r.reason)),
+    Column("source", "Source", "show/col-source", "text", _line),
     Column(
-        "code", "SourceCode", "Code", "text", lambda r: r.source.code.strip() if r.source else ""
+        "code",
+        "SourceCode",
+        "show/col-code",
+        "text",
+        lambda r: r.source.code.strip() if r.source else "",
     ),
 )
 """Columns that stand after the metrics."""
 
 FILES: tuple[Column, ...] = (
-    Column("target_path", "NPUDumpFile", "Target file", "text", lambda r: r.target_path),
-    Column("golden_path", "GroundTruthFile", "Golden file", "text", lambda r: r.golden_path),
+    Column("target_path", "NPUDumpFile", "show/col-target-file", "text", lambda r: r.target_path),
+    Column(
+        "golden_path", "GroundTruthFile", "show/col-golden-file", "text", lambda r: r.golden_path
+    ),
 )
 """Columns of the data frame and the CSV alone."""
 
@@ -120,7 +143,7 @@ def metric_column(title: str, rows: Iterable[Row]) -> Column:
     whole = bool(np.all((values == np.rint(values)) | ~np.isfinite(values)))
     kind: Kind = "share" if known.better == "higher" else "count" if whole else "number"
     worse = _WORSE[known.better]
-    return Column(title, title, title, kind, lambda row: row.metrics.get(title), worse)
+    return Column(title, title, "", kind, lambda row: row.metrics.get(title), worse)
 
 
 def columns(result: Result) -> tuple[Column, ...]:

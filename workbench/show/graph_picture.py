@@ -68,11 +68,11 @@ class Wire(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Words beside a level."""
+    """How many nodes beside a level are left out."""
 
     x: int
     y: int
-    text: str
+    hidden: int
 
 
 class Picture(NamedTuple):
@@ -104,7 +104,7 @@ def drawn(found: Neighbourhood) -> Picture:
             boxes[node.key] = Box(x, y, node, node.key in found.centre)
         if hidden.get(level):
             right = left + len(nodes) * (WIDE + GAP)
-            notes.append(Note(right - 6, y + HIGH // 2 + 4, f"+ {hidden[level]:,} more"))
+            notes.append(Note(right - 6, y + HIGH // 2 + 4, hidden[level]))
     return Picture(
         max(width, 1),
         max(len(levels) * (HIGH + DROP) - DROP + 2, 1),

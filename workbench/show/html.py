@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
+from workbench.core.words.translate import Say
 from workbench.show import view
 from workbench.show.columns import worst_first
-from workbench.show.labels import translate
 from workbench.show.templates import render
 
 if TYPE_CHECKING:
     from workbench.compare.result import Result
-    from workbench.show.labels import Language
+    from workbench.core.words.translate import Language
 
 TOP_ROWS = 20
 TOP_FINDINGS = 5
 
 
 def repr_html(result: Result) -> str:
-    """Return a static HTML fragment: sentence, ledger, findings with source lines, worst rows.
+    """Return a static HTML fragment: sentence, coverage, findings with source lines, worst rows.
 
     It needs no script, folds by ``<details>`` and takes the colors of the notebook. Long lists are
     cut and say so; everything from a dump is escaped.
@@ -39,16 +38,17 @@ def repr_html(result: Result) -> str:
 
 
 def head_html(result: Result, language: Language = "en") -> str:
-    """Return what stands above the explorer: verdict, sentence, ledger, iterations and findings."""
+    """Return what stands above the explorer: verdict, sentence, coverage, iterations and findings."""
     lines = view.iteration_lines(result)
     return render(
         "head.html.j2",
         result=result,
         styles=("parts",),
-        say=partial(translate, language=language),
+        say=Say(language),
         sides=view.ledger(result),
         findings=result.findings[:TOP_FINDINGS],
+        rest=result.findings[TOP_FINDINGS : view.LISTED],
         iterations=lines[: view.LISTED],
         total=len(lines),
-        iteration_parts=view.ITERATION_PARTS,
+        iteration_parts=list(view.ITERATION_PARTS.values()),
     )

@@ -193,32 +193,38 @@ class _Node:
 
     def __init__(self, value: object, place: str) -> None:
         if not isinstance(value, dict):
-            raise FormatError(f"{place} must be an object, got {_brief(value)}")
+            raise FormatError(
+                "show/json-type", place=place, key="value", expected=["object"], got=value
+            )
         self.value = value
         self.place = place
 
     def get(self, key: str, *types: type) -> Any:
         if key not in self.value:
-            raise FormatError(f"{self.place} must have {key!r}, got only {sorted(self.value)}")
+            raise FormatError("show/json-key", place=self.place, key=key, held=sorted(self.value))
         value = self.value[key]
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            wanted = " or ".join("null" if t is type(None) else t.__name__ for t in types)
-            raise FormatError(f"{self.place}.{key} must be {wanted}, got {_brief(value)}")
+            wanted = ["null" if one is type(None) else one.__name__ for one in types]
+            raise FormatError(
+                "show/json-type", place=self.place, key=key, expected=wanted, got=value
+            )
         return value
 
     def word(self, key: str, allowed: Iterable[str]) -> str:
         value = str(self.get(key, str))
         known = sorted(allowed)
         if value not in known:
-            raise FormatError(f"{self.place}.{key} must be one of {known}, got {value!r}")
+            raise FormatError("show/json-choice", place=self.place, key=key, known=known, got=value)
         return value
 
     def number(self, key: str) -> float | None:
         value = self.get(key, int, float, str, type(None))
         if isinstance(value, str):
             if value not in _WORDS:
-                expected = "a number or one of " + ", ".join(map(repr, _WORDS))
-                raise FormatError(f"{self.place}.{key} must be {expected}, got {value!r}")
+                wanted = ["number", *_WORDS]
+                raise FormatError(
+                    "show/json-type", place=self.place, key=key, expected=wanted, got=value
+                )
             return _WORDS[value]
         return None if value is None else float(value)
 
@@ -228,11 +234,6 @@ class _Node:
     def nodes(self, key: str) -> list[_Node]:
         items = self.get(key, list)
         return [_Node(item, f"{self.place}.{key}[{i}]") for i, item in enumerate(items)]
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def from_json(data: object) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from workbench.core.words import Message
 from workbench.show.columns import columns
 from workbench.show.narrow import CHOICES
 from workbench.show.series import positions
@@ -27,9 +28,6 @@ SETTINGS: Final = (
 )
 """Traits of a look that are kept as they are."""
 
-Lost = tuple[str, str]
-"""Words on screen and the value that they are about."""
-
 
 def kept_look(look: Look, rows: Sequence[Row]) -> dict[str, Any]:
     """Return the look as JSON values: ``selected`` by the fields NAMED or ``None``, and the SETTINGS."""
@@ -41,7 +39,7 @@ def kept_look(look: Look, rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def look_again(look: Look, kept: Mapping[str, Any], result: Result) -> tuple[Lost, ...]:
+def look_again(look: Look, kept: Mapping[str, Any], result: Result) -> tuple[Message, ...]:
     """Set a look to one that was kept; return what this comparison has no more, which stays as it was.
 
     Of an operator that is still there, the row that agrees in most fields is selected.
@@ -55,7 +53,7 @@ def look_again(look: Look, kept: Mapping[str, Any], result: Result) -> tuple[Los
     number = -1 if wanted is None else _found(wanted, result.rows)
     if wanted is not None and number < 0:
         name = wanted["op_name"] or wanted["golden_op_name"]
-        lost.append(("Selected before, but not in this comparison:", name))
+        lost.append(Message("show/lost-selected", value=name))
     else:
         values["selected"] = number
     with look.hold_trait_notifications():
@@ -75,7 +73,7 @@ def _found(wanted: Mapping[str, Any], rows: Sequence[Row]) -> int:
     return best
 
 
-def _without_unknown(values: dict[str, Any], result: Result) -> list[Lost]:
+def _without_unknown(values: dict[str, Any], result: Result) -> list[Message]:
     """Take filters away that no row can fit, and say which."""
     rows, lost = result.rows, []
     choices = {
@@ -91,9 +89,7 @@ def _without_unknown(values: dict[str, Any], result: Result) -> list[Lost]:
     for name, value in known.items():
         if value != values[name]:
             gone = [item for item in values[name] if value is None or item not in value]
-            lost.append(
-                ("Filtered by before, but not in this comparison:", _listed(values[name], gone))
-            )
+            lost.append(Message("show/lost-filter", value=_listed(values[name], gone)))
     values |= known
     return lost
 
@@ -104,11 +100,11 @@ def _listed(given: Any, gone: Sequence[Any]) -> str:
     )
 
 
-def _without_columns(values: dict[str, Any], known: set[str]) -> list[Lost]:
+def _without_columns(values: dict[str, Any], known: set[str]) -> list[Message]:
     """Take order and figure away if there is no such column, and say so."""
     lost = []
     for name, key in (("sort", values["sort"][0]), ("figure", values["figure"])):
         if key and key not in known:
             del values[name]
-            lost.append(("Shown before, but not in this comparison:", key))
+            lost.append(Message("show/lost-column", value=key))
     return lost

@@ -9,8 +9,8 @@ import traitlets as T
 
 from workbench.compare.elements import KINDS
 from workbench.core.errors import WorkbenchError
-from workbench.core.text import shorten
-from workbench.show.checked import Checked, a, one_of, some_of, whole
+from workbench.core.words import Message
+from workbench.show.checked import TEXT, Checked, a, one_of, some_of, whole
 from workbench.show.narrow import CHOICES
 from workbench.show.words import STATUSES, UNMATCHED
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 _STATUSES: Final = (*STATUSES, UNMATCHED)
+_SOME: Final = Message("show/expected-some", known=_STATUSES)
+_CHOICES: Final = Message("show/expected-choices", known=tuple(CHOICES))
+_THRESHOLD: Final = Message("show/expected-number")
 
 
 def _numbers(value: Any) -> bool:
@@ -77,21 +80,19 @@ class Look(T.HasTraits):
         most telling ones, through the worst element.
     """
 
-    selected: Any = Checked("the index of a row, or -1 for none", a(int), -1)
-    query: Any = Checked("text", a(str), "")
-    statuses: Any = Checked(f"some of {_STATUSES}", some_of(_STATUSES), ())
-    choices: Any = Checked(f"values by some of {list(CHOICES)}", _are_choices, {})
-    positions: Any = Checked("two whole numbers or None", _two_numbers)
-    sort: Any = Checked(
-        "the key of a column, and whether large values stand on top", _is_order, ("", False)
-    )
-    factor: Any = Checked("a number from 0", _is_threshold)
-    limit: Any = Checked("a number from 0", _is_threshold)
-    figure: Any = Checked("the key of a column", a(str), "error")
-    element_error: Any = Checked(f"one of {list(KINDS)}", one_of(KINDS), "absolute")
+    selected: Any = Checked(Message("show/expected-row"), a(int), -1)
+    query: Any = Checked(TEXT, a(str), "")
+    statuses: Any = Checked(_SOME, some_of(_STATUSES), ())
+    choices: Any = Checked(_CHOICES, _are_choices, {})
+    positions: Any = Checked(Message("show/expected-range"), _two_numbers)
+    sort: Any = Checked(Message("show/expected-order"), _is_order, ("", False))
+    factor: Any = Checked(_THRESHOLD, _is_threshold)
+    limit: Any = Checked(_THRESHOLD, _is_threshold)
+    figure: Any = Checked(TEXT, a(str), "error")
+    element_error: Any = Checked(KINDS, one_of(KINDS), "absolute")
     worst: Any = whole(1, 10_000, 20)
-    axes: Any = Checked("two axes or None", _two_numbers)
-    plane: Any = Checked("an index in every axis, or None", _numbers)
+    axes: Any = Checked(Message("show/expected-axes"), _two_numbers)
+    plane: Any = Checked(Message("show/expected-plane"), _numbers)
 
     def __init__(self, rows: int | None = None, keys: Iterable[str] = (), **values: Any) -> None:
         self._rows, self._keys = rows, tuple(keys)
@@ -102,9 +103,8 @@ class Look(T.HasTraits):
         number, last = proposal["value"], None if self._rows is None else self._rows - 1
         if number >= -1 and (last is None or number <= last):
             return number
-        raise WorkbenchError(
-            f"selected must be an index up to {last}, or -1 for none, got {number}"
-        )
+        expected = Message("show/expected-last-row", last=last)
+        raise WorkbenchError("show/setting", name="selected", expected=expected, got=number)
 
     @T.validate("sort", "figure")
     def _is_column(self, proposal: Any) -> Any:
@@ -112,9 +112,8 @@ class Look(T.HasTraits):
         key = value[0] if name == "sort" else value
         if not self._keys or key in self._keys or value == ("", False):
             return value
-        raise WorkbenchError(
-            f"{name} must be of a column {list(self._keys)}, got {shorten(key, 80)!r}"
-        )
+        expected = Message("show/expected-column", known=list(self._keys))
+        raise WorkbenchError("show/setting", name=name, expected=expected, got=key)
 
     def take(self, values: Mapping[str, Any]) -> None:
         """Change several traits, all before anybody hears; raises WorkbenchError and changes none if one is wrong."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.core.words.translate import Say
 from workbench.show import match_view
-from workbench.show.labels import translate
 from workbench.show.templates import OPERATOR_STYLES, render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.compare.result import Result
-    from workbench.show.labels import Language
+    from workbench.core.words.translate import Language
     from workbench.show.match_view import MatchLine
 
 PAGE = 100
@@ -41,7 +41,6 @@ def matches_html(
         styles=OPERATOR_STYLES,
         coverage=coverage,
         total=sum(coverage.values()) or 1,
-        equation=", ".join(f"{name} {count}" for name, count in coverage.items()),
         lines=lines[first : first + PAGE],
         selected=selected,
         marked=any(selected in line.rows for line in lines[first : first + PAGE]),
@@ -49,5 +48,5 @@ def matches_html(
         first=first + 1 if lines else 0,
         found=len(lines),
         all=all_lines,
-        say=lambda text: translate(text, language),
+        say=Say(language),
     )

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.compare.match_rules import MATCH_RULES, rule_meaning
+from workbench.core.words import Message
 from workbench.show.columns import alone, worst_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.compare.result import Result, Row, Side, Status
+
+UNMATCHED, SKIPPED = Message("show/unmatched"), Message("show/skipped")
+"""Parts of the coverage beside the rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +144,12 @@ def operator_names(result: Result, side: Side) -> list[str]:
     return [*dict.fromkeys(filter(None, names))]
 
 
-def coverage_parts(result: Result) -> Mapping[str, int]:
-    """Count the target's tensors: by rule, without a partner, skipped; they add up to all it has."""
+def coverage_parts(result: Result) -> Mapping[str | Message, int]:
+    """Count the target's tensors: by rule, unmatched, skipped; they add up to all it has."""
     rules = Counter(row.match_rule for row in result.rows if row.match_rule)
     known = [rule for rule in MATCH_RULES if rule in rules]
-    parts = {rule: rules[rule] for rule in [*known, *(r for r in rules if r not in MATCH_RULES)]}
+    named = [*known, *(rule for rule in rules if rule not in MATCH_RULES)]
+    parts: dict[str | Message, int] = {rule: rules[rule] for rule in named}
     skipped = sum(n for key, n in result.coverage.skipped.items() if not key.startswith("golden:"))
-    parts |= {"without a partner": result.coverage.unmatched_target, "skipped": skipped}
+    parts |= {UNMATCHED: result.coverage.unmatched_target, SKIPPED: skipped}
     return {name: count for name, count in parts.items() if count}

@@ -72,7 +72,7 @@ def ordered(result: Result, key: str, *, falling: bool = False) -> tuple[Row, ..
     """
     known = {column.key: column for column in columns(result)}
     if key not in known:
-        raise WorkbenchError(f"key of the order must be one of {list(known)}, got {key!r}")
+        raise WorkbenchError("core/choice", subject="column", got=key, known=list(known))
     place = _place_of(known[key], -1 if falling else 1)
     if known[key].kind != "text":
         return tuple(sorted(result.rows, key=place))
@@ -109,5 +109,5 @@ def _natural(text: str) -> list[tuple[int, str]]:
 def _known(name: str, given: Iterable[str], known: Iterable[str]) -> frozenset[str]:
     found = frozenset(given)
     if unknown := sorted(found - frozenset(known)):
-        raise WorkbenchError(f"{name} must be some of {list(known)}, got {unknown}")
+        raise WorkbenchError("show/some", subject=name, got=unknown, known=list(known))
     return found

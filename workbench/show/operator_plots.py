@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from workbench.core.text import plural
+from workbench.core.words.translate import ENGLISH
 from workbench.show import words
 from workbench.show.plots import FAINT, INK, STYLES, inline_svg
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _POINT = "#14908c"
 _ALARM = "#d93a4a"
-_UNITS = {"absolute": "absolute error", "relative": "relative error", "ulp": "error in ULP"}
 _SUPERSCRIPT = str.maketrans("-0123456789.", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹·")
 _STUB = 0.2
 """Height of a bar that stands for one element, in decades."""
@@ -39,7 +38,7 @@ def histogram_svg(elements: Elements, kind: ErrorKind = "absolute") -> str:
     found = elements.histogram(kind)
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, _UNITS[kind], "elements")
+        axes = _axes(figure, _unit(kind), ENGLISH("show/axis-elements"))
         edges = found.edges or (0.0, 1.0)
         width = edges[1] - edges[0]
         bars = [
@@ -59,12 +58,12 @@ def histogram_svg(elements: Elements, kind: ErrorKind = "absolute") -> str:
         ticks = [e for e in found.edges if e.is_integer()] or [*found.edges[:1], *found.edges[-1:]]
         ticks = ticks[:: 1 + max(0, len(ticks) - 1) // 8]
         lanes = [low] * bool(found.zero) + [high] * bool(found.unbounded)
-        names = ["0"] * bool(found.zero) + ["NaN, Inf"] * bool(found.unbounded)
+        names = ["0"] * bool(found.zero) + [ENGLISH("show/lane-not-finite")] * bool(found.unbounded)
         axes.set_xticks([*ticks, *lanes], [*(_power(tick) for tick in ticks), *names])
         left = low if found.zero else edges[0]
         axes.set_xlim(left - width, (high if found.unbounded else edges[-1]) + width)
 
-    label = f"Distribution of the {_UNITS[kind]} over {elements.size:,} elements"
+    label = ENGLISH("show/figure-histogram", unit=_unit(kind), n=elements.size)
     return inline_svg(draw, label, (4.6, 2.9))
 
 
@@ -73,12 +72,15 @@ def scatter_svg(elements: Elements) -> str:
     golden, target = elements.sample()
     power = _common_power(golden, target)
     golden, target = (np.ldexp(side, -power) for side in (golden, target))
-    unit = f", in 2{str(power).translate(_SUPERSCRIPT)}" if power else ""
+    names = [ENGLISH("show/axis-golden"), ENGLISH("show/axis-target")]
+    if power:
+        unit = f"2{str(power).translate(_SUPERSCRIPT)}"
+        names = [ENGLISH("show/axis-scaled", side=name, unit=unit) for name in names]
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, f"golden{unit}", f"target{unit}")
+        axes = _axes(figure, *names)
         if not golden.size:
-            axes.text(0.5, 0.5, "no finite pair", ha="center", color=INK, transform=axes.transAxes)
+            _say_in_the_middle(axes, "show/no-finite-pair")
             return
         low, high = float(min(golden.min(), target.min())), float(max(golden.max(), target.max()))
         room = (high - low) * 0.04 or max(abs(high), 1e-300) * 0.04
@@ -90,7 +92,7 @@ def scatter_svg(elements: Elements) -> str:
         axes.scatter(golden, target, s=7, color=_POINT, alpha=0.75, linewidths=0, rasterized=True)
         axes.locator_params(nbins=5)
 
-    label = f"Target against golden, {golden.size:,} of {elements.total:,} elements"
+    label = ENGLISH("show/figure-scatter", n=golden.size, total=elements.total)
     return inline_svg(draw, label, (3.4, 2.9))
 
 
@@ -103,18 +105,18 @@ def heat_svg(found: HeatMap, kind: ErrorKind = "absolute", tiles: tuple[int, int
         axes = _axes(figure, columns, rows)
         axes.grid(visible=False)
         if not values.size:
-            axes.text(0.5, 0.5, "no element", ha="center", color=INK, transform=axes.transAxes)
+            _say_in_the_middle(axes, "show/no-element")
             return
         height, width = (n * step for n, step in zip(values.shape, found.step, strict=True))
         extent = (-0.5, width - 0.5, height - 0.5, -0.5)
-        _draw_cells(figure, axes, values, extent, _UNITS[kind])
+        _draw_cells(figure, axes, values, extent, _unit(kind))
         _draw_tiles(axes, (height, width), tiles)
         axes.locator_params(integer=True, nbins=8)
         if height == 1:
             axes.set_yticks([])
 
     step = " × ".join(str(n) for n in found.step)
-    label = f"Largest {_UNITS[kind]} in cells of {step} elements"
+    label = ENGLISH("show/figure-map", unit=_unit(kind), cells=step)
     height, width = values.shape if values.size else (1, 1)
     tall = min(4.6, max(1.5, 0.9 + 6.0 * min(1.0, height / width)))
     return inline_svg(draw, label, (8.0, tall))
@@ -124,7 +126,7 @@ def trend_svg(rows: Sequence[Row], ranks: bool) -> str:
     """Draw error, inherited error and noise floor of one tensor over its iterations, a line for each rank."""
 
     def draw(figure: Figure) -> None:
-        axes = _axes(figure, "iteration", "relative error")
+        axes = _axes(figure, ENGLISH("show/axis-iteration"), ENGLISH("show/axis-relative"))
         for rank in sorted({row.rank for row in rows}):
             own = [row for row in rows if row.rank == rank]
             steps = [row.iteration for row in own]
@@ -145,12 +147,16 @@ def trend_svg(rows: Sequence[Row], ranks: bool) -> str:
                     marker=marker, s=area, color=color, zorder=3, linewidths=0,
                 )  # fmt: skip
             if ranks:
-                axes.annotate(f"rank {rank}", (steps[-1], _drawable(own[-1].error)), color=INK)
+                axes.annotate(
+                    ENGLISH("show/rank-of", rank=rank),
+                    (steps[-1], _drawable(own[-1].error)),
+                    color=INK,
+                )
         kept = [y for row in rows for y in map(_drawable, _figures(row)) if math.isfinite(y)]
         _log_ticks(axes, "y", min(kept, default=0.0), max(kept, default=0.0))
         axes.locator_params(axis="x", integer=True, nbins=8)
 
-    label = f"Relative error over {plural(len({row.iteration for row in rows}), 'iteration')}"
+    label = ENGLISH("show/figure-trend", n=len({row.iteration for row in rows}))
     return inline_svg(draw, label, (6.4, 2.4))
 
 
@@ -201,7 +207,15 @@ def _draw_tiles(axes: Axes, size: tuple[int, int], tiles: tuple[int, int]) -> No
 
 
 def _axis(axis: int) -> str:
-    return f"axis {axis}" if axis >= 0 else ""
+    return ENGLISH("show/axis-axis", axis=axis) if axis >= 0 else ""
+
+
+def _unit(kind: ErrorKind) -> str:
+    return ENGLISH(words.ELEMENT_ERRORS[kind][0])
+
+
+def _say_in_the_middle(axes: Axes, code: str) -> None:
+    axes.text(0.5, 0.5, ENGLISH(code), ha="center", color=INK, transform=axes.transAxes)
 
 
 def _common_power(*sides: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> int:

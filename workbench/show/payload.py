@@ -13,9 +13,10 @@ import numpy as np
 
 from workbench.compare.metrics import METRICS
 from workbench.compare.regrade import in_floors
+from workbench.core.words.render import table
+from workbench.core.words.translate import Say
 from workbench.show import words
 from workbench.show.columns import IDENTITY, screen_columns, shown_status
-from workbench.show.explorer_words import EXPLORER
 from workbench.show.series import positions, series
 from workbench.show.view import status_meanings
 
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.compare.result import Result, Row
+    from workbench.core.words.translate import Language
     from workbench.show.columns import Cell, Column, Kind
-    from workbench.show.labels import Language
 
 SCHEMA = "workbench.explorer/1"
 
-_ALONE = "without a partner on the other side"
 _ERROR = "RelativeEuclideanDistance"
 
 PLAIN_LIMIT = 200_000
@@ -68,11 +68,13 @@ def explorer_data(
     measured.
     """
     picture = series(result)
+    meanings = status_meanings(result) | {words.UNMATCHED: "show/means-unmatched"}
     shown = page_columns(result)
     places = dict.fromkeys((c.key for c in shown), digits(result))
     if exact:
         places |= dict.fromkeys(("error", "inherited", "floor"), _ALL_DIGITS)
-    columns = [_column(column, result.rows, places[column.key]) for column in shown]
+    say = Say(language)
+    columns = [_column(column, result.rows, places[column.key], say) for column in shown]
     return {
         "schema": SCHEMA,
         "rows": len(result.rows),
@@ -81,12 +83,17 @@ def explorer_data(
         "x": _steps(positions(result.rows)),
         "width": picture.width,
         "limits": [picture.low, picture.high],
-        "segments": [[s.start, s.end, s.label] for s in picture.segments],
+        "segments": [[s.start, s.end, say.told(s.label)] for s in picture.segments],
         "marks": [[m.x, m.number, m.label] for m in picture.marks],
         "constants": _constants(result),
-        "words": EXPLORER if language == "zh" else {},
-        "statuses": status_meanings(result) | {words.UNMATCHED: _ALONE},
+        "words": _words(say),
+        "statuses": {status: say(code) for status, code in meanings.items()},
     }
+
+
+def _words(say: Say) -> dict[str, str]:
+    """Return all that the module of the page says, by code."""
+    return {f"explorer/{name}": say.words(f"explorer/{name}") for name in table("explorer")}
 
 
 def _graded(columns: Sequence[dict[str, Any]], result: Result) -> dict[str, Any]:
@@ -129,10 +136,11 @@ def _describes(column: Column) -> bool:
     return metric is not None and metric.better == "neither"
 
 
-def _column(column: Column, rows: Sequence[Row], places: int) -> dict[str, Any]:
+def _column(column: Column, rows: Sequence[Row], places: int, say: Say) -> dict[str, Any]:
     value = shown_status if column.key == "status" else column.value
     cells = [value(row) for row in rows]
-    head = {"key": column.key, "heading": column.heading, "kind": column.kind}
+    heading = say(column.heading) if column.heading else column.title
+    head = {"key": column.key, "heading": heading, "kind": column.kind}
     if column.kind == "text":
         if column.key == "golden":
             pairs = zip(cells, rows, strict=True)

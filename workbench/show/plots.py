@@ -18,8 +18,10 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from workbench.core.text import plural, shorten, visible
+from workbench.core.text import shorten, visible
+from workbench.core.words.translate import ENGLISH
 from workbench.show.series import series
+from workbench.show.words import STATUS_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,8 +40,12 @@ STYLES: dict[str, tuple[str, str, float]] = {
 }
 """Status → marker, color (3:1 or better against white and against near-black), area in points²."""
 
-LANES: dict[Lane, str] = {"top": "NaN, Inf", "zero": "exactly 0", "none": "not measured"}
-"""Lanes beside the log scale, and their labels."""
+LANES: dict[Lane, str] = {
+    "top": "show/lane-not-finite",
+    "zero": "show/lane-zero",
+    "none": "show/lane-none",
+}
+"""Lanes beside the log scale → codes of their labels."""
 
 LABELLED = 3
 """So many findings carry their operator's name on the plot; the next ones only a line."""
@@ -58,7 +64,6 @@ COLORS = 128
 
 INK = "#1d2530"
 FAINT = "#7b8594"
-_LABEL = "Relative error of every matched tensor in execution order"
 _LOCK = threading.RLock()
 _INCHES = (11.0, 4.2)
 _SETTINGS: dict[Any, Any] = {
@@ -130,7 +135,9 @@ def divergence_svg(result: Result) -> str:
     with _LOCK, mpl.rc_context(_SETTINGS):
         figure = _drawn(result)
         dpi = 120 if len(result.rows) <= 5_000 else 100
-        return _few_colors(_inline(_svg(figure, dpi, transparent=True), _LABEL))
+        return _few_colors(
+            _inline(_svg(figure, dpi, transparent=True), ENGLISH("show/figure-divergence"))
+        )
 
 
 def inline_svg(draw: Callable[[Figure], None], label: str, size: tuple[float, float]) -> str:
@@ -190,7 +197,7 @@ def _draw_frame(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
     axes.set_ylim(min(lanes.values()) - half, lanes["top"] + half)
     ticks = _decades(picture.low, picture.high)
     names = [f"10{str(tick).translate(_SUPERSCRIPT)}" for tick in ticks]
-    axes.set_yticks([*ticks, *lanes.values()], [*names, *(LANES[lane] for lane in lanes)])
+    axes.set_yticks([*ticks, *lanes.values()], [*names, *(ENGLISH(LANES[lane]) for lane in lanes)])
     axes.locator_params(axis="x", integer=True, nbins=min(10, picture.width))
     if picture.width < 4:
         axes.set_xticks(range(picture.width if picture.points else 0))
@@ -200,7 +207,7 @@ def _draw_frame(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
     axes.hlines(edges, *axes.get_xlim(), color=FAINT, linewidth=0.6)
     axes.tick_params(colors=INK, length=0)
     below = 18 if len(picture.segments) > 1 else 6
-    axes.set_xlabel("position in execution order", color=INK, loc="left", labelpad=below)
+    axes.set_xlabel(ENGLISH("show/axis-position"), color=INK, loc="left", labelpad=below)
     for spine in axes.spines.values():
         spine.set_visible(False)
 
@@ -220,7 +227,7 @@ def _draw_segments(axes: Axes, segments: Sequence[Segment]) -> None:
             axes.axvline(segment.start - 0.5, color=FAINT, linewidth=0.8, alpha=0.7, zorder=1)
         if number % stride == 0:
             axes.annotate(
-                segment.label, (segment.start - 0.5, 0), xycoords=("data", "axes fraction"),
+                ENGLISH.told(segment.label), (segment.start - 0.5, 0), xycoords=("data", "axes fraction"),
                 xytext=(2, -17), textcoords="offset points", va="top", color=INK,
             )  # fmt: skip
 
@@ -267,7 +274,7 @@ def _draw_points(axes: Axes, picture: Series, lanes: dict[Lane, float]) -> None:
             np.array([_height(point, picture, lanes) for point in points]),
             s=area * size, marker=marker, zorder=3, rasterized=True, **_paint(status),
         )  # fmt: skip
-        label = f"{status} {len(points):,}"
+        label = ENGLISH("show/status-count", n=len(points), status=ENGLISH(STATUS_WORDS[status]))
         handles.append(axes.scatter([], [], s=25, marker=marker, label=label, **_paint(status)))
     if handles:
         axes.legend(
@@ -349,13 +356,14 @@ def _draw_title(axes: Axes, text: str, rows: int) -> None:
 
 def _headline(picture: Series) -> str:
     if not picture.points:
-        return "Nothing to draw: no tensor of the target has a partner in the golden dump"
-    shade = "; shaded: what the number formats explain" if picture.floor else ""
+        return ENGLISH("show/figure-empty")
+    legend = ["show/legend-shade"] * bool(picture.floor)
     if len(picture.points) <= STEMS:
         came, own = ([getattr(p, name) for p in picture.points] for name in ("came", "own"))
-        shade += "; lines: from the inherited error" * (came.count(None) < len(came))
-        shade += "; diamonds: own error" * (own.count(None) < len(own))
-    return f"Relative error of {plural(len(picture.points), 'matched tensor')}{shade}"
+        legend += ["show/legend-lines"] * (came.count(None) < len(came))
+        legend += ["show/legend-diamonds"] * (own.count(None) < len(own))
+    shown = "".join(map(ENGLISH, legend))
+    return ENGLISH("show/figure-title", n=len(picture.points), legend=shown)
 
 
 def _drawable(text: str) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from workbench.compare.match_rules import rule_meaning
 from workbench.core.errors import WorkbenchError
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.show import payload, view
 from workbench.show.assets import explorer_module, read_asset
 from workbench.show.columns import worst_first
 from workbench.show.html import TOP_ROWS
-from workbench.show.labels import translate
 from workbench.show.match_view import coverage_parts, match_lines
 from workbench.show.plots import divergence_svg
 from workbench.show.templates import render
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from workbench.compare.result import Result
-    from workbench.show.labels import Language
+    from workbench.core.words.translate import Language
 
 SECTIONS: dict[str, str] = {
-    "findings": "Findings",
-    "iterations": "Iterations",
-    "rows": "Divergence",
-    "operators": "Operators in full",
-    "source": "Source",
-    "alignment": "Alignment",
-    "anomalies": "Anomalies of the dumps",
-    "unmatched": "Not compared",
-    "definitions": "Thresholds and definitions",
-    "provenance": "Provenance",
+    "findings": "show/findings",
+    "iterations": "show/iterations",
+    "rows": "show/divergence",
+    "operators": "show/operators",
+    "source": "show/source",
+    "alignment": "show/alignment",
+    "anomalies": "show/anomalies",
+    "unmatched": "show/not-compared",
+    "definitions": "show/definitions",
+    "provenance": "show/provenance",
 }
-"""Part of the report that can be left out → its heading; sentence, ledger and notes cannot."""
+"""Part of the report that can be left out → code of its heading; sentence, coverage and notes cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,6 @@ class Extras:
 
 NO_EXTRAS = Extras()
 
-TITLE = "Accuracy comparison"
-
 _START = """
 const root = document.getElementById("explorer"), page = document.querySelector("main");
 load(document.getElementById("data")).then((data) => {
@@ -67,7 +65,7 @@ load(document.getElementById("data")).then((data) => {
   root.replaceChildren();
   const note = document.getElementById("failed");
   note.hidden = false;
-  note.textContent = `The interactive table could not start (${error}); the worst rows follow.`;
+  note.textContent = note.dataset.said.replace("{error}", error);
 });
 """
 
@@ -97,7 +95,7 @@ def report_html(
     return render(
         "report.html.j2",
         result=result,
-        title=title or TITLE,
+        title=title or ENGLISH("show/accuracy-comparison"),
         sections=shown,
         policy=_policy(script),
         styles=styles,
@@ -114,7 +112,7 @@ def report_html(
         lonely=view.lonely_groups(result.rows),
         uncomparable=view.uncomparable_groups(result.rows),
         iterations=view.iteration_lines(result)[: view.LISTED],
-        iteration_parts=view.ITERATION_PARTS,
+        iteration_parts=list(view.ITERATION_PARTS.values()),
         definitions=view.definitions(result),
         digits=payload.digits(result),
         left_out=payload.left_out(result),
@@ -140,8 +138,9 @@ def explorer_page(result: Result, language: Language = "en") -> str:
     data, encoding = payload.embed(payload.explorer_data(result, language=language, exact=True))
     return render(
         "explorer.html.j2",
-        title=translate("Divergence", language),
+        title=Say(language)("show/divergence"),
         language=language,
+        say=Say(language),
         policy=_policy(script),
         styles=("parts", "explorer", "report"),
         script=Markup(script),
@@ -154,8 +153,7 @@ def _sections(wanted: Iterable[str] | None) -> frozenset[str]:
     chosen = frozenset(SECTIONS if wanted is None else wanted)
     unknown = sorted(chosen - set(SECTIONS))
     if unknown:
-        known = ", ".join(SECTIONS)
-        raise WorkbenchError(f"sections must be some of {known}, got {unknown}")
+        raise WorkbenchError("show/some", subject="sections", got=unknown, known=list(SECTIONS))
     return chosen
 
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.show import words
 from workbench.show.columns import alone
+from workbench.show.view import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workbench.compare.result import Finding, Result, Row, Status
+    from workbench.core.words import Message
 
 Lane = Literal["scale", "top", "zero", "none"]
 
@@ -46,7 +48,7 @@ class Segment:
 
     start: int
     end: int
-    label: str
+    label: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ def segments(places: Sequence[int | None], rows: Sequence[Row]) -> tuple[Segment
             spans[row.rank, row.iteration] = (min(start, x), max(end, x))
     several = len({rank for rank, _ in spans}) > 1
     return tuple(
-        Segment(start, end, f"rank {rank} · iteration {it}" if several else f"iteration {it}")
+        Segment(start, end, place_of(rank, it, several))
         for (rank, it), (start, end) in sorted(spans.items())
     )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.text import brief, escape_whole, readable, shorten, visible
+from workbench.core.words.translate import ENGLISH
 from workbench.show import view, words
 from workbench.show.assets import FOLDER, style_sheets
 from workbench.show.columns import shown_status
@@ -57,10 +59,19 @@ def _environment() -> Environment:
         leaf=words.leaf,
         meaning=view.finding_meaning,
         finding_link=view.finding_link,
+        unbroken=_unbroken,
     )
     made.tests["odd_figure"] = lambda value: value is not None and not math.isfinite(value)
     made.globals.update(
-        verdicts=words.VERDICTS, times=words.times, side_counts=view.side_counts, say=str
+        say=ENGLISH,
+        verdicts=words.VERDICTS,
+        status_codes=words.STATUS_WORDS,
+        side_codes=words.SIDES,
+        origin_codes=words.ORIGINS,
+        value_codes=words.SIDE_VALUES,
+        times=words.times,
+        side_counts=view.side_counts,
+        worst_caption=view.worst_caption,
     )
     return made
 
@@ -68,6 +79,21 @@ def _environment() -> Environment:
 def _readable(value: object) -> object:
     """Make every text readable that is not HTML of ours."""
     return value if hasattr(value, "__html__") else readable(str(value))
+
+
+_HYPHENATED = re.compile(r"(?<![\w.&#-])\w[\w.]*(?:-[\w.]+)+")
+_LONGEST = 60
+
+
+def _unbroken(text: str) -> Any:
+    """Keep names with hyphens on one line, as ``Conv2D-op0`` of a longer name; very long ones may break."""
+    from markupsafe import Markup, escape
+
+    def kept(found: re.Match[str]) -> str:
+        name = found[0]
+        return name if len(name) > _LONGEST else f'<bdi class="wb-id">{name}</bdi>'
+
+    return Markup(_HYPHENATED.sub(kept, str(escape(readable(str(text))))))
 
 
 def _ir_lines(text: Any) -> list[tuple[int, str, bool]]:

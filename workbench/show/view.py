@@ -1,4 +1,4 @@
-"""What report and notebook output say, as plain values for the templates: ledger, groups, facts."""
+"""What report and notebook output say, as plain values for the templates: coverage, groups, facts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.compare.finding_kinds import KINDS
-from workbench.compare.metrics import METRICS, ON_DEMAND, Metric
-from workbench.core.text import plural
+from workbench.compare.metrics import METRICS, ON_DEMAND
+from workbench.core.words import Message
+from workbench.core.words.translate import ENGLISH
 from workbench.show import words
 from workbench.show.columns import alone, metric_titles, shown_status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from workbench.compare.result import Anomaly, Finding, IterationRow, Result, Row, Side, SideInfo
+    from workbench.core.words.translate import Say
 
 LISTED = 200
 """Longest list of one group in the page; what is more is counted, never left out in silence."""
 
-_BETTER = {"higher": "higher is better", "lower": "lower is better", "neither": ""}
+NO_REASON = Message("show/no-reason")
+
+_BETTER = {"higher": "show/higher-better", "lower": "show/lower-better", "neither": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,14 @@ class SideLedger:
         return self.info.tensors - self.matched - self.unmatched - self.total_skipped
 
     @property
-    def equation(self) -> str:
-        """The ledger as one line: ``9 tensors = 7 matched + 1 without a partner + 1 skipped``."""
-        return (
-            f"{plural(self.info.tensors, 'tensor')} = {self.matched:,} matched"
-            f" + {self.unmatched:,} without a partner + {self.total_skipped:,} skipped"
+    def equation(self) -> Message:
+        """The coverage as one line: ``9 tensors = 7 matched + 1 unmatched + 1 skipped``."""
+        return Message(
+            "show/equation",
+            tensors=self.info.tensors,
+            matched=self.matched,
+            unmatched=self.unmatched,
+            skipped=self.total_skipped,
         )
 
 
@@ -69,13 +76,13 @@ def ledger(result: Result) -> tuple[SideLedger, SideLedger]:
 class Group(NamedTuple):
     """Things of one kind: the first LISTED of them, and how many there are."""
 
-    title: str
+    title: Any
     items: Sequence[Any]
     total: int
 
 
-def _groups(items: Iterable[Any], title: Callable[[Any], str]) -> list[Group]:
-    found: dict[str, list[Any]] = {}
+def _groups(items: Iterable[Any], title: Callable[[Any], object]) -> list[Group]:
+    found: dict[Any, list[Any]] = {}
     for item in items:
         found.setdefault(title(item), []).append(item)
     return [Group(name, group[:LISTED], len(group)) for name, group in found.items()]
@@ -87,39 +94,66 @@ def anomaly_groups(anomalies: Iterable[Anomaly]) -> list[Group]:
     return sorted(groups, key=lambda group: -group.total)
 
 
-def side_counts(anomalies: Iterable[Anomaly], kind: str) -> str:
-    """Say how many anomalies of a kind each side has: ``88 target, 34 golden``."""
+def side_counts(anomalies: Iterable[Anomaly], kind: str, say: Say = ENGLISH) -> str:
+    """Say how many anomalies of a kind each side has: ``Target 88, Golden 34``."""
     sides = [anomaly.side for anomaly in anomalies if anomaly.kind == kind]
-    return ", ".join(f"{sides.count(s):,} {s}" for s in ("target", "golden") if s in sides)
+    return ", ".join(f"{say(c)} {sides.count(s):,}" for s, c in words.SIDES.items() if s in sides)
+
+
+def worst_caption(say: Say, shown: int, total: int, statuses: Mapping[str, int]) -> str:
+    """Say how many rows a table shows, and how many there are of each status."""
+    counts = [
+        say("show/status-count", n=count, status=say(words.STATUS_WORDS[status]))
+        for status, count in statuses.items()
+    ]
+    return say("show/worst-caption", n=shown, total=total, counts=counts)
 
 
 def lonely_groups(rows: Iterable[Row]) -> list[Group]:
     """Tensors without a partner, by side and reason."""
     lonely = (row for row in rows if alone(row))
-    return _groups(lonely, lambda row: f"{alone(row)}: {row.reason or 'no reason given'}")
+    return _groups(lonely, _side_and_reason)
 
 
-ITERATION_PARTS = ("parameters", "forward", "backward", "optimizer")
+def _side_and_reason(row: Row) -> Message:
+    side = Message(words.SIDES[alone(row)])
+    return Message("show/of-side", side=side, reason=row.reason or NO_REASON)
 
 
-def iteration_lines(result: Result) -> list[tuple[str, list[IterationRow | None]]]:
+ITERATION_PARTS = {
+    "parameters": "show/part-parameters",
+    "forward": "show/part-forward",
+    "backward": "show/part-backward",
+    "optimizer": "show/part-optimizer",
+}
+"""Part of an iteration → code of its name."""
+
+
+def iteration_lines(result: Result) -> list[tuple[Message, list[IterationRow | None]]]:
     """Lines of the table of iterations: a title, and what was found in each of ITERATION_PARTS."""
     steps = {(s.rank, s.iteration, s.part): s for s in result.iterations}
     places = dict.fromkeys((rank, iteration) for rank, iteration, _ in steps)
     several = len({rank for rank, _ in places}) > 1
     return [
         (
-            f"rank {rank} · iteration {iteration}" if several else f"iteration {iteration}",
+            place_of(rank, iteration, several),
             [steps.get((rank, iteration, part)) for part in ITERATION_PARTS],
         )
         for rank, iteration in places
     ]
 
 
+def place_of(rank: int, iteration: int, several: bool) -> Message:
+    """Name an iteration, and its rank where there are several."""
+    if several:
+        return Message("show/rank-iteration", rank=rank, iteration=iteration)
+    return Message("show/iteration", iteration=iteration)
+
+
 def uncomparable_groups(rows: Iterable[Row]) -> list[Group]:
     """Pairs that could not be compared, by reason."""
     pairs = (row for row in rows if row.status == "uncomparable" and not alone(row))
-    return _groups(pairs, lambda row: str(row.reason) or "no reason given")
+    return _groups(pairs, lambda row: row.reason or NO_REASON)
 
 
 def status_counts(rows: Iterable[Row]) -> dict[str, int]:
@@ -136,31 +170,33 @@ def origin(result: Result) -> str:
 
 
 def status_meanings(result: Result) -> dict[str, str]:
-    """Status of a row → what it means in this result, the worst first."""
+    """Status of a row → code of what it means in this result, the worst first."""
     return words.OTHERS_STATUSES if origin(result) else words.STATUSES
 
 
 class Definition(NamedTuple):
-    """What a metric means, and which way is better (empty: neither)."""
+    """What a metric means, and the code of which way is better (empty: neither)."""
 
     title: str
-    formula: str
+    formula: str | Message
     better: str
 
 
 def definitions(result: Result) -> list[tuple[str, list[Definition]]]:
-    """Definitions of the metrics that the rows hold: those of the pair, then those of one side."""
+    """Definitions of the metrics that the rows hold, below codes of captions: of the pair, then of one side."""
     tool = origin(result)
     known = {} if tool else {**METRICS, **ON_DEMAND}
-    other = f"as {tool} defines it" if tool else "no definition known"
+    other = Message("show/defined-by", tool=tool) if tool else Message("show/no-definition")
     groups: dict[bool, list[Definition]] = {False: [], True: []}
     for title in metric_titles(result.rows):
-        metric = known.get(title, Metric(other, "neither"))
-        entry = Definition(title, metric.formula, _BETTER[metric.better])
+        metric = known.get(title)
+        entry = Definition(title, other, "")
+        if metric is not None:
+            entry = Definition(title, metric.formula, _BETTER[metric.better])
         groups[title.startswith(("Target", "Golden"))].append(entry)
     return [
-        ("Metrics of a pair (t target, g golden, d = t − g)", groups[False]),
-        ("Figures of one side", groups[True]),
+        ("show/pair-metrics", groups[False]),
+        ("show/side-metrics", groups[True]),
     ]
 
 

@@ -12,33 +12,71 @@ if TYPE_CHECKING:
 MISSING = "–"
 
 VERDICTS: dict[str, str] = {
-    "pass": "Pass",
-    "warn": "Pass with warnings",
-    "fail": "Fail",
-    "inconclusive": "Inconclusive",
+    "pass": "show/verdict-pass",
+    "warn": "show/verdict-warn",
+    "fail": "show/verdict-fail",
+    "inconclusive": "show/verdict-inconclusive",
 }
-"""Verdict → its words on screen."""
+"""Verdict → code of its words on screen."""
 
 STATUSES: dict[str, str] = {
-    "fail": "differs beyond what number formats and inputs explain",
-    "warn": "differs, but is explained or small",
-    "uncomparable": "could not be compared; the reason stands beside it",
-    "pass": "differs within the noise floor",
-    "equal": "every element has the same value",
+    "fail": "show/means-fail",
+    "warn": "show/means-warn",
+    "uncomparable": "show/means-uncomparable",
+    "pass": "show/means-pass",
+    "equal": "show/means-equal",
 }
-"""Status of a row → meaning, the worst first."""
+"""Status of a row → code of its meaning, the worst first."""
 
 OTHERS_STATUSES: dict[str, str] = {
-    "fail": "fails by the tool's own verdict, or by thresholds where it states none",
-    "warn": "the tool warns of it",
-    "uncomparable": "not judged; the reason stands beside it",
-    "pass": "passes by the tool's own verdict, or by thresholds where it states none",
+    "fail": "show/tool-fail",
+    "warn": "show/tool-warn",
+    "uncomparable": "show/tool-uncomparable",
+    "pass": "show/tool-pass",
     "equal": STATUSES["equal"],
 }
 """The same in the result of another tool."""
 
 UNMATCHED = "unmatched"
 """What the screen calls a tensor without a partner, to tell it from an uncomparable pair."""
+
+STATUS_WORDS: dict[str, str] = {
+    "fail": "explorer/status-fail",
+    "warn": "explorer/status-warn",
+    "uncomparable": "explorer/status-uncomparable",
+    UNMATCHED: "explorer/status-unmatched",
+    "pass": "explorer/status-pass",
+    "equal": "explorer/status-equal",
+    "inconclusive": "show/verdict-inconclusive",
+}
+"""Status → code of its word on screen."""
+
+SIDES: dict[str, str] = {"target": "show/target", "golden": "show/golden"}
+"""Side → code of its name on screen."""
+
+ORIGINS: dict[str, str] = {
+    "file": "show/from-file",
+    "notebook": "show/from-notebook",
+    "dump": "show/from-dump",
+}
+"""Origin of lines of source → code of its words."""
+
+SIDE_VALUES: dict[str, str] = {
+    "saturated": "show/value-saturated",
+    "zeros": "show/value-zeros",
+    "minimum": "show/value-minimum",
+    "maximum": "show/value-maximum",
+    "mean": "show/value-mean",
+    "deviation": "show/value-std",
+}
+"""Name of a `workbench.pipeline.side_values.SideValue` → code of its words; other names stay."""
+
+ELEMENT_ERRORS: dict[str, tuple[str, str]] = {
+    "absolute": ("show/axis-absolute", "show/kind-absolute"),
+    "relative": ("show/axis-relative", "show/kind-relative"),
+    "ulp": ("show/axis-ulp", "show/kind-ulp"),
+}
+"""Error of one element → codes of its name and of its definition."""
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as W
 
 from workbench.core.errors import ConfigError, WorkbenchError
-from workbench.core.text import escape, plural, shorten, visible
+from workbench.core.text import escape, shorten, visible
+from workbench.core.words.translate import ENGLISH, Say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,22 +27,23 @@ MOST = 600
 class Alert:
     """A place for the error of the last thing the user did, in one line; it takes no room while all is well.
 
-    ``text`` is what it says.
+    ``text`` is what it says, in the language of ``say``, and ``code`` the code of the error.
     """
 
-    def __init__(self) -> None:
-        self.text = ""
+    def __init__(self, say: Say = ENGLISH) -> None:
+        self._say = say
+        self.text = self.code = ""
         self.widget = W.HTML(layout={"display": "none"})
 
     def show(self, error: BaseException) -> None:
         """Say what is wrong, read out by screen readers."""
-        self.text = error_text(error)
+        self.text, self.code = error_text(error, self._say), error_code(error)
         self.widget.layout.display = ""
-        self.widget.value = alert_html(self.text)
+        self.widget.value = alert_html(self.text, self.code)
 
     def clear(self) -> None:
         """Take the message away."""
-        self.text = ""
+        self.text = self.code = ""
         self.widget.value = ""
         self.widget.layout.display = "none"
 
@@ -63,24 +65,39 @@ class Alert:
         return guarded
 
 
-def error_text(error: BaseException) -> str:
+def error_text(error: BaseException, say: Say = ENGLISH) -> str:
     """Return an error as one line: what the workbench refuses in its own words, anything else with its type.
 
-    >>> error_text(WorkbenchError("seed must be a number, got 'x'")), error_text(KeyError("a"))
-    ("seed must be a number, got 'x'", "KeyError: 'a'")
+    >>> error_text(WorkbenchError("core/missing", got="a.npy")), error_text(KeyError("a"))
+    ("'a.npy' does not exist", "KeyError: 'a'")
     """
-    text = str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, ConfigError) and len(error.problems) > 1:
-        text = f"{error.problems[0]}; {plural(len(error.problems) - 1, 'more problem')}"
-    line = next(
-        (line for line in text.splitlines() if " must " in line), text
-    )  # no source lines below
+        first = str(error.problems[0])
+        text = say("ui/more-problems", problem=first, n=len(error.problems) - 1)
+    elif isinstance(error, WorkbenchError):
+        text = say.told(error)
+    else:
+        text = f"{type(error).__name__}: {error}"
+    line = next(iter(text.splitlines()), text)  # no source lines below
     return shorten(visible(line), MOST)
 
 
-def alert_html(text: str) -> str:
-    """Return text as an alert."""
-    return f'<div role="alert" style="{_STYLE}">{escape(text)}</div>'
+def error_code(error: BaseException) -> str:
+    """Return the code of an error, of a refused configuration that of its first problem; else its type."""
+    if isinstance(error, ConfigError) and error.problems:
+        return str(error.problems[0].id)
+    return error.code if isinstance(error, WorkbenchError) else type(error).__name__
+
+
+def alert_html(text: str, code: str = "") -> str:
+    """Return text as an alert, which carries the code of what it says."""
+    return f'<div role="alert" data-code="{escape(code)}" style="{_STYLE}">{escape(text)}</div>'
+
+
+def status_html(text: str, code: str = "") -> str:
+    """Return text that screen readers read out when it changes, with the code of what it says; nothing for none."""
+    said = f'<span role="status" data-code="{escape(code)}">{escape(text)}</span>'
+    return said if text else '<span role="status"></span>'
 
 
 def close_tree(widget: W.Widget) -> None:

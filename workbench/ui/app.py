@@ -16,7 +16,10 @@ from workbench.compare.profiles import PROFILES as VERDICT_PROFILES
 from workbench.config import Config, new
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.faces import make_face
+from workbench.core.problems import Problem
 from workbench.core.text import escape_whole, one_line
+from workbench.core.words import Message
+from workbench.core.words.translate import LANGUAGES
 from workbench.graph.flow import Flow
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
@@ -26,9 +29,8 @@ from workbench.pipeline.rehearse import dump_both, why_not
 from workbench.run.faults import check_settings, parse_fault
 from workbench.run.modes import MODES
 from workbench.run.profiles import PROFILES
-from workbench.show.checked import Checked, a, one_of, texts, whole
+from workbench.show.checked import TEXT, Checked, a, one_of, texts, whole
 from workbench.show.kept_look import kept_look, look_again
-from workbench.show.labels import LANGUAGES
 from workbench.ui.code import bench_code, rehearsal_code, trees_code
 from workbench.ui.export import Export
 from workbench.ui.job import Cancelled, Runner
@@ -90,37 +92,35 @@ class Workbench(T.HasTraits):
         Name of the panel in front, or empty until somebody turns to one.
     look : dict, optional
         What was looked at in an earlier comparison, as `workbench.show.kept_look` keeps it; the next one begins there.
-    lost : tuple of (words, value)
+    lost : tuple of Message
         What of it the present comparison has no more.
-    unsaved : str
-        Why the session could not be kept; empty if it was.
-    refused : str
-        Why the form that somebody is filling in would be refused; ``config`` is then the last one that would not.
+    unsaved : Exception or empty text
+        Why the session could not be saved; empty if it was.
+    refused : Problem, optional
+        Why the configuration that somebody is filling in is invalid; ``config`` is then the last valid one.
 
     >>> Workbench(graph="mlp").run().verdict
     'warn'
     """
 
-    config: Any = Checked("a form, such as wb.config.new('mindspore-o0o1')", a(Config))
-    graph: Any = Checked("a graph, or text that names a network or its file", a(str, Graph, Flow))
-    trees: Any = Checked("wb.Trees(target, golden)", a(Trees), Trees())
-    rehearsing: Any = Checked("True or False", a(bool), True)
-    device: Any = Checked(f"one of {list(PROFILES)}", one_of(PROFILES), "a2")
-    faults: Any = Checked("a list of texts, each like 'kind:operator:settings'", _are_faults, ())
-    precision_mode: Any = Checked(f"one of {list(MODES)} or None", one_of((*MODES, None)))
+    config: Any = Checked(Message("ui/expected-configuration"), a(Config))
+    graph: Any = Checked(Message("ui/expected-network"), a(str, Graph, Flow))
+    trees: Any = Checked(Message("ui/expected-trees"), a(Trees), Trees())
+    rehearsing: Any = Checked(Message("show/expected-boolean"), a(bool), True)
+    device: Any = Checked(PROFILES, one_of(PROFILES), "a2")
+    faults: Any = Checked(Message("ui/expected-faults"), _are_faults, ())
+    precision_mode: Any = Checked((*MODES, None), one_of((*MODES, None)))
     seed: Any = whole(0, 2**64 - 1, 0)
     iterations: Any = whole(1, 100_000, 1)
     ranks: Any = whole(1, 1024, 1)
-    profile: Any = Checked(
-        f"one of {list(VERDICT_PROFILES)}", one_of(VERDICT_PROFILES), NOISE_FLOOR
-    )
-    export: Any = Checked("what a report holds, as Export says it", a(Export), Export())
-    language: Any = Checked(f"one of {list(LANGUAGES)}", one_of(LANGUAGES), "en")
-    panel: Any = Checked(f"one of {['', *PANELS]}", one_of(("", *PANELS)), "")
-    comparison: Any = Checked("a Comparison or None", a(Comparison, type(None)))
+    profile: Any = Checked(VERDICT_PROFILES, one_of(VERDICT_PROFILES), NOISE_FLOOR)
+    export: Any = Checked(Message("ui/expected-export"), a(Export), Export())
+    language: Any = Checked(LANGUAGES, one_of(LANGUAGES), "en")
+    panel: Any = Checked(("", *PANELS), one_of(("", *PANELS)), "")
+    comparison: Any = Checked(Message("ui/expected-comparison"), a(Comparison, type(None)))
     lost: Any = T.Tuple()
-    unsaved: Any = Checked("text", a(str), "")
-    refused: Any = Checked("text", a(str), "")
+    unsaved: Any = Checked(TEXT, a(str, Exception), "")
+    refused: Any = Checked(Message("ui/expected-problem"), a(Problem, type(None)))
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Workbench(T.HasTraits):
         unknown = sorted(set(settings) - set(self.trait_names()))
         if unknown:
             known = sorted(self.trait_names())
-            raise WorkbenchError(f"settings of a workbench must be some of {known}, got {unknown}")
+            raise WorkbenchError("ui/unknown-settings", got=unknown, known=known)
         if target or golden:
             settings.setdefault("trees", Trees(str(target), str(golden)))
         settings.setdefault("rehearsing", "trees" not in settings)
@@ -182,18 +182,20 @@ class Workbench(T.HasTraits):
             self._known = (key, self._load(graph))
         return self._known[1]
 
-    def reason(self) -> str:
-        """Why nothing can run with these settings; empty if it can."""
+    def reason(self) -> Message | Problem | WorkbenchError | str | None:
+        """Why nothing can run with these settings; ``None`` if it can."""
         if not self.rehearsing:
-            return str(self.trees.lacking)
-        return str(self.refused) or why_not(self.config) or self._no_network()
+            lacking: Message | None = self.trees.lacking
+            return lacking
+        return self.refused or why_not(self.config) or self._no_network()
 
-    def _no_network(self) -> str:
-        """Why there is no such graph; empty if there is."""
+    def _no_network(self) -> WorkbenchError | None:
+        """Why there is no such graph; ``None`` if there is."""
         try:
-            return "" if self.network else "no graph"
+            self.look_up(self.graph)
         except WorkbenchError as error:
-            return str(error)
+            return error
+        return None
 
     def run(
         self,
@@ -303,7 +305,7 @@ class Workbench(T.HasTraits):
         try:
             return cls(**arguments)
         except WorkbenchError as error:
-            raise FormatError(f"{path}: {error}") from error
+            raise FormatError(error.code, **error.values, place=str(path)) from error
 
     def _rehearse(self, out: str | Path | None, report: Report) -> TreePair:
         """Dump both trees, with the settings of now."""
@@ -327,11 +329,11 @@ class Workbench(T.HasTraits):
         """The trees that are there."""
         if not self.rehearsing:
             if self.trees.lacking:
-                raise WorkbenchError(f"{self.trees.lacking}, got {self.trees!r}")
+                raise WorkbenchError(self.trees.lacking.code)
             code = trees_code(self.trees)
             return TreePair(self.trees.target, self.trees.golden, code, self.trees.options)
         if self._rehearsed is None:
-            raise WorkbenchError("rehearsal must have run before its trees are compared, got none")
+            raise WorkbenchError("ui/not-simulated")
         return self._rehearsed
 
     def _repr_html_(self) -> str:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import ipywidgets as W
 import traitlets
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import brief, editable
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.ui.alerts import Alert, close_tree
 from workbench.ui.boxes import row, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST = 500
 """Entries of a folder that are listed; the text beside says how many there are."""
@@ -29,16 +26,15 @@ class Chooser(traitlets.HasTraits):
 
     value = traitlets.Unicode("")
 
-    def __init__(
-        self, label: str, say: Callable[[str], str] = str, *, suffixes: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, label: str, say: Say = ENGLISH, *, suffixes: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.suffixes = suffixes
-        self.alert = Alert()
+        self.alert = Alert(say)
+        self._say = say
         self.text = styled(W.Text(description=label, continuous_update=False), "input")
-        self.browse = W.ToggleButton(description=say("Browse"))
-        self.list = styled(W.Select(description=say("entries"), rows=10), "input")
-        self.use = W.Button(description=say("Use this folder"))
+        self.browse = W.ToggleButton(description=say("ui/browse"))
+        self.list = styled(W.Select(description=say("ui/entries"), rows=10), "input")
+        self.use = W.Button(description=say("ui/use-folder"))
         self.counted = W.HTML()
         self.drawer = W.VBox(layout={"display": "none"})
         self.drawer.children = (self.list, styled(row([self.use, self.counted]), "below"))
@@ -76,8 +72,7 @@ class Chooser(traitlets.HasTraits):
                 found = sorted(entries, key=lambda entry: entry.name)
         except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a circle of links
             reason = getattr(error, "strerror", None) or error
-            message = f"folder must be one that can be listed, got {str(path)!r} ({reason})"
-            raise WorkbenchError(f"{message}; begin at another one") from error
+            raise WorkbenchError("ui/folder-unlisted", got=str(path), why=reason) from error
         folders = [f"{entry.name}/" for entry in found if _is_folder(entry)]
         files = [e.name for e in found if e.name.endswith(self.suffixes) and not _is_folder(e)]
         names = folders + (files if self.suffixes else [])
@@ -88,8 +83,10 @@ class Chooser(traitlets.HasTraits):
             self.list.value = None
         finally:
             self._listing = False
-        rest = f", {MOST} listed" if len(names) > MOST else ""
-        self.counted.value = f"{len(names)} {'entry' if len(names) == 1 else 'entries'}{rest}"
+        told = self._say("ui/counted-entries", n=len(names))
+        if len(names) > MOST:
+            told = self._say("ui/first-entries", most=MOST, n=len(names))
+        self.counted.value = told
 
     def _picked(self) -> None:
         name = self.list.value

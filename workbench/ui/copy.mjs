@@ -12,9 +12,9 @@ function render({ model, el }) {
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(model.get("text"));
-      said.textContent = "copied";
+      said.textContent = model.get("copied");
     } catch {
-      said.textContent = "this browser forbids copying; select the text below";
+      said.textContent = model.get("forbidden");
     }
   });
   el.append(button, said);

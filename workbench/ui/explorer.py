@@ -16,8 +16,8 @@ from workbench.ui.live import Answering
 from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
+    from workbench.core.words.translate import Language
     from workbench.pipeline.compare import Comparison
-    from workbench.show.labels import Language
 
 
 class Explorer(Answering):

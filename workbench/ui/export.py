@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 from workbench.core.errors import WorkbenchError
-from workbench.show.checked import texts
+from workbench.core.words import Message
+from workbench.show.checked import TEXT, texts
 from workbench.show.report import SECTIONS
 
 
@@ -23,13 +24,11 @@ class Export:
         """Refuse what no report could hold; raises WorkbenchError."""
         for name in ("title", "notes"):
             if not isinstance(getattr(self, name), str):
-                raise WorkbenchError(f"{name} must be text, got {getattr(self, name)!r}")
+                _refuse(name, TEXT, getattr(self, name))
         if not texts(self.pins):
-            raise WorkbenchError(f"pins must be a tuple of names, got {self.pins!r}")
+            _refuse("pins", Message("ui/expected-names"), self.pins)
         if not texts(self.sections) or set(self.sections) - set(SECTIONS):
-            raise WorkbenchError(
-                f"sections must be some of {list(SECTIONS)}, got {self.sections!r}"
-            )
+            _refuse("sections", Message("show/expected-some", known=list(SECTIONS)), self.sections)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -37,3 +36,7 @@ class Export:
         default = Export()
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if value != getattr(default, name)}
+
+
+def _refuse(name: str, expected: Message, got: object) -> NoReturn:
+    raise WorkbenchError("show/setting", name=name, expected=expected, got=got)

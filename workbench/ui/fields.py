@@ -10,11 +10,12 @@ import ipywidgets as W
 from workbench.config.json_text import decode_json
 from workbench.core.errors import FormatError
 from workbench.core.text import escape, shorten, visible
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.ui.alerts import MOST, Alert, alert_html
 from workbench.ui.boxes import row, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from workbench.config.setting import Section, Setting
     from workbench.core.problems import Problem
@@ -23,7 +24,11 @@ UNSET = "\0unset"
 """Value of an input whose setting is left out of the form."""
 
 _QUIET = "color:var(--jp-ui-font-color2,#5a6472)"
-_MARKS = {"error": "✗", "warning": "⚠", "hint": "·"}
+_SEVERITIES = {
+    "error": "ui/problem-error",
+    "warning": "ui/problem-warning",
+    "hint": "ui/problem-hint",
+}
 
 
 class Field:
@@ -35,14 +40,22 @@ class Field:
     """
 
     def __init__(
-        self, path: str, setting: Setting | None, kind: Any, empty: str = "[]", keys: str = ""
+        self,
+        path: str,
+        setting: Setting | None,
+        kind: Any,
+        empty: str = "[]",
+        *,
+        keys: Iterable[str] = (),
+        say: Say = ENGLISH,
     ) -> None:
         self.path, self._setting, self._kind = path, setting, kind
         label = path.rpartition(".")[2]
-        self._hint = setting.help if setting else f"a list of objects with {keys}, as JSON"
-        self.input = _input(label, setting, kind, empty, self._hint)
+        self._say = say
+        self._hint = setting.help if setting else say("ui/list-of-objects", keys=list(keys))
+        self.input = _input(label, setting, kind, empty, self._hint, say)
         styled(self.input, "field")
-        self.note, self.alert = styled(W.HTML(), "beside"), Alert()
+        self.note, self.alert = styled(W.HTML(), "beside"), Alert(say)
         self.widget = row([self.input, self.note, styled(self.alert.widget, "beside")])
 
     @property
@@ -60,7 +73,7 @@ class Field:
         if isinstance(self.input, W.Dropdown):
             known = [item for _, item in self.input.options]
             if not any(_same(value, item) for item in known):
-                self.input.options = (*self.input.options, (_text(value), value))
+                self.input.options = (*self.input.options, (_text(value, self._say), value))
             self.input.value = value
         else:
             self.input.value = "" if value is UNSET else _text_of(value, self._setting, self._kind)
@@ -68,26 +81,29 @@ class Field:
     def mark(self, problems: list[Problem]) -> None:
         """Show the problems of this setting beside it; without any, what it means."""
         quiet = f'<span style="{_QUIET}">{escape(self._hint)}</span>'
-        self.note.value = problems_html(problems) or quiet
+        self.note.value = problems_html(problems, self._say) or quiet
 
     def observe(self, handler: Callable[..., None]) -> None:
         """Call the handler after every change; its errors are shown beside the input."""
         self.input.observe(self.alert.guard(handler), "value")
 
 
-def problems_html(problems: Sequence[Problem]) -> str:
+def problems_html(problems: Sequence[Problem], say: Say = ENGLISH) -> str:
     """Problems as text, one of each severity in full; the first error is an alert."""
     found = []
-    for severity, mark in _MARKS.items():
+    for severity, code in _SEVERITIES.items():
         same = [problem for problem in problems if problem.severity == severity]
         if same:
-            more = f" (+ {len(same) - 1:,} more)" if len(same) > 1 else ""
-            text = f"{mark} {severity}: {shorten(visible(str(same[0])), MOST)}{more}"
-            found.append(alert_html(text) if severity == "error" else f"<div>{escape(text)}</div>")
+            told = shorten(visible(str(same[0])), MOST)
+            if len(same) > 1:
+                told = say("ui/more-problems", problem=told, n=len(same) - 1)
+            text, rule = say(code, problem=told), escape(same[0].id)
+            plain = f'<div data-code="{rule}">{escape(text)}</div>'
+            found.append(alert_html(text, same[0].id) if severity == "error" else plain)
     return "".join(found)
 
 
-def fields_of(model: type[Section], path: str = "", say: Callable[[str], str] = str) -> list[Field]:
+def fields_of(model: type[Section], path: str = "", say: Say = ENGLISH) -> list[Field]:
     """Return the inputs of a section and of the sections in it; a list of sections is one input."""
     found: list[Field] = []
     prefix = f"{path}." if path else ""
@@ -96,19 +112,21 @@ def fields_of(model: type[Section], path: str = "", say: Callable[[str], str] = 
         place = prefix + key
         if key in sections:
             inner, many = sections[key]
-            keys = ", ".join(inner.model_fields)
-            found += [Field(place, None, list, keys=keys)] if many else fields_of(inner, place, say)
+            some = [Field(place, None, list, keys=inner.model_fields, say=say)] if many else None
+            found += some or fields_of(inner, place, say)
         elif key in settings:
-            empty = f"{say('default')}: {_text(info.default)}"
-            found.append(Field(place, settings[key], info.annotation, empty))
+            empty = say("ui/default", value=_text(info.default, say))
+            found.append(Field(place, settings[key], info.annotation, empty, say=say))
     return found
 
 
-def _input(label: str, setting: Setting | None, kind: Any, empty: str, hint: str) -> W.Widget:
+def _input(
+    label: str, setting: Setting | None, kind: Any, empty: str, hint: str, say: Say
+) -> W.Widget:
     shared: dict[str, Any] = {"description": label, "tooltip": hint}
     choices = [True, False] if kind is bool else list(_choices(kind))
     if choices:
-        options = [(empty, UNSET), *((_text(c), c) for c in choices)]
+        options = [(empty, UNSET), *((_text(c, say), c) for c in choices)]
         return W.Dropdown(options=options, value=UNSET, **shared)
     many = setting is None or setting.widget in ("names", "list") or _is_list(kind)
     if many:
@@ -163,12 +181,12 @@ def _text_of(value: Any, setting: Setting | None, kind: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, say: Say) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return ", ".join(map(_text, value)) or "none"
-    return "none" if value is None or value == "" else str(value)
+        return ", ".join(_text(one, say) for one in value) or say("ui/no-value")
+    return say("ui/no-value") if value is None or value == "" else str(value)
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.text import escape
 from workbench.pipeline.graded import graded
+from workbench.ui.alerts import status_html
 from workbench.ui.native import make_pieces
 from workbench.ui.part import Part
 
@@ -57,9 +57,7 @@ class Following(Part):
         comparison = self.bench.comparison
         rows = comparison.rows if comparison is not None else ()
         if not (row.isascii() and row.isdecimal() and len(row) < 10 and int(row) < len(rows)):
-            raise WorkbenchError(
-                f"row must be one of the {len(rows)} of the comparison, got {row!r}"
-            )
+            raise WorkbenchError("ui/no-row", got=row, rows=len(rows))
         self.chosen(int(row))
 
     def chosen(self, row: int) -> None:
@@ -97,8 +95,8 @@ class Following(Part):
         line = W.HTML()
 
         def show() -> None:
-            text = f"{self.say('drawing')} …" if self.background.busy else ""
-            line.value = f'<span role="status">{escape(text)}</span>'
+            text = self.say("ui/drawing") if self.background.busy else ""
+            line.value = status_html(text, "ui/drawing")
 
         self.watch(self.background, show)
         return line

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as W
 
 from workbench.config.paths import lookup
+from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, escape_whole
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.show.assets import read_asset
 from workbench.ui.alerts import close_tree
 from workbench.ui.boxes import panel, styled
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.graph.flow import Network
     from workbench.ui.fields import Field
 
-_NO_GRAPH = "Choose a graph to see operators, files and bytes before the run."
 _PROSE = "line-height:1.5;word-break:normal;overflow-wrap:anywhere;max-width:110ch"
 
 
@@ -33,7 +34,7 @@ class ConfigForm:
     """Inputs for every setting of a surface.
 
     ``config`` is the last form that the vendor would accept; ``draft`` is what the inputs say. Set
-    ``config`` from a cell and the inputs follow. ``graph`` makes the preview possible; text says why there is none.
+    ``config`` from a cell and the inputs follow. ``graph`` makes the preview possible; an error says why there is none.
     ``changed(form)`` is called after every change. ``say`` gives words of the screen in another language.
     """
 
@@ -42,9 +43,9 @@ class ConfigForm:
         config: Config,
         context: Context | None = None,
         *,
-        graph: Network | str | None = None,
+        graph: Network | WorkbenchError | None = None,
         changed: Callable[[ConfigForm], None] | None = None,
-        say: Callable[[str], str] = str,
+        say: Say = ENGLISH,
     ) -> None:
         self._lock = threading.RLock()
         self._context, self._changed = config.context(context), changed
@@ -72,19 +73,19 @@ class ConfigForm:
             self.refresh()
 
     @property
-    def graph(self) -> Network | str | None:
+    def graph(self) -> Network | WorkbenchError | None:
         """The graph that the preview looks at, or why there is none."""
         return self._graph
 
     @graph.setter
-    def graph(self, graph: Network | str | None) -> None:
+    def graph(self, graph: Network | WorkbenchError | None) -> None:
         self._graph = graph
         self.refresh()
 
     @property
-    def refused(self) -> str:
-        """Why the draft cannot be used: its first error; empty if it can."""
-        return next((str(p) for p in self.problems if p.severity == "error"), "")
+    def refused(self) -> Problem | None:
+        """Why the draft cannot be used: its first error; ``None`` if it can."""
+        return next((p for p in self.problems if p.severity == "error"), None)
 
     def refresh(self) -> None:
         """Judge the draft anew and show the outcome."""
@@ -118,14 +119,13 @@ class ConfigForm:
             field.observe(self._on_change(field))
         self.text, self.meaning, self.preview, self.listing = (W.HTML() for _ in range(4))
         self.others = W.HTML()
-        self.code = make_copy(self._say("Copy as code"))
+        self.code = make_copy("ui/copy-as-code", self._say)
         title = W.HTML(f"<h3>{escape(surface.title)}</h3>")
         inputs = W.VBox([title, *self._groups(), self.others])
-        kind = "JSON" if surface.language == "json" else "Script"
+        kind = "ui/json" if surface.language == "json" else "ui/script"
+        titles = [self._say(code) for code in (kind, "ui/meaning", "ui/preview", "ui/code")]
         parts = [self.text, self.meaning, self.preview, W.VBox([self.code, self.listing])]
-        tabs = styled(
-            W.Tab(parts, titles=[kind, *map(self._say, ("Meaning", "Preview", "Code"))]), "tabs"
-        )
+        tabs = styled(W.Tab(parts, titles=titles), "tabs")
         return panel([inputs, tabs])
 
     def _groups(self) -> list[W.Widget]:
@@ -135,7 +135,7 @@ class ConfigForm:
         boxes: list[W.Widget] = []
         for name, rows in groups.items():
             boxes.append(
-                W.VBox([W.HTML(f"<h4>{escape(name or self._say('general'))}</h4>"), *rows])
+                W.VBox([W.HTML(f"<h4>{escape(name or self._say('ui/general'))}</h4>"), *rows])
             )
         return boxes
 
@@ -170,13 +170,15 @@ class ConfigForm:
             (found[home] if home else homeless).append(problem)
         for path, field in self.fields.items():
             field.mark(found[path])
-        self.others.value = "".join(problems_html([problem]) for problem in homeless)
+        self.others.value = "".join(problems_html([problem], self._say) for problem in homeless)
 
     def _preview(self) -> str:
         if self.refused:
-            return _pre(self._say("Nothing to preview: the form would be refused."))
-        if self._graph is None or isinstance(self._graph, str):
-            return _pre(self._graph or self._say(_NO_GRAPH))
+            return _pre(self._say("ui/no-preview"), "ui/no-preview")
+        if self._graph is None:
+            return _pre(self._say("ui/no-network"), "ui/no-network")
+        if isinstance(self._graph, WorkbenchError):
+            return _pre(self._say.told(self._graph), self._graph.code)
         from workbench.pipeline.preview import preview
 
         return preview(self.draft, self._graph, context=self._context)._repr_html_()
@@ -193,7 +195,7 @@ class ConfigForm:
         return bundle | {"text/plain": repr(self), "text/html": self._still_html()}
 
     def __repr__(self) -> str:
-        return f"<ConfigForm {self.draft.surface.name}: {self.refused or 'accepted'}>"
+        return f"<ConfigForm {self.draft.surface.name}: {self.refused or self._say('ui/accepted')}>"
 
 
 def config_html(config: Config, context: Context, problems: Sequence[Problem]) -> str:
@@ -210,8 +212,9 @@ def prose_html(text: str) -> str:
     return f'<div style="{_PROSE}"><p>{escape(first)}</p><ul>{items}</ul></div>'
 
 
-def _pre(text: str) -> str:
-    return f'<pre class="workbench-text" tabindex="0">{escape_whole(text)}</pre>'
+def _pre(text: str, code: str = "") -> str:
+    said = f' data-code="{escape(code)}"' if code else ""
+    return f'<pre class="workbench-text" tabindex="0"{said}>{escape_whole(text)}</pre>'
 
 
 def _home(path: str, fields: dict[str, list[Problem]]) -> str:

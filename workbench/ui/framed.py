@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as W
 
 from workbench.core.text import editable
-from workbench.show.labels import translate
+from workbench.core.words.translate import Say
 from workbench.show.look import look_code
 from workbench.show.report import explorer_page
 from workbench.ui.alerts import Alert, close_tree
@@ -18,8 +18,8 @@ from workbench.ui.still import display_with_still
 
 if TYPE_CHECKING:
     from workbench.core.text import editable
+    from workbench.core.words.translate import Language
     from workbench.pipeline.compare import Comparison
-from workbench.show.labels import Language
 
 
 class Framed(W.VBox):
@@ -27,17 +27,18 @@ class Framed(W.VBox):
 
     def __init__(self, comparison: Comparison, language: Language = "en") -> None:
         self.comparison, self.look = comparison, comparison.look
-        self.alert = Alert()
+        say = Say(language)
+        self.alert = Alert(say)
         names = (row.op_name or row.golden_op_name for row in comparison.rows)
         self._called = {editable(name): name for name in names}
         self.operator = W.Combobox(
-            description=translate("Operator", language),
+            description=say("ui/operator"),
             options=[*self._called],
             continuous_update=False,
         )
         page = escape(explorer_page(comparison.result, language), quote=True)
         frame = W.HTML(
-            f'<iframe title="{translate("Divergence", language)}" sandbox="allow-scripts" '
+            f'<iframe title="{say("ui/divergence")}" sandbox="allow-scripts" '
             f'style="width:100%;height:1136px;border:0" srcdoc="{page}"></iframe>'
         )
         inputs = [styled(self.operator, "input"), self.alert.widget]

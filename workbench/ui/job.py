@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import traitlets
 
 from workbench.core.stopping import Stopped, stoppable
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ class Cancelled(Exception):
     """Raised inside the work when its job was cancelled; ``result`` is what can be kept of it."""
 
     def __init__(self, result: Any = None) -> None:
-        super().__init__("stopped before there was anything to keep")
+        super().__init__(Message("ui/cancelled-empty"))
         self.result = result
 
 

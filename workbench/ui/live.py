@@ -48,9 +48,11 @@ class CopyButton(Answering):
     _esm = _module("copy.mjs")
     label = traitlets.Unicode("").tag(sync=True)
     text = traitlets.Unicode("").tag(sync=True)
+    copied = traitlets.Unicode("").tag(sync=True)
+    forbidden = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, label: str) -> None:
-        super().__init__(label=label)
+    def __init__(self, label: str, copied: str, forbidden: str) -> None:
+        super().__init__(label=label, copied=copied, forbidden=forbidden)
 
 
 class Slider(Answering):

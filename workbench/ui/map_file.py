@@ -62,7 +62,7 @@ class MapFile(T.HasTraits):
                 self._change(**{name: kept})
                 return
             left -= len(found)
-        raise AlignError(f"entry of the map file must be one that it has, got {number}")
+        raise AlignError("ui/no-entry", got=number)
 
     def tolerate(
         self, relative_error: float, reason: str, name: str = "", op_type: str = ""

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import ipywidgets as W
 
 from workbench.core.text import escape
+from workbench.core.words.translate import ENGLISH, Say
 from workbench.ui.plain import PlainCopy, PlainPieces, PlainSlider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workbench.core.words.translate import Language
     from workbench.pipeline.compare import Comparison
-    from workbench.show.labels import Language
     from workbench.ui.explorer import Explorer
     from workbench.ui.framed import Framed
     from workbench.ui.live import CopyButton, Pieces, Slider
@@ -35,27 +36,25 @@ def lacks_anywidget() -> bool:
     return False
 
 
-def make_copy(label: str) -> CopyButton | PlainCopy:
-    """Return what copies its ``text``."""
+def make_copy(code: str, say: Say) -> CopyButton | PlainCopy:
+    """Return what copies its ``text``; its label are the words of a code."""
     if lacks_anywidget():
-        return PlainCopy(label)
+        return PlainCopy(say(code))
     from workbench.ui.live import CopyButton
 
-    return CopyButton(label)
+    return CopyButton(say(code), say("ui/copied"), say("ui/copy-forbidden"))
 
 
-def make_slider(axis: int, label: str, last: int) -> Slider | PlainSlider:
+def make_slider(axis: int, label: str, last: int, say: Say = ENGLISH) -> Slider | PlainSlider:
     """Return what chooses a ``value`` from 0 to ``last`` along an ``axis``."""
     if lacks_anywidget():
-        return PlainSlider(axis, label, last)
+        return PlainSlider(axis, label, last, say)
     from workbench.ui.live import Slider
 
     return Slider(axis, label, last)
 
 
-def make_pieces(
-    chosen: Callable[[str], None], say: Callable[[str], str] = str
-) -> Pieces | PlainPieces:
+def make_pieces(chosen: Callable[[str], None], say: Say = ENGLISH) -> Pieces | PlainPieces:
     """Return what shows ``html`` and calls back with the ``data-row`` of what was chosen in it.
 
     ``clickable`` says whether the HTML itself takes clicks.
@@ -87,9 +86,8 @@ def tell_what_is_missing(part: Part) -> None:
     line = W.HTML()
 
     def write() -> None:
-        text = part.say("anywidget does not load in this kernel: plain inputs stand in its place.")
-        way = f"{part.say('To mend it')}: pip install anywidget"
-        line.value = f'<p role="note" style="{_QUIET}">{escape(text)} {escape(way)}</p>'
+        text = part.say("ui/no-anywidget")
+        line.value = f'<p role="note" style="{_QUIET}">{escape(text)}</p>'
 
     write()
     part.follow(part.bench, "language", write)

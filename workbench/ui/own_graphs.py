@@ -51,8 +51,5 @@ def graph_of(name: str, value: Network | Cell, names: Mapping[str, Any]) -> Netw
         return value
     inputs = names.get("inputs")
     if inputs is None:
-        message = f"cell {name!r} must come with what it reads, got no variable 'inputs'"
-        raise WorkbenchError(
-            f"{message}; set inputs = (x,) in a cell, or trace it: wb.trace({name}, x)"
-        )
+        raise WorkbenchError("ui/no-inputs", name=name)
     return trace(value, *(inputs if isinstance(inputs, tuple | list) else (inputs,)))

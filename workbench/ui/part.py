@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets as W
 
-from workbench.core.text import escape
-from workbench.show.labels import translate
-from workbench.ui.alerts import Alert, close_tree
+from workbench.core.words.translate import Say
+from workbench.ui.alerts import Alert, close_tree, status_html
 from workbench.ui.background import Background
 from workbench.ui.boxes import row, styled
 from workbench.ui.bundle import with_html
@@ -22,7 +21,20 @@ if TYPE_CHECKING:
 
     import traitlets
 
+    from workbench.core.words import Message
     from workbench.ui.app import Workbench
+
+STATES: dict[str, tuple[str, str]] = {
+    "pending": ("○", "ui/pending"),
+    "ready": ("○", "ui/ready"),
+    "running": ("◐", "ui/running"),
+    "done": ("●", "ui/done"),
+    "cancelled": ("◌", "ui/cancelled"),
+    "failed": ("✗", "ui/failed"),
+}
+"""State of a step → its sign and the code of its words."""
+
+Stage = tuple[str, "str | Message"]
 
 SETTLE = 0.15
 """Seconds from a click to what it does, where the click may overtake what was typed (see `reorders`)."""
@@ -48,10 +60,11 @@ class Part:
 
     name: ClassVar[str]
     title: ClassVar[str]
+    """Code of its title."""
 
     def __init__(self, bench: Workbench, *, shown: bool = True) -> None:
         self.bench = bench
-        self.alert = Alert()
+        self.alert = Alert(self.say)
         self.lock = threading.RLock()
         self.background = Background(self.lock, self.alert)
         self.shown, self._stale = shown, False
@@ -83,27 +96,26 @@ class Part:
                 self.update()
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
-        """State of this step (``to do``, ``ready``, ``running``, ``done``, ``failed``) and one figure or reason."""
+    def stage(bench: Workbench) -> Stage:
+        """State of this step (a key of `STATES`) and one figure, or what is missing."""
         return "ready", ""
 
     @property
-    def state(self) -> tuple[str, str]:
+    def state(self) -> Stage:
         """How far this step is (see `stage`)."""
         return self.stage(self.bench)
 
-    def say(self, text: str) -> str:
-        """Return words of the screen in the language of the bench."""
-        return translate(text, self.bench.language)
+    @property
+    def say(self) -> Say:
+        """Words of the screen in the language of the bench, by their codes."""
+        return Say(self.bench.language)
 
-    def waiting(self, text: str) -> str:
+    def waiting(self) -> str:
         """Say that there is no comparison yet, and what comes back with the next one."""
-        words = [text]
+        codes = ["ui/no-comparison"]
         if self.bench.kept_look is not None:
-            words.append(
-                "Filters and selection of last time come back once the comparison has been run again."
-            )
-        return f'<p role="status">{escape(" ".join(map(self.say, words)))}</p>'
+            codes.append("ui/restored-later")
+        return status_html(" ".join(map(self.say, codes)), codes[0])
 
     def row(self, *controls: W.Widget, others: Iterable[W.Widget] = ()) -> W.HBox:
         """Return controls side by side, and beside them the place for what is wrong with them (and with ``others``)."""
@@ -112,7 +124,7 @@ class Part:
 
     def note(self, *controls: W.Widget) -> W.Widget:
         """Return the place for what is wrong with some controls."""
-        note = Alert()
+        note = Alert(self.say)
         self._notes |= dict.fromkeys(controls, note)
         return note.widget
 

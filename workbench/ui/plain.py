@@ -12,6 +12,8 @@ import ipywidgets as W
 import traitlets
 
 from workbench.core.text import escape, escape_whole, shorten
+from workbench.core.words.translate import ENGLISH, Say
+from workbench.ui.alerts import status_html
 from workbench.ui.boxes import row, styled
 
 if TYPE_CHECKING:
@@ -57,9 +59,10 @@ class PlainCopy(W.VBox):
 class PlainSlider(W.BoundedIntText):
     """A number from 0 to ``max``."""
 
-    def __init__(self, axis: int, label: str, last: int) -> None:
+    def __init__(self, axis: int, label: str, last: int, say: Say = ENGLISH) -> None:
         style = {"description_width": "initial"}
-        super().__init__(description=f"{label} (0–{last})", min=0, max=last, style=style)
+        words = say("ui/axis-range", label=label, last=last)
+        super().__init__(description=words, min=0, max=last, style=style)
         self.axis = axis
 
 
@@ -69,12 +72,12 @@ class PlainPieces(W.VBox):
     html = traitlets.Unicode("")
     clickable: ClassVar[bool] = False
 
-    def __init__(self, chosen: Callable[[str], None], say: Callable[[str], str] = str) -> None:
+    def __init__(self, chosen: Callable[[str], None], say: Say = ENGLISH) -> None:
         self._chosen, self._say, self._quiet = chosen, say, False
         self._found: dict[str, str] = {}
         self._selected = ""
-        self.search = W.Text(description=say("filter"), continuous_update=False)
-        self.chooser = W.Dropdown(description=say("choose"), options=[("–", "")])
+        self.search = W.Text(description=say("ui/filter"), continuous_update=False)
+        self.chooser = W.Dropdown(description=say("ui/choose"), options=[("–", "")])
         self.counted, self.shown = W.HTML(), W.HTML()
         self.choice = row(
             [*(styled(one, "input") for one in (self.search, self.chooser)), self.counted]
@@ -96,8 +99,8 @@ class PlainPieces(W.VBox):
         self.search.layout.display = "" if len(self._found) > MOST else "none"
         words = self.search.value.lower().split() if len(self._found) > MOST else []
         fits = [(text, n) for n, text in self._found.items() if _has(text, words)]
-        told = f"{MOST:,} {self._say('of')} {len(fits):,}" if len(fits) > MOST else ""
-        self.counted.value = f'<span role="status">{escape(told)}</span>'
+        told = self._say("ui/first-of", n=MOST, total=len(fits)) if len(fits) > MOST else ""
+        self.counted.value = status_html(told, "ui/first-of")
         options = [("–", ""), *((shorten(text, _LABEL), n) for text, n in fits[:MOST])]
         self._quiet = True
         try:

@@ -176,7 +176,7 @@ def keep_session(bench: Workbench, path: str | Path) -> None:
         try:
             save_session(bench, path)
         except (OSError, WorkbenchError) as error:
-            bench.unsaved = str(error)
+            bench.unsaved = error
         else:
             bench.unsaved = ""
 
@@ -199,11 +199,13 @@ def read_session(path: str | Path) -> dict[str, Any]:
         return _arguments(_Session.model_validate_json(_without_lone(text)))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "session file"
-        message = f"{path}: {place} must be as it was saved, got {str(first['input'])[:60]!r}: {first['msg']}"
-        raise FormatError(message) from error
+        if first["type"] == "json_invalid":
+            raise FormatError("ui/session-json", place=str(path), why=first["msg"]) from error
+        values = {"key": ".".join(map(str, first["loc"])) or "session", "why": first["msg"]}
+        place, got = str(path), str(first["input"])[:60]
+        raise FormatError("ui/session-value", place=place, got=got, **values) from error
     except WorkbenchError as error:
-        raise FormatError(f"{path}: {error}") from error
+        raise FormatError(error.code, **error.values, place=str(path)) from error
 
 
 def _arguments(read: _Session) -> dict[str, Any]:

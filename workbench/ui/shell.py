@@ -9,11 +9,11 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, shorten
-from workbench.show.labels import LANGUAGES, translate
+from workbench.core.words.translate import LANGUAGES, Say
 from workbench.ui.alerts import alert_html, close_tree
 from workbench.ui.boxes import panel, styled
 from workbench.ui.native import tell_what_is_missing
-from workbench.ui.part import Part
+from workbench.ui.part import STATES, Part
 from workbench.ui.parts.align import Align
 from workbench.ui.parts.configure import Configure
 from workbench.ui.parts.divergence import Divergence
@@ -32,8 +32,6 @@ PARTS: dict[str, type[Part]] = {
 }
 """Panels by name, in the order of the work."""
 
-_MARKS = {"to do": "○", "ready": "○", "running": "◐", "done": "●", "cancelled": "◌", "failed": "✗"}
-
 
 class Panels(Mapping[str, Part]):
     """All panels of a bench by name, each made when it is first asked for; ``made`` holds those that are there.
@@ -45,7 +43,7 @@ class Panels(Mapping[str, Part]):
 
     def __init__(self, bench: Workbench) -> None:
         self._bench, self.made = bench, dict[str, Part]()
-        wait = translate("This panel comes as soon as the kernel is free.", bench.language)
+        wait = Say(bench.language)("ui/loading")
         self._hint = W.HTML(f'<p role="status">{wait}</p>')
         self.boxes = {name: W.VBox([self._hint]) for name in PARTS}
 
@@ -78,14 +76,14 @@ class Panels(Mapping[str, Part]):
 class Shell(Part):
     """All panels of a bench; ``parts`` holds them by name."""
 
-    name, title = "workbench", "Accuracy workbench"
+    name, title = "workbench", "ui/workbench"
 
     def build(self) -> W.Widget:
         self.parts = Panels(self.bench)
         self.strip, self.unsaved = styled(W.HTML(), "strip"), W.HTML()
         self.tabs = styled(W.Tab(), "tabs")
         options = [(words, key) for key, words in LANGUAGES.items()]
-        self.language = W.Dropdown(options=options, description=self.say("Language"))
+        self.language = W.Dropdown(options=options, description=self.say("ui/language"))
         self.language.value = self.bench.language
         self.on(self.language, self._take_language)
         self.follow(self.bench, "language", self._fill_again)
@@ -109,7 +107,9 @@ class Shell(Part):
 
     def _chip(self, part: type[Part]) -> str:
         state, figure = part.stage(self.bench)
-        text = f"{_MARKS[state]} {self.say(part.title)}: {figure or self.say(state)}"
+        sign, code = STATES[state]
+        said = self.say.told(figure) or self.say(code)
+        text = f"{sign} {self.say('ui/pill', panel=self.say(part.title), state=said)}"
         return f'<span class="workbench-chip" title="{escape(text)}">{escape(shorten(text, 48))}</span>'
 
     @property
@@ -124,8 +124,8 @@ class Shell(Part):
 
     def _say_unsaved(self) -> None:
         why = self.bench.unsaved
-        text = f"{self.say('The session could not be kept:')} {why}"
-        self.unsaved.value = alert_html(text) if why else ""
+        text = self.say("ui/unsaved", why=why)
+        self.unsaved.value = alert_html(text, "ui/unsaved") if why else ""
 
     def _take_language(self) -> None:
         self.bench.language = self.language.value
@@ -140,7 +140,10 @@ class Shell(Part):
         self.tabs.children = list(self.parts.boxes.values())
         self.tabs.titles = [self.say(part.title) for part in PARTS.values()]
         self.tabs.selected_index = list(PARTS).index(seen)
-        self.language.value, self.language.description = self.bench.language, self.say("Language")
+        self.language.value, self.language.description = (
+            self.bench.language,
+            self.say("ui/language"),
+        )
         self.parts.show(seen)
         self.refresh()
 
@@ -152,7 +155,7 @@ class Shell(Part):
 def make_panel(bench: Workbench, panel: str = "") -> Any:
     """Return the face of a bench: all panels, or the one of a name."""
     if panel and panel not in PARTS:
-        raise WorkbenchError(f"panel must be one of {list(PARTS)}, got {panel!r}")
+        raise WorkbenchError("core/choice", subject="panel", got=panel, known=list(PARTS))
     part = PARTS[panel](bench) if panel else Shell(bench)
     tell_what_is_missing(part)
     return part

@@ -6,12 +6,20 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
 Number = int | tuple[int, int] | None
+
+_LACKING = {
+    (False, False): "ui/select-both",
+    (False, True): "ui/select-target",
+    (True, False): "ui/select-golden",
+}
+"""Whether target and golden are given → what is asked for."""
 
 
 def _is_number(value: object) -> bool:
@@ -37,14 +45,12 @@ class Trees:
         for one in fields(self):
             value = getattr(self, one.name)
             if one.name in ("rank", "iteration"):
-                fits, expected = (
-                    _is_number(value),
-                    "a whole number from 0, or two as (target, golden)",
-                )
+                fits, code = _is_number(value), "ui/expected-side-number"
             else:
-                fits, expected = isinstance(value, str), "text"
+                fits, code = isinstance(value, str), "show/expected-text"
             if not fits:
-                raise WorkbenchError(f"{one.name} must be {expected}, got {value!r}")
+                expected = Message(code)
+                raise WorkbenchError("show/setting", name=one.name, expected=expected, got=value)
 
     @property
     def options(self) -> dict[str, object]:
@@ -55,10 +61,10 @@ class Trees:
         }
 
     @property
-    def lacking(self) -> str:
-        """Why nothing can be compared yet; empty if it can."""
-        missing = [side for side in ("target", "golden") if not getattr(self, side)]
-        return f"the {' and the '.join(missing)} tree must be chosen" if missing else ""
+    def lacking(self) -> Message | None:
+        """Why nothing can be compared yet; ``None`` if it can."""
+        code = _LACKING.get((bool(self.target), bool(self.golden)))
+        return Message(code) if code else None
 
 
 @dataclass(frozen=True, slots=True)

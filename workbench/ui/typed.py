@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 
 from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
 
 
-def typed_path(text: str, subject: str, example: str) -> str:
+def typed_path(text: str, subject: Message, example: str) -> str:
     """Return a path to write to, with ``~`` as a shell reads it; raises WorkbenchError for none.
 
-    >>> typed_path(" report.html ", "HTML", "report.html")
-    'report.html'
+    >>> typed_path(" map.json ", Message("ui/file-map"), "map.json")
+    'map.json'
     """
     path = text.strip()
     if not path:
-        raise WorkbenchError(f"{subject} must have a path, got none; for example {example}")
+        raise WorkbenchError("ui/path-empty", subject=subject, example=example)
     if not path.isprintable():
-        message = f"{subject} must have a path of visible characters, got {path!r}"
-        raise WorkbenchError(f"{message}; for example {example}")
+        raise WorkbenchError("ui/path-invisible", subject=subject, got=path)
     return os.path.expanduser(path)

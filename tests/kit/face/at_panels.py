@@ -1,9 +1,12 @@
 """What somebody does at the panels of a workbench in JupyterLab, and what they say."""
 
-import re
 from pathlib import Path
 
 import pytest
+
+import workbench as wb
+from kit.face.labels import label
+from kit.words import is_code
 
 OUTPUT = ".jp-OutputArea-output"
 FAULT = "wrong-attribute:Default/conv3-Conv2d/Conv2D-op0:pad_mode=pad,pad=1"
@@ -23,9 +26,14 @@ def seen(found):
     return found.locator("visible=true").first
 
 
+def words(name):
+    """What stands on the screen for a code; the name of a setting stands for itself."""
+    return label(name) if is_code(name) else name
+
+
 def field(page, name):
-    """Input that is seen, found by its label."""
-    return seen(page.locator(OUTPUT).get_by_label(name, exact=True))
+    """Input that is seen, found by the code of its label or the name of a setting."""
+    return seen(page.locator(OUTPUT).get_by_label(words(name), exact=True))
 
 
 def fill(page, name, text):
@@ -35,20 +43,35 @@ def fill(page, name, text):
 
 
 def tab(page, name):
-    """Turn to a panel."""
-    page.get_by_role("tab", name=name, exact=True).click()
+    """Turn to a panel, or to a tab in it, by the code of its title."""
+    page.get_by_role("tab", name=words(name), exact=True).click()
 
 
 def button(page, name):
-    """Button that is seen, found by its words."""
-    return seen(page.get_by_role("button", name=name, exact=True))
+    """Button that is seen, found by the code of its words."""
+    return seen(page.get_by_role("button", name=words(name), exact=True))
 
 
-def status(page, words):
-    """Wait until a panel says so; what it says."""
-    said = seen(page.get_by_role("status").filter(has_text=re.compile(words)))
+def status(page, *codes):
+    """Wait until a panel says one of some codes; what it says."""
+    said = seen(page.locator(", ".join(f'[role=status][data-code="{code}"]' for code in codes)))
     said.wait_for()
     return said.inner_text()
+
+
+def copied(page):
+    """Wait until a button says that it has copied its text."""
+    page.get_by_role("status").filter(has_text=label("ui/copied")).first.wait_for()
+
+
+def alert(page, *codes):
+    """Alert of one of some codes; of a setting with a wrong value see `rule_of`."""
+    return page.locator(", ".join(f'[role=alert][data-code="{code}"]' for code in codes))
+
+
+def rule_of(value, setting="common_dump_settings.iteration"):
+    """Id of the rule that the value of a setting breaks: the code of the alert beside it."""
+    return wb.config.new("mindspore-o0o1").set(setting, value).check()[0].id
 
 
 def faults_of_access(page, place):

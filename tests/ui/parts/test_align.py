@@ -5,7 +5,8 @@ import re
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import alerts_in
+from kit.face.labels import label
+from kit.face.panel_controls import alerts_in, codes_in, said_in
 from workbench.compare.overrides import read_overrides
 from workbench.show import match_html
 
@@ -29,14 +30,16 @@ def bench():
 def test_every_match_stands_in_the_table_with_its_rule(panel):
     assert KERNEL.rpartition("/")[2] in panel.table.html
     assert "fusion" in dict(panel.rule.options)
-    assert f"{len(panel.lines)} of {len(panel.lines)} matches shown" in panel.table.html
+    count = len(panel.lines)
+    assert label("show/page-of", first=1, last=count, found=count) in panel.table.html
 
 
 def test_filters_narrow_and_say_how_many_there_are(panel):
     panel.search.value = "head fusion"
-    assert f"1–1 of 1 matches shown, {len(panel.lines)} in all" in panel.table.html
+    counts = {"first": 1, "last": 1, "found": 1, "all": len(panel.lines)}
+    assert label("show/page-of-all", **counts) in panel.table.html
     panel.search.value = "head relu"
-    assert "None of " in panel.table.html
+    assert label("show/page-none", all=len(panel.lines)) in panel.table.html
     panel.search.value = ""
     panel.kind.value = "bad"
     assert all(s not in panel.table.html for s in ("> equal", "> pass"))
@@ -49,14 +52,14 @@ def test_pages_turn_both_ways(panel, monkeypatch):
     first = panel.table.html
     assert (panel.back.disabled, panel.forth.disabled) == (True, False)
     panel.forth.click()
-    assert "3–3 of 3" in panel.table.html
+    assert label("show/page-of", first=3, last=3, found=3) in panel.table.html
     panel.back.click()
     assert panel.table.html == first
 
 
 def test_a_group_by_hand_counts_when_compared_again(panel, bench):
     hand = panel.hand
-    hand.which.value = "every operator"
+    hand.which.value = "all"
     golden = [KERNEL, KERNEL.replace("MatMul", "BiasAdd")]
     hand.names["target"].value = [KERNEL]
     hand.names["golden"].value = golden
@@ -75,31 +78,32 @@ def test_a_group_by_hand_counts_when_compared_again(panel, bench):
 
 def test_ignoring_and_tolerating_need_what_they_need(panel, bench):
     hand = panel.hand
-    hand.which.value = "every operator"
-    for key, words in (
-        ("pair", "match must have operators of both sides, got none of the target"),
-        ("ignore", "ignore must have an operator, got none"),
-        ("tolerate", "tolerance must have an operator of the target, got none"),
-        ("take", "entry must be selected to be taken back, got none"),
+    hand.which.value = "all"
+    for key, code in (
+        ("pair", "ui/nothing-to-match"),
+        ("ignore", "ui/nothing-to-ignore"),
+        ("tolerate", "ui/nothing-to-tolerate"),
+        ("take", "ui/nothing-to-remove"),
     ):
         hand.buttons["take"].disabled = False
         hand.buttons[key].click()
-        assert words in "".join(alerts_in(hand))
+        assert code in codes_in(hand)
     hand.buttons["undo"].click()
     hand.names["target"].value = [KERNEL]
     assert alerts_in(hand) == []
     hand.error.value = "much"
     hand.buttons["tolerate"].click()
-    assert "relative error must be a number above 0, got" in "".join(alerts_in(hand))
+    assert codes_in(hand) == ["ui/not-an-error"]
     hand.error.value = "2"
     hand.buttons["tolerate"].click()
-    assert "reason must" in "".join(alerts_in(hand))
+    assert codes_in(hand) == ["ui/no-reason"]
     assert not bench.map_file.overrides
     hand.reason.value = "known"
     hand.buttons["tolerate"].click()
     hand.buttons["ignore"].click()
     assert alerts_in(hand) == []
-    assert [str(e) for e in bench.map_file.overrides.tolerances] == [f"{KERNEL} may be off by 2"]
+    (entry,) = bench.map_file.overrides.tolerances
+    assert (entry.name, entry.relative_error, entry.reason) == (KERNEL, 2.0, "known")
     assert bench.map_file.overrides.ignore[0].side == "target"
     hand.entries.value = 1
     hand.buttons["take"].click()
@@ -116,7 +120,7 @@ def test_the_map_file_is_saved_and_opened(panel, bench, tmp_path):
     hand.buttons["open"].click()
     assert bench.map_file.overrides.pairs == {"a": "b"}
     for path, words in (
-        ("", "map file must have a path"),
+        ("", label("ui/file-map")),
         (str(tmp_path / "gone.json"), "gone.json"),
     ):
         hand.path.value = path
@@ -136,8 +140,8 @@ def test_the_code_by_hand_makes_the_same_map(panel, bench):
 
 def test_without_a_comparison_it_says_what_to_do():
     panel = wb.Workbench(graph="mlp").form("align")
-    assert "Run a comparison first" in panel.hint.value
-    assert panel.state == ("to do", "")
+    assert said_in(panel.hint.value) == ["ui/no-comparison"]
+    assert panel.state == ("pending", "")
     assert panel.hand.buttons["again"].disabled
     panel.close()
 
@@ -145,12 +149,12 @@ def test_without_a_comparison_it_says_what_to_do():
 def test_long_lists_are_narrowed_and_say_how_long_they_are(panel, monkeypatch):
     monkeypatch.setattr("workbench.ui.parts.by_hand.MOST", 2)
     hand = panel.hand
-    hand.which.value = "every operator"
+    hand.which.value = "all"
     assert len(hand.names["target"].options) == 2
-    assert "2 of " in hand.counted.value
+    assert said_in(hand.counted.value) == ["ui/first-of-side"]
     hand.search.value = "head matmul"
     assert [name for _, name in hand.names["target"].options] == [KERNEL]
-    assert "of" not in hand.counted.value.replace("role", "")
+    assert said_in(hand.counted.value) == []
 
 
 def marked(html):
@@ -216,7 +220,7 @@ def test_what_is_chosen_among_the_left_over_ones_is_looked_at(panel, bench):
         box.value = (*box.value, name)
         row = bench.comparison.selected
         assert name in (row.op_name, row.golden_op_name)
-        assert "only in the golden" in panel.context.pieces.html
+        assert label("show/unmatched") in panel.context.pieces.html
     before = bench.comparison.look.selected
     box.value = box.value[:1]  # to take one from the choice looks at nothing else
     assert bench.comparison.look.selected == before
@@ -232,7 +236,7 @@ def test_nothing_is_drawn_where_nothing_is_selected(panel, bench):
 def test_the_context_speaks_the_language_of_the_bench(bench):
     bench.language = "zh"
     panel = bench.form("align")
-    assert "文字说明" in panel.context.pieces.html
+    assert label("show/as-text", "zh") in panel.context.pieces.html
     panel.close()
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import workbench as wb
 from kit.build.sample_results import make_result, make_step, network_result
-from kit.face.panel_controls import alerts_in
-from workbench.show.labels import CHINESE
+from kit.face.labels import label
+from kit.face.panel_controls import alerts_in, said_in
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 
@@ -28,18 +28,18 @@ def panel(bench):
 
 
 def test_before_a_comparison_it_says_that_there_is_none(panel):
-    assert "Nothing has been compared yet." in panel.answer.value
+    assert said_in(panel.answer.value) == ["ui/no-comparison"]
     assert panel.place.children == ()
-    assert panel.state == ("to do", "")
+    assert panel.state == ("pending", "")
     assert panel.to_code() == ""
 
 
-def test_sentence_and_ledger_stand_above_the_explorer(bench, panel):
+def test_sentence_and_coverage_stand_above_the_explorer(bench, panel):
     comparison = bench.run()
     text = unescape(re.sub(r"<[^>]+>", "", panel.answer.value))
     assert comparison.sentence in text
     matched = comparison.coverage.matched
-    assert re.search(rf"matched\s*{matched}\s*{matched}", text)
+    assert re.search(rf"{label('show/matched')}\s*{matched}\s*{matched}", text)
     (explorer,) = panel.place.children
     assert explorer.comparison is comparison
     assert panel.state == ("done", "fail")
@@ -94,17 +94,17 @@ def test_the_code_that_is_copied_gives_the_rows_that_are_shown(bench, panel):
 
 def test_iterations_are_listed_when_it_is_a_training(bench, panel):
     bench.comparison = wb.Comparison(make_result())
-    assert "Iterations" not in panel.answer.value
+    assert label("show/iterations") not in panel.answer.value
     bench.comparison = wb.Comparison(make_result(iterations=(make_step(iteration=3),)))
-    assert "iteration 3" in panel.answer.value
+    assert label("show/iteration", iteration=3) in panel.answer.value
 
 
 def test_it_speaks_chinese(bench, panel):
     bench.comparison = wb.Comparison(network_result(40, 1))
     bench.language = "zh"
     other = bench.form("divergence")
-    assert other.first.description == CHINESE["First divergence"]
-    assert CHINESE["Ledger"] in other.answer.value
-    assert "Ledger" not in other.answer.value
+    assert other.first.description == label("ui/first-divergence", "zh")
+    assert label("show/coverage", "zh") in other.answer.value
+    assert label("show/coverage") not in other.answer.value
     other.close()
     bench.language = "en"

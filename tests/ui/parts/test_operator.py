@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.build.sample_results import make_result, make_row
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
-from kit.face.panel_controls import alerts_beside, alerts_in
-from workbench.show.labels import CHINESE
+from kit.face.labels import label
+from kit.face.panel_controls import alerts_beside, alerts_in, codes_in, said_in
 from workbench.ui import part
 from workbench.ui.parts import operator as module
 
@@ -35,8 +36,8 @@ def image(panel):
 
 def test_it_shows_the_first_divergence(panel):
     text = panel.above.html
-    assert "born here" in text
-    assert "pad_mode differs" in text
+    assert label("pipeline/blame-origin") in text
+    assert "pad_mode" in text
     assert "x = self.conv3(x)" in text
     assert panel.state == ("done", "Conv2D-op0")
 
@@ -58,7 +59,7 @@ def test_a_click_on_a_neighbour_selects_it(panel, bench):
 @pytest.mark.parametrize("sent", [{"row": "9999"}, {"row": "x"}])
 def test_a_click_that_makes_no_sense_is_an_alert_and_changes_nothing(panel, bench, sent):
     choose(panel.above, **sent)
-    assert "row must be one of the" in alerts_in(panel)[0]
+    assert codes_in(panel) == ["ui/no-row"]
     assert bench.comparison.selected.op_name == GUILTY
 
 
@@ -76,7 +77,7 @@ def test_next_and_previous_walk_the_failing_operators(panel, bench):
     panel.back.click()
     assert bench.comparison.look.selected == first
     panel.back.click()
-    assert "got none" in alerts_in(panel)[0]
+    assert codes_in(panel) == ["ui/no-previous-failing"]
     assert bench.comparison.look.selected == first
 
 
@@ -87,7 +88,7 @@ def test_a_slider_moves_the_heat_map(panel, bench):
     slider.value = 0 if slider.value else 1
     assert bench.comparison.look.plane[slider.axis] == slider.value
     assert image(panel) != before
-    assert f"axis {slider.axis}: {slider.value}" in panel.planes.picture.html
+    assert label("show/map-axis", axis=slider.axis, index=slider.value) in panel.planes.picture.html
 
 
 def test_a_slider_stays_inside_its_axis(panel):
@@ -106,7 +107,7 @@ def test_the_axes_can_be_chosen_and_change_places(panel, bench):
     assert [slider.axis for slider in panel.planes.sliders.children] == [0, 2]
     panel.planes.rows.value = 3
     assert (panel.planes.rows.value, panel.planes.columns.value) == (3, 1)
-    assert "axis 3" in panel.planes.picture.html
+    assert label("show/axis-axis", axis=3) in panel.planes.picture.html
 
 
 def test_another_operator_starts_with_its_own_plane(panel, bench):
@@ -146,9 +147,9 @@ def test_the_copied_code_gives_the_same(panel, bench):
 def test_an_operator_is_pinned_to_the_report_and_taken_off(panel, bench):
     panel.pin.click()
     assert bench.export.pins == (GUILTY,)
-    assert panel.pin.description == "Unpin from report"
+    assert panel.pin.description == label("ui/unpin")
     bench.export = type(bench.export)()
-    assert panel.pin.description == "Pin to report"
+    assert panel.pin.description == label("ui/pin")
     panel.pin.click()
     panel.pin.click()
     assert bench.export.pins == ()
@@ -166,9 +167,9 @@ def test_the_minimal_case_is_written_and_its_script_shown(panel, tmp_path):
 
 def test_without_a_comparison_it_says_what_is_missing():
     panel = wb.Workbench(graph="mlp").form("operator")
-    assert "Run a comparison first" in panel.hint.value
+    assert said_in(panel.hint.value) == ["ui/no-comparison"]
     assert panel.details.layout.display == "none"
-    assert panel.state == ("to do", "")
+    assert panel.state == ("pending", "")
     panel.close()
 
 
@@ -185,7 +186,7 @@ def test_a_new_comparison_is_followed_and_the_old_one_no_more(panel, bench, comp
 
 def test_nothing_selected_asks_for_a_choice(panel, bench):
     bench.comparison.selected = None
-    assert "Select an operator" in panel.hint.value
+    assert said_in(panel.hint.value) == ["ui/select-operator"]
     panel.forth.click()
     assert bench.comparison.selected.op_name == GUILTY
 
@@ -202,9 +203,9 @@ def test_a_hidden_panel_waits_until_it_is_seen(panel, bench):
 def test_it_speaks_chinese(bench):
     bench.language = "zh"
     panel = bench.form("operator")
-    assert CHINESE["born here"] in panel.above.html
-    assert CHINESE["Worst elements"] in panel.worst.html
-    assert panel.forth.description == CHINESE["Next failing"]
+    assert label("pipeline/blame-origin", "zh") in panel.above.html
+    assert label("show/worst-elements", "zh") in panel.worst.html
+    assert panel.forth.description == label("ui/next-failing", "zh")
     panel.close()
 
 
@@ -236,7 +237,7 @@ def test_elements_that_cannot_be_read_leave_the_rest():
     bench.comparison = wb.compare(in_memory(few, graph), in_memory(shots, graph))
     bench.comparison.selected = len(bench.comparison.rows) - 1
     panel = bench.form("operator")
-    assert "only in the golden" in panel.above.html
+    assert label("pipeline/blame-unmatched") in panel.above.html
     assert panel.planes.view.layout.display == "none"
     assert panel.worst.html == ""
     panel.close()
@@ -254,7 +255,7 @@ class TestInTheBackground:
             panel.forth.click()
         slow.wait()
         assert panel.above.html == before
-        assert "drawing" in panel.doing.value
+        assert said_in(panel.doing.value) == ["ui/drawing"]
         slow.open()
         assert panel.background.wait(SECONDS)
         last = bench.comparison.selected
@@ -272,7 +273,10 @@ class TestInTheBackground:
         slow.open()
         assert panel.background.wait(SECONDS)
         assert panel.worst.html.count("<tr>") == 3
-        assert f"axis {slider.axis}: {slider.value}" in panel.planes.picture.html
+        assert (
+            label("show/map-axis", axis=slider.axis, index=slider.value)
+            in panel.planes.picture.html
+        )
 
     def test_inputs_of_the_operator_before_do_not_touch_the_next_one(self, panel, bench, slow):
         panel.forth.click()
@@ -318,7 +322,7 @@ class TestInTheBackground:
         panel.extract.click()
         slow.wait()
         assert panel.extract.disabled
-        assert "writing" in panel.said.value
+        assert said_in(panel.said.value) == ["ui/writing"]
         panel.forth.click()
         assert panel.background.wait(SECONDS)
         assert "ReLU" in panel.above.html
@@ -334,7 +338,7 @@ class TestInTheBackground:
         )
         panel = bench.form("operator")
         panel._ipython_display_()
-        assert "born here" in shown[0]
+        assert label("pipeline/blame-origin") in shown[0]
         panel.close()
 
 
@@ -345,10 +349,12 @@ def test_thresholds_grade_what_is_shown_and_what_is_next(panel, bench):
     assert "output:0 · fail" in panel.above.html
     look.factor = 1e9
     assert "output:0 · warn" in panel.above.html
-    assert "born here" in panel.above.html  # what was found does not rest on one threshold
+    assert (
+        label("pipeline/blame-origin") in panel.above.html
+    )  # what was found does not rest on one threshold
     assert (look.plane, panel.view_of.elements) == (plane, read)
     panel.forth.click()
-    assert "got none" in panel.alert_of(panel.forth).text
+    assert panel.alert_of(panel.forth).code == "ui/no-next-failing"
     exec(panel.code.text, known := {"comparison": bench.comparison})
     assert known["operator"].row.status == "warn"
     look.factor = None
@@ -356,3 +362,30 @@ def test_thresholds_grade_what_is_shown_and_what_is_next(panel, bench):
     assert bench.comparison.selected is row
     panel.forth.click()
     assert bench.comparison.selected.op_name == NEXT
+
+
+def test_the_head_names_the_graph_where_there_are_several():
+    bench = wb.Workbench(graph="mlp")
+    bench.comparison = wb.Comparison(make_result(rows=(make_row(graph_id=2, status="fail"),)))
+    bench.comparison.selected = 0
+    panel = bench.form("operator")
+    assert label("show/graph", graph=2) in panel.above.html
+    panel.close()
+
+
+def test_cells_of_a_large_plane_hold_several_elements():
+    net = Net()
+    net.op("Neg", net.feed("x", (700, 3)), shape=(700, 3))
+    graph = net.graph()
+    values = {"x": np.ones((700, 3), np.float32)}
+    spoil = {"Default/Neg-op0": lambda x: x + 1}
+    bench = wb.Workbench(graph="mlp")
+    bench.comparison = wb.compare(
+        in_memory(shoot(graph, values, alter=spoil), graph), in_memory(shoot(graph, values), graph)
+    )
+    bench.comparison.selected = "Default/Neg-op0"
+    panel = bench.form("operator")
+    rows, columns = panel.planes.plane.step
+    assert rows > 1
+    assert label("show/map-cells", rows=rows, columns=columns) in panel.planes.picture.html
+    panel.close()

@@ -5,7 +5,8 @@ import json
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import alerts_beside, alerts_in
+from kit.face.labels import label
+from kit.face.panel_controls import alerts_beside, alerts_in, said_in
 from workbench.show.report import SECTIONS
 from workbench.ui.export import Export
 
@@ -100,7 +101,7 @@ def test_the_session_is_saved_and_opens_the_same_form(panel, bench, tmp_path):
 def test_without_a_comparison_nothing_is_written():
     panel = wb.Workbench(graph="mlp").form("report")
     assert all(button.disabled for button in panel.writers.values())
-    assert panel.state == ("to do", "")
+    assert panel.state == ("pending", "")
     assert list(panel.inputs["sections"].value) == list(SECTIONS)
     panel.close()
 
@@ -140,14 +141,14 @@ class TestInTheBackground:
         slow = gate(type(bench.comparison), "to_html")
         panel.writers["html"].click()
         slow.wait()
-        assert "writing" in panel.said.value
+        assert said_in(panel.said.value) == ["ui/writing-path"]
         assert all(button.disabled for button in panel.writers.values())
         bench.export = Export(title="A title that came too late")
         assert all(button.disabled for button in panel.writers.values())
         assert bench.runner.start(lambda job: bench.compare()).wait(60)
         slow.open()
         assert panel.background.wait(60)
-        assert "written" in panel.said.value
+        assert said_in(panel.said.value) == ["ui/written-size"]
         assert not any(button.disabled for button in panel.writers.values())
         assert bench.export.title not in (tmp_path / "r.html").read_text()
 
@@ -176,7 +177,7 @@ def test_operators_to_pin_are_counted_and_the_rest_is_found_by_a_filter(panel, b
     names = {row.op_name for row in bench.comparison.rows if row.op_name}
     listed = [name for _, name in panel.inputs["pins"].options]
     assert len(listed) == 3
-    assert f"3 of {len(names)}, the worst" in panel.counted.value
+    assert label("ui/worst-of", n=3, total=len(names)) in panel.counted.value
     other = sorted(names - set(listed))[0]
     panel.search.value = other.upper()
     assert [name for _, name in panel.inputs["pins"].options] == [other]
@@ -185,7 +186,7 @@ def test_operators_to_pin_are_counted_and_the_rest_is_found_by_a_filter(panel, b
     panel.search.value = "no such operator"
     assert panel.inputs["pins"].value == (other,)  # what is pinned stays
     assert bench.export.pins == (other,)
-    assert f"0 of {len(names)}" in panel.counted.value
+    assert label("ui/worst-of", n=0, total=len(names)) in panel.counted.value
     panel.search.value = ""
     assert len(panel.inputs["pins"].options) == 4
 

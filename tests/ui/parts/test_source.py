@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from kit.face.panel_controls import alerts_in
-from workbench.show.labels import CHINESE
+from kit.face.labels import label
+from kit.face.panel_controls import alerts_in, said_in
 from workbench.ui.parts import source as module
 
 NEXT = "Default/relu-ReLU/ReLU-op2"
@@ -46,8 +46,8 @@ def test_what_is_selected_elsewhere_is_marked(panel, bench):
 def test_a_new_comparison_replaces_the_lines(panel, bench):
     bench.comparison = None
     assert panel.lines.html == ""
-    assert "Run a comparison first" in panel.hint.value
-    assert panel.state == ("to do", "")
+    assert said_in(panel.hint.value) == ["ui/no-comparison"]
+    assert panel.state == ("pending", "")
 
 
 def test_a_hidden_panel_waits_until_it_is_seen(panel, bench):
@@ -62,7 +62,7 @@ def test_a_hidden_panel_waits_until_it_is_seen(panel, bench):
 def test_it_speaks_chinese(bench):
     bench.language = "zh"
     panel = bench.form("source")
-    assert CHINESE["born here"] in panel.lines.html
+    assert label("pipeline/blame-origin", "zh") in panel.lines.html
     panel.close()
 
 
@@ -72,7 +72,7 @@ def test_the_lines_are_drawn_in_the_background_and_the_last_selection_stays(pane
     slow.wait()
     for index in (0, 1):
         bench.comparison.selected = index
-    assert "drawing" in panel.doing.value
+    assert said_in(panel.doing.value) == ["ui/drawing"]
     slow.open()
     assert panel.background.wait(60)
     assert len(slow.calls) == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import alerts_beside, alerts_in
+from kit.face.panel_controls import alerts_beside, alerts_in, codes_beside, said_in
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 
@@ -20,7 +20,7 @@ def panel():
 
 def test_choosing_both_trees_allows_the_run_and_it_compares_them(panel):
     assert panel.run.disabled
-    assert "the target and the golden tree must be chosen" in panel.reason.value
+    assert said_in(panel.reason.value) == ["ui/select-both"]
     panel.trees.choosers["target"].text.value = str(REAL / "dump_b")
     assert "mindspore" in panel.trees.found["target"].value
     panel.trees.choosers["golden"].text.value = str(REAL / "dump_a")
@@ -58,8 +58,7 @@ def test_ranks_and_iterations_are_one_number_or_two(panel, text, value):
 def test_what_is_no_number_is_said_beside_it_and_changes_nothing(panel, text):
     panel.bench.trees = wb.Trees(iteration=3)
     panel.trees.texts["iteration"].value = text
-    (line,) = alerts_beside(panel.view, panel.trees.texts["iteration"])
-    assert "iteration must be a number, or two" in line
+    assert codes_beside(panel.view, panel.trees.texts["iteration"]) == ["ui/not-a-pair"]
     assert panel.bench.trees.iteration == 3
     panel.trees.texts["iteration"].value = "4"
     assert alerts_in(panel) == []

@@ -34,7 +34,20 @@ from workbench.core.text import plural, shorten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-AREAS = ("core", "graph", "ir", "run", "dump", "compare", "config", "pipeline", "show", "ui", "cli")
+AREAS = (
+    "core",
+    "graph",
+    "ir",
+    "run",
+    "dump",
+    "compare",
+    "config",
+    "pipeline",
+    "show",
+    "explorer",
+    "ui",
+    "cli",
+)
 """Tables of sentences: each is the module of that name beside this one."""
 
 _QUOTED = 80

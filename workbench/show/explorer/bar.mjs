@@ -1,19 +1,20 @@
 // ---------------------------------------------------------------------------------- toolbar
 
-const CHOICES = [["op_type", "All types"], ["dtype", "All dtypes"], ["iteration", "All iterations"], ["rank", "All ranks"], ["file", "All source files"], ["rule", "Any match"]];
+const CHOICES = [["io", "explorer/all-io"], ["op_type", "explorer/all-types"], ["dtype", "explorer/all-dtypes"], ["iteration", "explorer/all-iterations"],
+  ["rank", "explorer/all-ranks"], ["file", "explorer/all-files"], ["rule", "explorer/all-rules"]];
 
 function createBar(store) {
   const { data } = store, { say } = data;
   const filter = (changes) => store.update({ filter: { ...store.filter, ...changes } });
-  const input = h("input", { type: "search", class: "wbx-filter", placeholder: say("Filter by name, type, source …"), "aria-label": say("Filter rows"), "aria-keyshortcuts": "/",
+  const input = h("input", { type: "search", class: "wbx-filter", placeholder: say("explorer/filter-by"), "aria-label": say("explorer/filter-rows"), "aria-keyshortcuts": "/",
     spellcheck: "false", autocomplete: "off", oninput: () => filter({ query: input.value }) });
   const chips = createChips(store, filter);
   const choices = createChoices(store, filter);
   const grades = createGrades(store);
   const shown = h("output", { class: "wbx-shown", role: "status" });
   const range = h("button", { type: "button", class: "wbx-chip wbx-range", hidden: true, onclick: () => zoomTo(store, null) });
-  const reset = h("button", { type: "button", class: "wbx-reset", onclick: () => store.update({ filter: EMPTY, sort: UNSORTED }) }, say("Reset"));
-  const element = h("div", { class: "wbx-bar", role: "group", "aria-label": say("Filters") }, input,
+  const reset = h("button", { type: "button", class: "wbx-reset", onclick: () => store.update({ filter: EMPTY, sort: UNSORTED }) }, say("explorer/reset"));
+  const element = h("div", { class: "wbx-bar", role: "group", "aria-label": say("explorer/filters") }, input,
     h("span", { class: "wbx-chips" }, ...chips.elements, range),
     h("span", { class: "wbx-chips wbx-rest" }, ...choices.elements),
     h("span", { class: "wbx-chips wbx-rest" }, grades.element, h("span", { class: "wbx-result" }, shown, reset)));
@@ -25,8 +26,8 @@ function createBar(store) {
     choices.render();
     grades.render();
     range.hidden = !kept.range;
-    if (kept.range) range.textContent = `${say("positions")} ${count(kept.range[0])}–${count(kept.range[1])} ✕`;
-    shown.textContent = say("{n} of {total} rows shown", { n: count(store.visible.length), total: count(data.rows) });
+    if (kept.range) range.textContent = `${say("explorer/positions")} ${count(kept.range[0])}–${count(kept.range[1])} ✕`;
+    shown.textContent = say("explorer/rows-shown", { n: count(store.visible.length), total: count(data.rows) });
     reset.disabled = !sort.key && JSON.stringify(kept) === JSON.stringify(EMPTY);
   }
   return { element, input, render };
@@ -37,7 +38,7 @@ function createChips(store, filter) {
   const counts = SEVERITY.map(() => h("span", { class: "wbx-count" }));
   const elements = SEVERITY.map((name, number) => h("button",
     { type: "button", class: "wbx-chip", "data-status": name, title: data.statuses[name] ?? null, onclick: () => toggle(name) },
-    mark(name), ` ${say(name)} `, counts[number]));
+    mark(name), ` ${say(STATUS_WORDS[name])} `, counts[number]));
 
   function toggle(name) {
     const old = store.filter.statuses;
@@ -60,9 +61,9 @@ function createChoices(store, filter) {
     const { [key]: _, ...others } = store.filter.choices;
     filter({ choices: value === null ? others : { ...others, [key]: value } });
   };
-  const selects = [["io", "Inputs and outputs"], ...CHOICES].map(([key, all]) => select(data, key, say(all), choose)).filter(Boolean);
+  const selects = CHOICES.map(([key, all]) => select(data, key, say(all), choose)).filter(Boolean);
   const scopes = scopesOf(data.named.whole.texts), id = `wbxs${serial++}`;
-  const scope = h("input", { class: "wbx-scope", list: id, placeholder: say("All scopes"), "aria-label": say("Scope: beginning of the name"), spellcheck: "false", autocomplete: "off",
+  const scope = h("input", { class: "wbx-scope", list: id, placeholder: say("explorer/all-scopes"), "aria-label": say("explorer/scope"), spellcheck: "false", autocomplete: "off",
     oninput: () => choose("scope", scope.value || null) });
   const elements = [...selects, scope, h("datalist", { id }, ...scopes.map((name) => h("option", { value: name })))];
 
@@ -79,8 +80,9 @@ function select(data, key, all, choose) {
   const values = column ? [...(column.texts ?? new Set(column.values))].sort(COLLATOR.compare) : [];
   if (values.length < 2) return null;
   const told = (value) => {
-    if (typeof value === "number") return `${data.say(key)} ${value}`;
-    return shorten(visible(data.say(value)), 80) || data.say(key === "rule" ? "no partner" : "none");
+    if (typeof value === "number") return data.say(VALUE_WORDS[key], { n: value });
+    if (VALUE_WORDS[value] && key === "io") return data.say(VALUE_WORDS[value]);
+    return shorten(visible(value), 80) || data.say(key === "rule" ? "explorer/unmatched" : "explorer/none");
   };
   const box = h("select", { "data-key": key, "aria-label": all, onchange: () => choose(key, values[box.value] ?? null) },
     h("option", { value: "-1" }, all), ...values.map((value, i) => h("option", { value: String(i) }, told(value))));
@@ -110,17 +112,17 @@ function createGrades(store) {
     const box = h("input", { type: "text", class: "wbx-grade", inputmode: "decimal", "aria-label": label, spellcheck: "false", autocomplete: "off", oninput: () => take(name, box) });
     return box;
   };
-  const factor = field("factor", say("Fails above so many times the noise floor"));
-  const limit = field("limit", say("Fails above this error"));
-  const given = h("button", { type: "button", onclick: () => store.update({ grade: UNGRADED }) }, say("As compared"));
-  const told = h("strong", { class: "wbx-regraded" }, say("re-graded"));
-  const element = h("span", { class: "wbx-grades", role: "group", "aria-label": say("Re-grade") }, say("Fails above"), " ", factor, ` × ${say("noise floor")} ${say("or error")} `, limit, " ", told, given, note);
+  const factor = field("factor", say("explorer/factor"));
+  const limit = field("limit", say("explorer/limit"));
+  const given = h("button", { type: "button", onclick: () => store.update({ grade: UNGRADED }) }, say("explorer/as-compared"));
+  const told = h("strong", { class: "wbx-regraded" }, say("explorer/regraded"));
+  const element = h("span", { class: "wbx-grades", role: "group", "aria-label": say("explorer/thresholds") }, say("explorer/fail-if"), " ", factor, ` ${say("explorer/times-floor-or")} `, limit, " ", told, given, note);
 
   function take(name, box) {
     const text = box.value.trim(), value = text ? Number(text) : null;
     const wrong = text !== "" && !(NUMBER.test(text) && Number.isFinite(value));
     box.setAttribute("aria-invalid", wrong ? "true" : "false");
-    note.textContent = wrong ? say("must be a number from 0, got {text}", { text: `“${shorten(visible(text), 20)}”` }) : "";
+    note.textContent = wrong ? say("explorer/not-a-number", { text: `“${shorten(visible(text), 20)}”` }) : "";
     if (!wrong) store.update({ grade: { ...store.grade, [name]: value } });
   }
   function render() {
@@ -132,7 +134,7 @@ function createGrades(store) {
       note.textContent = "";
     }
     const regraded = store.grade.factor !== null || store.grade.limit !== null;
-    told.hidden = given.hidden = !regraded;
+    for (const one of [told, given]) one.style.visibility = regraded ? "" : "hidden"; // their room stays: nothing moves
   }
   return { element, render };
 }
@@ -142,20 +144,20 @@ function createGrades(store) {
 function createHead(store) {
   const { data } = store, { say } = data;
   const drawable = data.columns.filter((column) => column.kind !== "text" && !["order", "rank", "graph_id", "iteration", "turn", "score"].includes(column.key));
-  const box = h("select", { class: "wbx-figure", "aria-label": say("Figure that the plot shows"), onchange: () => store.update({ figure: box.value }) },
-    ...drawable.map((column) => h("option", { value: column.key }, say(column.heading))));
+  const box = h("select", { class: "wbx-figure", "aria-label": say("explorer/metric"), onchange: () => store.update({ figure: box.value }) },
+    ...drawable.map((column) => h("option", { value: column.key }, column.heading)));
   const button = (sign, label, call) => h("button", { type: "button", "aria-label": label, title: label, onclick: call }, sign);
   const legend = h("span", { class: "wbx-legend" });
-  const element = h("div", { class: "wbx-head", role: "group", "aria-label": say("Plot") }, box,
-    button("−", say("Zoom out"), () => zoom(store, 2)), button("+", say("Zoom in"), () => zoom(store, 0.5)), button("0", say("Show all positions"), () => zoomTo(store, null)), legend);
+  const element = h("div", { class: "wbx-head", role: "group", "aria-label": say("explorer/plot") }, box,
+    button("−", say("explorer/zoom-out"), () => zoom(store, 2)), button("+", say("explorer/zoom-in"), () => zoom(store, 0.5)), button("0", say("explorer/zoom-all"), () => zoomTo(store, null)), legend);
 
   function render() {
     box.value = store.figure;
     const { error, inherited, own } = data.named, few = store.visible.length <= STEMS;
-    const told = [say("gray: noise floor")];
+    const told = [say("explorer/legend-floor")];
     if (store.figure === error.key && inherited.values.some((value) => value > 0))
-      told.push(say(few ? "stem: from the inherited error to the measured one" : "zoom in to see inherited errors"));
-    if (store.figure === error.key && own && few) told.push(say("diamond: own error"));
+      told.push(say(few ? "explorer/legend-stem" : "explorer/legend-zoom"));
+    if (store.figure === error.key && own && few) told.push(say("explorer/legend-own"));
     legend.textContent = RELATIVE.includes(store.figure) ? told.join(" · ") : data.named[store.figure].help;
   }
   return { element, render };

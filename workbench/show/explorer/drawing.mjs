@@ -40,7 +40,7 @@ function createScale(data, figure, range, width, height) {
   };
   return {
     width, height, left, right, bottom, low, high, first, last, top, floor, lanes, log, lane, level,
-    best: column.worse < 0 ? "exactly 1" : "exactly 0",
+    best: column.worse < 0 ? "explorer/exactly-1" : "explorer/exactly-0",
     x: (x) => left + ((x - first + pad) / span) * (right - left),
     back: (px) => first - pad + ((px - left) / (right - left)) * span,
     y: (row) => level(drawn(column, row)),
@@ -85,15 +85,15 @@ function drawAxes(context, scale, inks, data) {
     line(scale.left, scale.log(decade), scale.right, scale.log(decade));
     label(`10${superscript(decade)}`, scale.left - 8, scale.log(decade), "right");
   }
-  for (const [lane, text] of [["top", "NaN, Inf"], ["zero", scale.best], ["none", "not measured"]])
+  for (const [lane, text] of [["top", "explorer/not-finite"], ["zero", scale.best], ["none", "explorer/not-measured"]])
     if (scale.lanes[lane]) label(data.say(text), scale.left - 8, scale.lanes[lane], "right");
   context.strokeStyle = inks.equal;
   line(scale.left, scale.lanes.top + scale.lane / 2, scale.right, scale.lanes.top + scale.lane / 2);
   line(scale.left, scale.lanes.zero - scale.lane / 2, scale.right, scale.lanes.zero - scale.lane / 2);
   for (const tick of ticks(scale.first, scale.last)) label(count(tick), scale.x(tick), scale.bottom + 26, "center");
   if (data.segments.length > 1) drawSegments(scale, data.segments, line, label);
-  label(data.say("layers"), scale.left - 8, scale.bottom + STRIP.top + STRIP.height / 2, "right");
-  if (data.segments.length < 2) label(data.say("position in execution order"), scale.right, scale.bottom + 44, "right");
+  label(data.say("explorer/layers"), scale.left - 8, scale.bottom + STRIP.top + STRIP.height / 2, "right");
+  if (data.segments.length < 2) label(data.say("explorer/positions"), scale.right, scale.bottom + 44, "right");
 }
 
 function drawSegments(scale, segments, line, label) {

@@ -68,6 +68,6 @@ function stepLayer(store, layers, by) {
 }
 
 function layerTip({ data }, layer, row) {
-  const words = data.say("{n} tensors, the worst: {status}", { n: count(layer.rows.length), status: data.say(data.get("status", row)) });
+  const words = data.say("explorer/layer-tip", { n: count(layer.rows.length), status: data.say(STATUS_WORDS[data.get("status", row)]) });
   return [h("strong", {}, h("bdi", {}, shorten(visible(layer.name), 160))), h("br"), words];
 }

@@ -69,8 +69,6 @@ function afterwards(write) {
 
 // ------------------------------------------------------------------------------------ mount
 
-const HINT = "Click a point or a row to select it; drag across the plot to see a part of the run, double-click to see all.";
-
 // The best finding's row is selected from the start: its failing output, else anything of it.
 function firstMarked(data) {
   const place = data.marks[0]?.[0] ?? -1;
@@ -110,7 +108,7 @@ export function mount(root, raw, { hash = false, print = null, state = null, onc
   root.classList.add("wbx");
   root.replaceChildren(
     h("div", { class: "wbx-top" }, h("div", { class: "wbx-left" }, head.element, plot.element), details.element),
-    h("p", { class: "wbx-hint" }, store.data.say(HINT)), bar.element, table.element);
+    h("p", { class: "wbx-hint" }, store.data.say("explorer/hint")), bar.element, table.element);
   const remember = afterwards(() => writeHash(store));
   store.selected = firstMarked(store.data);
   if (state) store.update(imported(store, state));

@@ -6,8 +6,8 @@ function createPlot(store) {
   const over = h("canvas", { class: "wbx-canvas wbx-over", "aria-hidden": "true" });
   const tip = h("div", { class: "wbx-tip", hidden: true });
   const probe = h("span", { class: "wbx-probe" }); // an element that is not displayed may keep its old color
-  const element = h("div", { class: "wbx-plot", tabindex: "0", role: "application", "aria-roledescription": say("chart"),
-    "aria-label": say("Plot: left and right go from tensor to tensor, up and down to failing ones, page keys by layers, + − 0 zoom") }, base, over, tip, probe);
+  const element = h("div", { class: "wbx-plot", tabindex: "0", role: "application", "aria-roledescription": say("explorer/chart"),
+    "aria-label": say("explorer/plot-keys") }, base, over, tip, probe);
   const floor = noiseFloor(data), layers = layersOf(data);
   const sizes = { px: new Float32Array(data.rows), py: new Float32Array(data.rows) };
   const inks = {};
@@ -137,10 +137,10 @@ function createPlot(store) {
 
 function tipText({ data, figure: key }, row) {
   const over = times(data.get("error", row), data.get("floor", row));
-  const parts = [`${data.get("tensor", row)} · ${data.say(data.get("status", row))}`, `${data.say("error")} ${number(data.get("error", row))}`];
-  if (over) parts.push(data.say("{n} noise floor", { n: over }));
-  if (data.get("inherited", row) !== null) parts.push(`${data.say("inherited")} ${number(data.get("inherited", row))}`);
-  if (data.get("own", row) !== null) parts.push(`${data.say("own error")} ${number(data.get("own", row))}`);
+  const parts = [`${data.get("tensor", row)} · ${data.say(STATUS_WORDS[data.get("status", row)])}`, `${data.say("explorer/error")} ${number(data.get("error", row))}`];
+  if (over) parts.push(data.say("explorer/times-floor", { n: over }));
+  if (data.get("inherited", row) !== null) parts.push(`${data.say("explorer/propagated")} ${number(data.get("inherited", row))}`);
+  if (data.get("own", row) !== null) parts.push(`${data.say("explorer/local")} ${number(data.get("own", row))}`);
   if (!RELATIVE.includes(key)) parts.push(`${key} ${figure(data.named[key], data.get(key, row))}`);
   return [h("strong", {}, h("bdi", {}, shorten(visible(nameOf(data, row)), 160))), h("br"), parts.join(" · ")];
 }
@@ -149,9 +149,9 @@ const nameOf = (data, row) => data.get("op_name", row) || data.get("golden", row
 
 function plotLabel(data) {
   const matched = data.x.filter((x) => x !== null).length;
-  const text = data.say("Errors of {n} matched tensors in execution order, log scale", { n: count(matched) });
+  const text = data.say("explorer/plot-label", { n: count(matched) });
   if (!data.marks.length) return text;
-  return `${text}; ${data.say("marked")}: ${data.marks.slice(0, 3).map((m) => shorten(visible(m[2]), 160)).join(", ")}`;
+  return `${text}; ${data.say("explorer/plot-findings")}: ${data.marks.slice(0, 3).map((m) => shorten(visible(m[2]), 160)).join(", ")}`;
 }
 
 // ------------------------------------------------------------------------------- going about

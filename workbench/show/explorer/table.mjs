@@ -1,19 +1,19 @@
 // ------------------------------------------------------------------------------------ table
 
 const WIDTHS = { op_name: 370, order: 62, op_type: 150, tensor: 84, status: 134, shape: 120, golden_shape: 120, golden: 260,
-  rule: 110, reason: 260, source: 240, code: 240, dtype: 84, golden_dtype: 110 };
+  rule: 110, floor: 140, reason: 260, source: 240, code: 240, dtype: 84, golden_dtype: 110 };
 let serial = 0;
 
 function createTable(store) {
   const { data } = store, { say } = data, id = `wbx${serial++}`;
   const heads = data.columns.map((column, i) => {
     const button = h("button", { type: "button", tabindex: i ? "-1" : "0", title: column.help || null, onclick: () => store.update({ sort: turned(store.sort, column) }) },
-      ...breakable(say(column.heading)), h("span", { class: "wbx-arrow", "aria-hidden": "true" }));
+      ...breakable(column.heading), h("span", { class: "wbx-arrow", "aria-hidden": "true" }));
     return h("th", { scope: "col", role: "columnheader", class: column.kind === "text" ? null : "wb-num" }, button);
   });
   const body = h("tbody", { role: "rowgroup" });
   const widths = data.columns.map((column) => WIDTHS[column.key] ?? (column.help ? 158 : column.kind === "count" ? 96 : 108));
-  const table = h("table", { class: "wbx-table", role: "grid", tabindex: "0", "aria-label": say("All tensors of the comparison"), "aria-colcount": heads.length },
+  const table = h("table", { class: "wbx-table", role: "grid", tabindex: "0", "aria-label": say("explorer/table"), "aria-colcount": heads.length },
     h("colgroup", {}, ...widths.map((width) => { const col = h("col"); col.style.width = `${width}px`; return col; })),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row", "aria-rowindex": "1" }, ...heads)), body);
   table.style.width = `${widths.reduce((a, b) => a + b)}px`;
@@ -132,7 +132,7 @@ function spacer(rows) {
 
 function cell(data, column, row) {
   const value = column.get(row);
-  if (column.key === "status") return h("td", { role: "gridcell" }, mark(value), ` ${data.say(value)}`);
+  if (column.key === "status") return h("td", { role: "gridcell" }, mark(value), ` ${data.say(STATUS_WORDS[value])}`);
   if (column.key === "op_name" || column.key === "golden")
     return h("td", { role: column.key === "op_name" ? "rowheader" : "gridcell", class: "wb-name", title: brief(value) }, h("span", {}, ...named(value)));
   if (column.kind === "text") return h("td", { role: "gridcell", title: readable(value) }, h("bdi", {}, readable(value)));
@@ -146,10 +146,10 @@ function createPrint(store) {
     const rows = [...data.x.keys()].filter((i) => ["fail", "warn"].includes(data.get("status", i)));
     const columns = ["op_name", "op_type", "tensor", "iteration", "status", "error", "floor"].map((key) => data.named[key]).filter(Boolean);
     const kept = rows.slice(0, PRINT_LIMIT);
-    const caption = say("{kept} of {bad} failing and warning rows, in execution order; {others} others are not printed",
+    const caption = say("explorer/printed",
       { kept: count(kept.length), bad: count(rows.length), others: count(data.rows - rows.length) });
     return h("table", { class: "wb-table" }, h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.kind === "text" ? null : "wb-num" }, say(column.heading))))),
+      h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.kind === "text" ? null : "wb-num" }, column.heading)))),
       h("tbody", {}, ...kept.map((row) => h("tr", {}, ...columns.map((column) => cell(data, column, row))))));
   };
 }

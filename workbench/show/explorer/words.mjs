@@ -42,10 +42,13 @@ function times(value, floor) {
 
 const count = (n) => GROUPED.format(n);
 
-// Words of our own in the language of the page; {n} in them stands for a value.
+// Words of our own by their code, in the language of the page; {n} in them stands for a value.
 const own = (table, key, other) => (Object.hasOwn(table, key) ? table[key] : other);
-const speaker = (words) => (text, values = {}) =>
-  own(words, text, text).replace(/\{(\w+)\}/g, (all, name) => own(values, name, all));
+const speaker = (words) => (code, values = {}) =>
+  own(words, code, code).replace(/\{(\w+)\}/g, (all, name) => own(values, name, all));
+const STATUS_WORDS = { fail: "explorer/status-fail", warn: "explorer/status-warn", uncomparable: "explorer/status-uncomparable",
+  unmatched: "explorer/status-unmatched", pass: "explorer/status-pass", equal: "explorer/status-equal" };
+const VALUE_WORDS = { rank: "explorer/rank", iteration: "explorer/iteration", input: "explorer/input", output: "explorer/output" };
 
 // What would be invisible or change how the text around it reads is spelled, as workbench.core.text does it.
 const HIDDEN = /(?!\t)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

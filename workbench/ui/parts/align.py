@@ -16,6 +16,7 @@ from workbench.ui.parts.context import Context
 if TYPE_CHECKING:
     from workbench.show.match_view import MatchLine
     from workbench.ui.app import Workbench
+    from workbench.ui.part import Stage
 
 
 class Align(Following):
@@ -24,7 +25,7 @@ class Align(Following):
     The line of the row that is looked at is marked; to choose another one looks at the worst of its tensors.
     """
 
-    name, title = "align", "Align"
+    name, title = "align", "ui/align"
     traits = ("selected", "factor", "limit")
 
     def build(self) -> W.Widget:
@@ -44,14 +45,14 @@ class Align(Following):
         say = self.say
         self.hint = W.HTML()
         self.table = self.new_pieces()
-        self.search = W.Text(description=say("filter"), continuous_update=False)
-        self.search.placeholder = say("part of a name or type")
-        self.rule = W.Dropdown(description=say("Rule"), options=[(say("any rule"), "")])
-        kinds = [(say("pairs and groups"), "all"), (say("groups only"), "groups")]
-        kinds.append((say("differing only"), "bad"))
-        self.kind = W.Dropdown(description=say("show"), options=kinds)
-        self.back = W.Button(description=say("Previous page"))
-        self.forth = W.Button(description=say("Next page"))
+        self.search = W.Text(description=say("ui/filter"), continuous_update=False)
+        self.search.placeholder = say("ui/part-of-name-or-type")
+        self.rule = W.Dropdown(description=say("ui/rule"), options=[(say("ui/any-rule"), "")])
+        kinds = [(say("ui/pairs-and-groups"), "all"), (say("ui/groups-only"), "groups")]
+        kinds.append((say("ui/differing-only"), "bad"))
+        self.kind = W.Dropdown(description=say("ui/show"), options=kinds)
+        self.back = W.Button(description=say("ui/previous-page"))
+        self.forth = W.Button(description=say("ui/next-page"))
 
     def _connect(self) -> None:
         for widget in (self.search, self.rule, self.kind):
@@ -69,11 +70,10 @@ class Align(Following):
     def refresh(self) -> None:
         """Show the matches of the present comparison."""
         comparison = self.graded
-        missing = "Run a comparison first; then every match stands here, with its rule."
-        self.hint.value = "" if comparison else self.waiting(missing)
+        self.hint.value = "" if comparison else self.waiting()
         self._read_lines()
         rules = sorted({line.rule for line in self.lines})
-        self.rule.options = [(self.say("any rule"), ""), *((rule, rule) for rule in rules)]
+        self.rule.options = [(self.say("ui/any-rule"), ""), *((rule, rule) for rule in rules)]
         self.page = 0
         self._turn_to_selected()
         self._show_page()
@@ -93,10 +93,10 @@ class Align(Following):
         super().close()
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
+    def stage(bench: Workbench) -> Stage:
         comparison = bench.comparison
         if comparison is None:
-            return "to do", ""
+            return "pending", ""
         cover = comparison.coverage
         total = comparison.result.target.tensors or 1
         return "done", f"{100 * cover.matched / total:.1f}%"

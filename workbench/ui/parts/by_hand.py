@@ -11,8 +11,10 @@ import ipywidgets as W
 
 from workbench.compare.overrides import MAX_NAME, Ignore, Match, Tolerance
 from workbench.core.errors import WorkbenchError
-from workbench.core.text import brief, escape, one_line
+from workbench.core.text import brief, one_line
+from workbench.core.words import Message
 from workbench.show.match_view import operator_names, orphans, row_of
+from workbench.ui.alerts import status_html
 from workbench.ui.boxes import row, styled
 from workbench.ui.code import map_code
 from workbench.ui.job import compared
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
     from workbench.ui.job import Job
 
 _SIDES: tuple[Side, Side] = ("target", "golden")
-_EVERY = "every operator"
+_EVERY = "all"
+_WORDS: dict[Side, str] = {"target": "ui/target", "golden": "ui/golden"}
+_SIDE_WORDS: dict[Side, str] = {"target": "show/side-target", "golden": "show/side-golden"}
+_ENTRIES = {Match: "ui/entry-match", Ignore: "ui/entry-ignore", Tolerance: "ui/entry-tolerate"}
 
 MOST = 500
 """Operators of a side that are listed at once."""
@@ -34,7 +39,7 @@ MOST = 500
 class ByHand(Part):
     """Operators of both sides to choose from, what to do with them, and every step of it to take back."""
 
-    name, title = "by_hand", "By hand"
+    name, title = "by_hand", "ui/manual"
 
     def build(self) -> W.Widget:
         self._make()
@@ -44,29 +49,31 @@ class ByHand(Part):
     def _make(self) -> None:
         say = self.say
         self.which = W.Dropdown(
-            description=say("list"), options=[(say("left over"), "orphans"), (say(_EVERY), _EVERY)]
+            description=say("ui/list"),
+            options=[(say("ui/unmatched"), "orphans"), (say("ui/all-operators"), _EVERY)],
         )
-        self.search = W.Text(description=say("filter"), continuous_update=False)
-        self.search.placeholder = say("part of a name or type")
+        self.search = W.Text(description=say("ui/filter"), continuous_update=False)
+        self.search.placeholder = say("ui/part-of-name-or-type")
         self.counted = W.HTML()
         self.names = {
-            side: styled(W.SelectMultiple(description=say(side.title()), rows=8), "stacked")
+            side: styled(W.SelectMultiple(description=say(_WORDS[side]), rows=8), "stacked")
             for side in _SIDES
         }
         self._before: dict[Side, list[str]] = {side: [] for side in _SIDES}
-        self.reason = W.Text(description=say("reason"))
-        self.error = W.Text(description=say("relative error"))
-        self.path = W.Text(description=say("map file"), value="map.json")
+        self.reason = W.Text(description=say("ui/reason"))
+        self.error = W.Text(description=say("ui/relative-error"))
+        self.path = W.Text(description=say("ui/map-file"), value="map.json")
         for widget in (self.which, self.search, self.reason, self.error, self.path):
             styled(widget, "short")
         words = {
-            "pair": "Match these", "ignore": "Ignore these", "tolerate": "Tolerate these", "take": "Take back",
-            "undo": "Undo", "redo": "Redo", "again": "Compare again", "save": "Save map file", "open": "Open map file",
+            "pair": "ui/match", "ignore": "ui/ignore", "tolerate": "ui/tolerate", "take": "ui/remove",
+            "undo": "ui/undo", "redo": "ui/redo", "again": "ui/compare-again", "save": "ui/save-map",
+            "open": "ui/open-map",
         }  # fmt: skip
         self.buttons = {key: W.Button(description=say(text)) for key, text in words.items()}
-        self.entries = styled(W.Select(description=say("by hand"), rows=4), "stacked")
+        self.entries = styled(W.Select(description=say("ui/manual"), rows=4), "stacked")
         self.status = W.HTML()
-        self.code = make_copy(say("Copy as code"))
+        self.code = make_copy("ui/copy-as-code", self.say)
 
     def _rows(self) -> list[W.Widget]:
         button = self.buttons
@@ -113,8 +120,9 @@ class ByHand(Part):
             found = [one for one in options if all(word in one[0].lower() for word in words)]
             box.options = found[:MOST]
             if len(found) > MOST:
-                told.append(f"{MOST:,} {self.say('of')} {len(found):,} {self.say(side.title())}")
-        self.counted.value = f'<span role="status">{escape(", ".join(told))}</span>'
+                name = self.say(_WORDS[side])
+                told.append(self.say("ui/first-of-side", side=name, n=MOST, total=len(found)))
+        self.counted.value = status_html(", ".join(told), "ui/first-of-side")
 
     def _options(self, result: Result, side: Side) -> list[tuple[str, str]]:
         if self.which.value == _EVERY:
@@ -128,7 +136,7 @@ class ByHand(Part):
         mapped, busy = self.bench.map_file, self.bench.runner.busy
         found = mapped.overrides
         entries = (*found.matches, *found.ignore, *found.tolerances)
-        self.entries.options = [(_said(entry), n) for n, entry in enumerate(entries)]
+        self.entries.options = [(self._said(entry), n) for n, entry in enumerate(entries)]
         self.entries.value = None
         self.buttons["undo"].disabled = not mapped.can_undo
         self.buttons["redo"].disabled = not mapped.can_redo
@@ -152,38 +160,35 @@ class ByHand(Part):
         picked = {side: self._picked(side) for side in _SIDES}
         lacking = [side for side in _SIDES if not picked[side]]
         if lacking:
-            message = f"match must have operators of both sides, got none of the {lacking[0]}"
-            raise WorkbenchError(f"{message}; select some in the list")
+            side = Message(_SIDE_WORDS[lacking[0]])
+            raise WorkbenchError("ui/nothing-to-match", side=side)
         self.bench.map_file.match(picked["target"], picked["golden"])
 
     def _ignore(self) -> None:
         picked = [(side, name) for side in _SIDES for name in self._picked(side)]
         if not picked:
-            raise WorkbenchError("ignore must have an operator, got none; select some in the lists")
+            raise WorkbenchError("ui/nothing-to-ignore")
         self.bench.map_file.ignore_all(picked, self._reason())
 
     def _tolerate(self) -> None:
         picked = self._picked("target")
         if not picked:
-            raise WorkbenchError(
-                "tolerance must have an operator of the target, got none; select one"
-            )
+            raise WorkbenchError("ui/nothing-to-tolerate")
         limit, reason = _limit(self.error.value), self._reason()
         if not reason:
-            raise WorkbenchError("reason must say why the error is tolerated, got none")
+            raise WorkbenchError("ui/no-reason")
         for name in picked:
             self.bench.map_file.tolerate(limit, reason, name=name)
 
     def _reason(self) -> str:
         reason = str(self.reason.value).strip()
         if len(reason) > MAX_NAME:
-            message = f"reason must have at most {MAX_NAME:,} characters, got {len(reason):,}"
-            raise WorkbenchError(f"{message}; say it shorter")
+            raise WorkbenchError("ui/long-reason", got=len(reason), limit=MAX_NAME)
         return reason
 
     def _take_back(self) -> None:
         if self.entries.value is None:
-            raise WorkbenchError("entry must be selected to be taken back, got none")
+            raise WorkbenchError("ui/nothing-to-remove")
         self.bench.map_file.remove(self.entries.value)
 
     def _again(self) -> None:
@@ -193,11 +198,16 @@ class ByHand(Part):
         return compared(job, self.bench.compare)
 
     def _path(self) -> str:
-        return typed_path(self.path.value, "map file", "map.json")
+        return typed_path(self.path.value, Message("ui/file-map"), "map.json")
 
     def _save(self) -> None:
         path = self.bench.map_file.save(self._path())
-        self.status.value = f'<span role="status">{escape(str(path))}</span>'
+        self.status.value = status_html(self.say("ui/written", path=path), "ui/written")
+
+    def _said(self, entry: Match | Ignore | Tolerance) -> str:
+        told = self.say(_ENTRIES[type(entry)], entry=str(entry))
+        reason = getattr(entry, "reason", "")
+        return one_line(self.say("ui/entry-reason", entry=told, reason=reason) if reason else told)
 
     def _open(self) -> None:
         self.bench.map_file.open(self._path())
@@ -208,12 +218,4 @@ def _limit(text: str) -> float:
     with suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
-    raise WorkbenchError(
-        f"relative error must be a number above 0, got {text[:40]!r}; for example 0.01"
-    )
-
-
-def _said(entry: Match | Ignore | Tolerance) -> str:
-    kinds = {Match: "match", Ignore: "ignore", Tolerance: "tolerate"}
-    reason = getattr(entry, "reason", "")
-    return one_line(f"{kinds[type(entry)]}: {entry}" + (f" ({reason})" if reason else ""))
+    raise WorkbenchError("ui/not-an-error", got=text[:40])

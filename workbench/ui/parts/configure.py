@@ -10,6 +10,8 @@ import ipywidgets as W
 from workbench.config import HOMES, get, load, new
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape
+from workbench.core.words import Message
+from workbench.ui.alerts import status_html
 from workbench.ui.boxes import panel, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.form import ConfigForm
@@ -19,6 +21,7 @@ from workbench.ui.typed import typed_path
 if TYPE_CHECKING:
     from workbench.config import Config
     from workbench.ui.app import Workbench
+    from workbench.ui.part import Stage
 
 ENDINGS = (".json", ".py", ".cfg", ".txt")
 """Endings of files that may be a form."""
@@ -27,18 +30,18 @@ ENDINGS = (".json", ".py", ".cfg", ".txt")
 class Configure(Part):
     """The form of the bench's surface with the preview of its graph, and where forms come from and go to."""
 
-    name, title = "configure", "Configure"
+    name, title = "configure", "ui/configure"
 
     def build(self) -> W.Widget:
         surfaces = [(get(name).title, name) for name in HOMES]
         say = self.say
-        self.surface = styled(W.Dropdown(description=say("system"), options=surfaces), "input")
-        ways = [(say("begin anew"), "new"), (say("convert"), "convert")]
+        self.surface = styled(W.Dropdown(description=say("ui/format"), options=surfaces), "input")
+        ways = [(say("ui/new"), "new"), (say("ui/convert"), "convert")]
         self.way = styled(W.ToggleButtons(options=ways), "beside")
-        self.way.tooltips = [say("a form of this system that dumps something"), say("say the same there")]  # fmt: skip
-        self.file = Chooser(say("open a form"), say, suffixes=ENDINGS)
-        self.path = styled(W.Text(description=say("save as")), "input")
-        self.save = W.Button(description=say("Save form"))
+        self.way.tooltips = [say("ui/new-tooltip"), say("ui/convert-tooltip")]  # fmt: skip
+        self.file = Chooser(say("ui/open-configuration"), say, suffixes=ENDINGS)
+        self.path = styled(W.Text(description=say("ui/save-as")), "input")
+        self.save = W.Button(description=say("ui/save"))
         self.said, self.download = W.HTML(), W.HTML()
         self.holder = W.VBox()
         self.form: ConfigForm | None = None
@@ -57,9 +60,10 @@ class Configure(Part):
         self.follow(self.bench, "config", self._show_config)
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
-        refused = bench.refused
-        return ("failed", refused) if refused else ("done", bench.config.surface.name)
+    def stage(bench: Workbench) -> Stage:
+        if bench.refused is not None:
+            return "failed", Message("ui/invalid")
+        return "done", bench.config.surface.name
 
     def close(self) -> None:
         for part in (self.form, self.file):
@@ -80,11 +84,10 @@ class Configure(Part):
 
     def _converted(self, name: str) -> Config:
         done = self.bench.config.convert(name)
-        lost = "".join(f"<li>{escape(str(loss))}</li>" for loss in done.losses)
-        text = self.say("Converted; nothing is lost.")
-        if lost:
-            text = self.say("Converted; what cannot be said there:")
-        self.said.value = f'<div role="status">{escape(text)}<ul>{lost}</ul></div>'
+        lost = "".join(f"<li>{escape(self.say.told(loss))}</li>" for loss in done.losses)
+        code = "ui/converted-partly" if lost else "ui/converted"
+        said = status_html(self.say(code), code)
+        self.said.value = f"{said}<ul>{lost}</ul>"
         converted: Config = done.config
         return converted
 
@@ -94,12 +97,14 @@ class Configure(Part):
             self.path.value = self.file.value
 
     def _take(self, config: Config) -> None:
-        self.bench.refused = ""
+        self.bench.refused = None
         self.bench.config = config
 
     def _save(self) -> None:
-        saved = self.bench.config.save(typed_path(self.path.value, "form", "dump.json"))
-        self.said.value = f'<div role="status">{escape(str(saved))}</div>'
+        saved = self.bench.config.save(
+            typed_path(self.path.value, Message("ui/file-configuration"), "dump.json")
+        )
+        self.said.value = status_html(self.say("ui/written", path=saved), "ui/written")
 
     def _changed(self, form: ConfigForm) -> None:
         """Bring the form to the bench: the last one that would be accepted, and why the draft would not."""
@@ -127,7 +132,9 @@ class Configure(Part):
         name = f"{config.surface.name}{'.json' if config.surface.language == 'json' else '.py'}"
         data = base64.b64encode(config.to_text().encode()).decode("ascii")
         link = f'download="{name}" href="data:text/plain;base64,{data}"'
-        self.download.value = f'<a class="jupyter-button" {link}>{escape(self.say("Download"))}</a>'
+        self.download.value = (
+            f'<a class="jupyter-button" {link}>{escape(self.say("ui/download"))}</a>'
+        )
 
     def _show_graph(self) -> None:
         if self.form is None:
@@ -135,4 +142,4 @@ class Configure(Part):
         try:
             self.form.graph = self.bench.network
         except WorkbenchError as error:
-            self.form.graph = str(error)
+            self.form.graph = error

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class Context(Following):
     """What `Comparison.context` tells; a click on an operator selects it."""
 
-    name, title = "context", "Context"
+    name, title = "context", "ui/neighbors"
     traits = ("selected",)
 
     def build(self) -> W.Widget:
         self.context: MatchContext | None = None
         self.pieces = self.new_pieces()
-        self.code = make_copy(self.say("Copy view as code"))
+        self.code = make_copy("ui/copy-view", self.say)
         self.follow_comparison()
         return W.VBox([self.alert.widget, self.note(self.pieces), self.pieces, self.code])
 

@@ -1,4 +1,4 @@
-"""Divergence: sentence and ledger on top, the explorer below."""
+"""Divergence: sentence and coverage on top, the explorer below."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from workbench.ui.part import Part
 
 if TYPE_CHECKING:
     from workbench.compare.result import Row
+    from workbench.core.words import Message
     from workbench.pipeline.compare import Comparison
     from workbench.ui.app import Workbench
+    from workbench.ui.part import Stage
 
 
 class Divergence(Part):
     """What the comparison found; what is selected and filtered here is the bench's ``comparison.look``."""
 
-    name, title = "divergence", "Divergence"
+    name, title = "divergence", "ui/divergence"
 
     def build(self) -> W.Widget:
         self.told: Comparison | None = None
         self.explorer: Any = None
         self.answer, self.listing, self.place = W.HTML(), W.HTML(), W.VBox()
-        self.first = W.Button(description=self.say("First divergence"))
-        self.jump = W.Button(description=self.say("Largest jump"))
-        self.worst = W.Button(description=self.say("Worst error"))
-        self.code = make_copy(self.say("Copy as code"))
+        self.first = W.Button(description=self.say("ui/first-divergence"))
+        self.jump = W.Button(description=self.say("ui/largest-jump"))
+        self.worst = W.Button(description=self.say("ui/worst-error"))
+        self.code = make_copy("ui/copy-as-code", self.say)
         self._heard = self.alert.guard(lambda _change: self._show_code())
         self.on_click(self.first, self._select_first)
         self.on_click(self.jump, self._select_jump)
@@ -51,7 +53,7 @@ class Divergence(Part):
         self.told = comparison
         self.tools.layout.display = "none" if comparison is None else ""
         if comparison is None:
-            self.answer.value = self.waiting("Nothing has been compared yet.")
+            self.answer.value = self.waiting()
             return
         head = head_html(comparison.result, self.bench.language)
         self.answer.value = head + "".join(map(self._lost, self.bench.lost))
@@ -69,13 +71,12 @@ class Divergence(Part):
 
     def _show_code(self) -> None:
         self.code.text = self.to_code()
-        self.listing.value = code_html(self.say("The code"), self.code.text)
+        self.listing.value = code_html(self.say("ui/the-code"), self.code.text)
 
-    def _lost(self, lost: tuple[str, str]) -> str:
+    def _lost(self, lost: Message) -> str:
         """Say what was looked at last time and is no more."""
-        words, value = lost
-        name = f'<bdi style="overflow-wrap:anywhere">{escape(value)}</bdi>'
-        return f'<p role="status">{escape(self.say(words))} {name}</p>'
+        told = escape(self.say.told(lost))
+        return f'<p role="status" data-code="{lost.code}"><bdi>{told}</bdi></p>'
 
     def _select_first(self) -> None:
         if self.told is not None:
@@ -102,9 +103,9 @@ class Divergence(Part):
         self.listing.value = ""
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
+    def stage(bench: Workbench) -> Stage:
         comparison = bench.comparison
-        return ("to do", "") if comparison is None else ("done", comparison.verdict)
+        return ("pending", "") if comparison is None else ("done", comparison.verdict)
 
     def close(self) -> None:
         self._drop()

@@ -10,10 +10,12 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.text import escape, escape_whole
+from workbench.core.words import Message
 from workbench.pipeline.operator_html import operator_html
 from workbench.show.assets import style_sheets
 from workbench.show.look import call_text
 from workbench.show.templates import OPERATOR_STYLES
+from workbench.ui.alerts import status_html
 from workbench.ui.background import Background
 from workbench.ui.boxes import panel, styled
 from workbench.ui.following import Following
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.pipeline.operator_view import OperatorView
     from workbench.show.look import Look
     from workbench.ui.app import Workbench
+    from workbench.ui.part import Stage
 
 _PIECES = {
     "above": ("head", "source", "tensors", "values", "elements"),
@@ -59,7 +62,7 @@ class Drawn:
 class Operator(Following):
     """What `Comparison.operator` tells of the row that is looked at; its clicks select another one."""
 
-    name, title = "operator", "Operator"
+    name, title = "operator", "ui/operator"
     traits = ("selected", "element_error", "worst", "axes", "plane", "factor", "limit")
 
     def build(self) -> W.Widget:
@@ -86,10 +89,10 @@ class Operator(Following):
 
     def _buttons(self) -> W.Widget:
         say = self.say
-        self.back = W.Button(description=say("Previous failing"))
-        self.forth = W.Button(description=say("Next failing"))
-        self.pin = W.Button(description=say("Pin to report"))
-        self.code = make_copy(say("Copy as code"))
+        self.back = W.Button(description=say("ui/previous-failing"))
+        self.forth = W.Button(description=say("ui/next-failing"))
+        self.pin = W.Button(description=say("ui/pin"))
+        self.code = make_copy("ui/copy-as-code", self.say)
         self.on_click(self.back, lambda: self._step(-1))
         self.on_click(self.forth, lambda: self._step(1))
         self.on_click(self.pin, self._toggle_pin)
@@ -97,13 +100,13 @@ class Operator(Following):
 
     def _minimal_case(self) -> W.Widget:
         say = self.say
-        self.folder = styled(W.Text(description=say("folder"), value="minimal_case"), "short")
-        self.extract = W.Button(description=say("Write minimal case"))
+        self.folder = styled(W.Text(description=say("ui/folder"), value="minimal_case"), "short")
+        self.extract = W.Button(description=say("ui/write-minimal-case"))
         self.said, self.case = W.HTML(), W.HTML()
         self.on(self.folder)
         self.on_click(self.extract, self._extract)
         self.watch(self.writing, self._allow)
-        head = W.HTML(f'<div class="wb wb-op"><h3>{escape(say("Minimal case"))}</h3></div>')
+        head = W.HTML(f'<div class="wb wb-op"><h3>{escape(say("ui/minimal-case"))}</h3></div>')
         return W.VBox([head, self.row(self.folder, self.extract), self.said, self.case])
 
     def changed(self, name: str) -> None:
@@ -135,8 +138,8 @@ class Operator(Following):
 
     def _hint(self) -> str:
         if self.bench.comparison is None:
-            return self.waiting("Run a comparison first; then an operator can be looked at here.")
-        return f"<p>{escape(self.say('Select an operator in the plot or the table.'))}</p>"
+            return self.waiting()
+        return status_html(self.say("ui/select-operator"), "ui/select-operator")
 
     def _draw(self, pieces: Iterable[str]) -> None:
         """Draw some pieces anew, as soon as those are done that are being drawn."""
@@ -212,37 +215,36 @@ class Operator(Following):
     def _step(self, step: int) -> None:
         comparison = self.graded
         if comparison is None:
-            raise WorkbenchError("operator must be one of a comparison, got none; run one first")
+            raise WorkbenchError("ui/run-first")
         start = comparison.look.selected
         if start < 0:
             start = -1 if step > 0 else len(comparison.rows)
         found = comparison.places.failing(start, step)
         if found < 0:
-            where = "after" if step > 0 else "before"
-            raise WorkbenchError(f"operator {where} this one must fail to be shown, got none")
+            raise WorkbenchError("ui/no-next-failing" if step > 0 else "ui/no-previous-failing")
         comparison.selected = found
 
     def _show_pin(self) -> None:
         pinned = self.view_of is not None and self.view_of.name in self.bench.export.pins
-        self.pin.description = self.say("Unpin from report" if pinned else "Pin to report")
+        self.pin.description = self.say("ui/unpin" if pinned else "ui/pin")
         self.pin.icon = "check" if pinned else ""
 
-    def _seen(self, what: str) -> OperatorView:
-        """The operator that is looked at; raises WorkbenchError if there is none to be pinned or written."""
+    def _seen(self, code: str) -> OperatorView:
+        """The operator that is looked at; raises WorkbenchError of this code if there is none."""
         if self.view_of is None:
-            raise WorkbenchError(f"operator must be selected to be {what}, got none; select one")
+            raise WorkbenchError(code)
         return self.view_of
 
     def _toggle_pin(self) -> None:
-        name, pins = self._seen("pinned").name, self.bench.export.pins
+        name, pins = self._seen("ui/select-to-pin").name, self.bench.export.pins
         left = tuple(pin for pin in pins if pin != name)
         self.bench.export = replace(
             self.bench.export, pins=left if len(left) < len(pins) else (*pins, name)
         )
 
     def _extract(self) -> None:
-        folder = typed_path(self.folder.value, "folder", "minimal_case")
-        work = partial(self._extracted, self._seen("written"), folder)
+        folder = typed_path(self.folder.value, Message("ui/file-minimal-case"), "minimal_case")
+        work = partial(self._extracted, self._seen("ui/select-to-write"), folder)
         self.writing.ask(work, self.alert_of(self.extract))
 
     def _extracted(self, view: OperatorView, folder: str) -> Callable[[], None]:
@@ -250,15 +252,15 @@ class Operator(Following):
         found = view.extract(folder)
         script = found.script.read_text(encoding="utf-8", errors="replace")
         html = (
-            f'<div class="wb wb-op" role="status"><p>{escape(str(found))}</p>'
+            f'<div class="wb wb-op" role="status"><p>{escape(self.say.told(found))}</p>'
             f'<div class="wb-op-lines"><pre>{escape_whole(script)}</pre></div></div>'
         )
         return lambda: setattr(self.case, "value", html)
 
     def _allow(self) -> None:
         self.extract.disabled = self.writing.busy
-        text = f"{self.say('writing')} …" if self.writing.busy else ""
-        self.said.value = f'<span role="status">{escape(text)}</span>'
+        text = self.say("ui/writing") if self.writing.busy else ""
+        self.said.value = status_html(text, "ui/writing")
 
     def still(self) -> str:
         if self.view_of is None:
@@ -267,9 +269,9 @@ class Operator(Following):
         return str(self.style.value) + "".join(piece.html for piece in shown)
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
+    def stage(bench: Workbench) -> Stage:
         if bench.comparison is None:
-            return "to do", ""
+            return "pending", ""
         row = bench.comparison.selected
         if row is None:
             return "ready", ""

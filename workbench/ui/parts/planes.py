@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.ui.parts.operator import Operator
 
 _NONE = -1
+_KINDS = {"absolute": "ui/absolute", "relative": "ui/relative", "ulp": "ui/ulp"}
 
 
 class Planes:
@@ -25,11 +26,11 @@ class Planes:
     def __init__(self, panel: Operator) -> None:
         self.panel = panel
         say = panel.say
-        self.kind = W.Dropdown(description=say("error"), options=["absolute"])
-        self.rows = W.Dropdown(description=say("rows"), options=[("–", _NONE)])
-        self.columns = W.Dropdown(description=say("columns"), options=[("–", _NONE)])
+        self.kind = W.Dropdown(description=say("ui/error"), options=["absolute"])
+        self.rows = W.Dropdown(description=say("ui/rows"), options=[("–", _NONE)])
+        self.columns = W.Dropdown(description=say("ui/columns"), options=[("–", _NONE)])
         self.count = W.BoundedIntText(
-            description=say("worst elements"), value=20, min=1, max=10_000
+            description=say("ui/worst-elements"), value=20, min=1, max=10_000
         )
         self.sliders = W.VBox()
         self.picture = make_pieces(lambda _row: None)
@@ -77,7 +78,7 @@ class Planes:
         self.picture.html = html
 
     def _show_choices(self, elements: Elements) -> None:
-        self.kind.options = [(self.panel.say(kind), kind) for kind in elements.kinds]
+        self.kind.options = [(self.panel.say(_KINDS[kind]), kind) for kind in elements.kinds]
         wanted = self.look.element_error
         self.kind.value = wanted if wanted in elements.kinds else "absolute"
         self.count.value = self.look.worst
@@ -105,7 +106,8 @@ class Planes:
 
     def _slider(self, axis: int, size: int) -> W.Widget:
         """A slider over the index in one axis."""
-        made = make_slider(axis, f"{self.panel.say('axis')} {axis}", size - 1)
+        say = self.panel.say
+        made = make_slider(axis, say("ui/axis", axis=axis), size - 1, say)
         made.observe(self.panel.guard(self.sliders, self._take_plane), "value")
         return made
 

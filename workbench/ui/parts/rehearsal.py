@@ -27,33 +27,44 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Op
     from workbench.ui.alerts import Alert
 
-_SETTINGS = ("graph", "device", "precision_mode", "faults", "iterations", "seed", "ranks")
+_SETTINGS = {
+    "graph": "ui/network",
+    "device": "ui/device",
+    "precision_mode": "ui/precision-mode",
+    "faults": "ui/faults",
+    "iterations": "ui/iterations",
+    "seed": "ui/seed",
+    "ranks": "ui/ranks",
+}
+"""Setting → code of its label."""
 _NONE = ""
 
 
 class RehearsalInputs(Part):
     """Inputs of the settings of a rehearsal; what one of them refuses changes nothing and stands beside it."""
 
-    name, title = "rehearsal", "Rehearsal"
+    name, title = "rehearsal", "ui/simulate"
 
     def build(self) -> W.Widget:
         self.inputs = self._inputs()
-        self.file = Chooser(self.say("model file"), self.say, suffixes=(".onnx", ".py"))
-        self.own = W.Dropdown(description=self.say("from this notebook"))
-        self.kind = W.Dropdown(description=self.say("kind of fault"), options=list(FAULTS))
-        self.operator = W.Combobox(description=self.say("in operator"))
-        self.settings = W.Text(description=self.say("with"))
+        self.file = Chooser(self.say("ui/model-file"), self.say, suffixes=(".onnx", ".py"))
+        self.own = W.Dropdown(description=self.say("ui/from-notebook"))
+        self.kind = W.Dropdown(description=self.say("ui/fault"), options=list(FAULTS))
+        self.operator = W.Combobox(description=self.say("ui/operator"))
+        self.settings = W.Text(description=self.say("ui/parameters"))
         for widget in (*self.inputs.values(), self.own, self.kind, self.operator, self.settings):
             styled(widget, "input")
         self.meaning = styled(W.HTML(), "below")
-        self.add = W.Button(description=self.say("Add fault"))
+        self.add = W.Button(description=self.say("ui/add-fault"))
         self._connect()
         rows = [self.row(widget) for widget in self.inputs.values()]
         fault = (self.kind, self.operator, self.settings, self.add)
         add = styled(row([self.add, styled(self.note(*fault), "beside")]), "below")
         builder = W.VBox([self.kind, self.meaning, self.operator, self.settings, add])
-        others = fold(self.say("Other networks"), W.VBox([self.row(self.own), self.file.view]))
-        return W.VBox([self.alert.widget, *rows, others, fold(self.say("Plant a fault"), builder)])
+        others = fold(self.say("ui/other-networks"), W.VBox([self.row(self.own), self.file.view]))
+        return W.VBox(
+            [self.alert.widget, *rows, others, fold(self.say("ui/inject-fault"), builder)]
+        )
 
     def _connect(self) -> None:
         for name, widget in self.inputs.items():
@@ -68,10 +79,10 @@ class RehearsalInputs(Part):
         self._explain()
 
     def _inputs(self) -> dict[str, W.Widget]:
-        modes = [(self.say("default of the device"), _NONE), *((mode, mode) for mode in MODES)]
+        modes = [(self.say("ui/device-default"), _NONE), *((mode, mode) for mode in MODES)]
         late: dict[str, Any] = {"continuous_update": False}
-        words = {name: self.say(name.replace("_", " ")) for name in _SETTINGS}
-        hint = "kind:operator:settings, " + self.say("one a line")
+        words = {name: self.say(code) for name, code in _SETTINGS.items()}
+        hint = self.say("ui/faults-example")
         return {
             "graph": W.Combobox(description=words["graph"], options=[*MODELS, *TRAININGS], **late),
             "device": W.Dropdown(description=words["device"], options=list(PROFILES)),
@@ -114,7 +125,8 @@ class RehearsalInputs(Part):
     def _explain(self) -> None:
         kind = FAULTS[self.kind.value]
         said = {"strength": kind.strength, "value": kind.value}
-        text = "; ".join(f"{name}: {words}" for name, words in said.items() if words)
+        told = [self.say("ui/fault-setting", name=n, meaning=m) for n, m in said.items() if m]
+        text = "; ".join(told)
         self.meaning.value = f"<span>{escape(text)}</span>"
 
     def _add(self) -> None:
@@ -170,4 +182,4 @@ def _value(name: str, text: str) -> Any:
     try:
         return int(text)
     except ValueError:
-        raise WorkbenchError(f"{name} must be a whole number, got {text[:40]!r}") from None
+        raise WorkbenchError("ui/not-a-number", name=name, got=text[:40]) from None

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
-from workbench.core.text import brief, escape
+from workbench.core.text import brief
+from workbench.core.words import Message
 from workbench.pipeline.recipe import report_line
 from workbench.show.columns import worst_first
 from workbench.show.look import EXPLORED
 from workbench.show.report import SECTIONS
+from workbench.ui.alerts import status_html
 from workbench.ui.boxes import panel, styled
 from workbench.ui.code import code_html
 from workbench.ui.export import Export
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from workbench.compare.result import Result
     from workbench.pipeline.compare import Comparison
     from workbench.ui.app import Workbench
+    from workbench.ui.part import Stage
 
 _FILES = {"html": "report.html", "csv": "report.csv", "json": "report.json"}
+_FILE_KINDS = {"html": "ui/html", "csv": "ui/csv", "json": "ui/json"}
+_WRITE = {"html": "ui/write-html", "csv": "ui/write-csv", "json": "ui/write-json"}
 
 MOST = 200
 """Operators that are listed at once to be pinned, the worst of those that the filter leaves."""
@@ -40,36 +45,34 @@ MOST = 200
 class Report(Following):
     """What the report holds, where it is written, and the code that does all of it again."""
 
-    name, title = "report", "Report"
+    name, title = "report", "ui/report"
     traits = tuple(name for name in EXPLORED if name != "selected")
 
     def build(self) -> W.Widget:
         say, self._filling = self.say, False
         late = {"continuous_update": False}
-        sections = [(say(heading), key) for key, heading in SECTIONS.items()]
+        sections = [(say(code), key) for key, code in SECTIONS.items()]
         self.inputs: dict[str, W.Widget] = {
-            "title": W.Text(description=say("title"), **late),
-            "notes": W.Textarea(description=say("notes"), rows=4, **late),
+            "title": W.Text(description=say("ui/title"), **late),
+            "notes": W.Textarea(description=say("ui/notes"), rows=4, **late),
             "sections": W.SelectMultiple(
-                description=say("sections"), options=sections, rows=len(sections)
+                description=say("ui/sections"), options=sections, rows=len(sections)
             ),
-            "pins": W.SelectMultiple(description=say("pinned operators"), rows=6),
+            "pins": W.SelectMultiple(description=say("ui/pins"), rows=6),
         }
-        self.search = W.Text(description=say("filter"), **late)
-        self.search.placeholder = say("part of a name")
+        self.search = W.Text(description=say("ui/filter"), **late)
+        self.search.placeholder = say("ui/part-of-name")
         self.counted = W.HTML()
         self.worst: list[str] = []
         self.paths = {
-            kind: W.Text(description=kind.upper(), value=name, **late)
+            kind: W.Text(description=say(_FILE_KINDS[kind]), value=name, **late)
             for kind, name in _FILES.items()
         }
-        self.writers = {
-            kind: W.Button(description=f"{say('Write')} {kind.upper()}") for kind in _FILES
-        }
-        self.session = W.Text(description=say("session"), value=str(session_path()), **late)
-        self.keep = W.Button(description=say("Save session"))
+        self.writers = {kind: W.Button(description=say(code)) for kind, code in _WRITE.items()}
+        self.session = W.Text(description=say("ui/session"), value=str(session_path()), **late)
+        self.keep = W.Button(description=say("ui/save-session"))
         self.said, self.listing = W.HTML(), W.HTML()
-        self.code = make_copy(say("Copy all as code"))
+        self.code = make_copy("ui/copy-all", self.say)
         self._connect()
         for widget in (*self.inputs.values(), self.search, *self.paths.values(), self.session):
             styled(widget, "input")
@@ -107,9 +110,9 @@ class Report(Following):
         found = [name for name in self.worst if all(word in name.lower() for word in words)]
         pins = self.bench.export.pins
         options = [(brief(name), name) for name in dict.fromkeys((*found[:MOST], *pins))]
-        told = f"{min(len(found), MOST):,} {self.say('of')} {len(self.worst):,}, {self.say('the worst')}"
+        told = self.say("ui/worst-of", n=min(len(found), MOST), total=len(self.worst))
         shown = told if len(found) > MOST or words else ""
-        self.counted.value = f'<span role="status">{escape(shown)}</span>'
+        self.counted.value = status_html(shown, "ui/worst-of")
         self._filling = True  # a list whose options change drops what is selected
         try:
             if list(self.inputs["pins"].options) != options:
@@ -139,8 +142,8 @@ class Report(Following):
             button.disabled = self.bench.comparison is None or self.background.busy
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
-        return ("to do", "") if bench.comparison is None else ("ready", "")
+    def stage(bench: Workbench) -> Stage:
+        return ("pending", "") if bench.comparison is None else ("ready", "")
 
     def _take(self, name: str) -> None:
         if self._filling:
@@ -164,14 +167,15 @@ class Report(Following):
         lines.append(report_line(paths["html"], self.bench.export.options))
         lines += [f"comparison.to_{kind}({paths[kind]!r})\n" for kind in ("csv", "json")]
         self.code.text = "".join(lines)
-        self.listing.value = code_html(self.say("The code"), self.code.text)
+        self.listing.value = code_html(self.say("ui/the-code"), self.code.text)
 
     def _write(self, kind: str) -> None:
-        path = Path(typed_path(self.paths[kind].value, kind.upper(), _FILES[kind]))
+        subject = Message("ui/file-report", kind=Message(_FILE_KINDS[kind]))
+        path = Path(typed_path(self.paths[kind].value, subject, _FILES[kind]))
         comparison = self.bench.comparison
         if comparison is None:
-            raise WorkbenchError("report must be of a comparison, got none; run one first")
-        self._tell("writing", path)
+            raise WorkbenchError("ui/run-first")
+        self._tell("ui/writing-path", path=path)
         work = partial(self._written, self._writer(comparison, kind), path)
         self.background.ask(work, self.alert_of(self.writers[kind]))
 
@@ -182,11 +186,10 @@ class Report(Following):
         except BaseException:
             self.said.value = ""  # that it is being written
             raise
-        return partial(self._tell, "written", path, f" ({path.stat().st_size / 1024:,.0f} kB)")
+        return partial(self._tell, "ui/written-size", path=path, size=path.stat().st_size)
 
-    def _tell(self, what: str, path: Path, more: str = "") -> None:
-        text = f"{self.say(what)}: {path}{more}"
-        self.said.value = f'<div role="status">{escape(text)}</div>'
+    def _tell(self, code: str, **values: object) -> None:
+        self.said.value = status_html(self.say(code, **values), code)
 
     def _writer(self, comparison: Comparison, kind: str) -> Callable[[Path], object]:
         writers: dict[str, Callable[[Path], object]] = {
@@ -197,8 +200,8 @@ class Report(Following):
         return writers[kind]
 
     def _save(self) -> None:
-        path = typed_path(self.session.value, "session", str(session_path()))
-        self._tell("written", self.bench.save(path))
+        path = typed_path(self.session.value, Message("ui/file-session"), str(session_path()))
+        self._tell("ui/written", path=self.bench.save(path))
 
 
 def _worst_operators(result: Result) -> list[str]:

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as W
 
 from workbench.compare.profiles import PROFILES as VERDICTS
-from workbench.core.text import escape, shorten
+from workbench.core.text import shorten
+from workbench.core.words import Message
 from workbench.show.summary import summary
-from workbench.ui.alerts import MOST, alert_html, error_text
+from workbench.ui.alerts import MOST, alert_html, error_code, error_text, status_html
 from workbench.ui.boxes import panel, styled
 from workbench.ui.code import code_html
 from workbench.ui.job import compared
 from workbench.ui.native import make_copy
-from workbench.ui.part import Part
+from workbench.ui.part import STATES, Part
 from workbench.ui.parts.rehearsal import RehearsalInputs
 from workbench.ui.parts.trees import TreeInputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from workbench.core.words.translate import Say
     from workbench.ui.app import Workbench
     from workbench.ui.job import Job
+    from workbench.ui.part import Stage
 
 _SHOWN = (
     *("config", "refused", "rehearsing", "graph", "device", "precision_mode"),
@@ -34,25 +35,27 @@ _SHOWN = (
 class Run(Part):
     """What runs, a button that starts it, and how far it is."""
 
-    name, title = "run", "Run"
+    name, title = "run", "ui/run"
 
     def build(self) -> W.Widget:
         self.rehearsal, self.trees = RehearsalInputs(self.bench), TreeInputs(self.bench)
         ways = [
-            (self.say("Rehearse on the simulated NPU"), True),
-            (self.say("Compare two trees"), False),
+            (self.say("ui/simulate"), True),
+            (self.say("ui/compare-dumps"), False),
         ]
         self.way = W.ToggleButtons(options=ways, value=self.bench.rehearsing)
         self.way.style.button_width = "auto"
-        self.way.description = self.say("what to do")
-        self.profile = W.Dropdown(description=self.say("profile"), options=list(VERDICTS))
-        self.progress = W.FloatProgress(description=self.say("progress"), min=0.0, max=1.0)
+        self.way.description = self.say("ui/mode")
+        self.profile = W.Dropdown(
+            description=self.say("ui/verdict-profile"), options=list(VERDICTS)
+        )
+        self.progress = W.FloatProgress(description=self.say("ui/progress"), min=0.0, max=1.0)
         for widget in (self.way, self.profile, self.progress):
             styled(widget, "input")
         self.status, self.reason, self.listing = styled(W.HTML(), "below"), W.HTML(), W.HTML()
-        self.run = W.Button(description=self.say("Run comparison"), button_style="primary")
-        self.cancel = W.Button(description=self.say("Cancel run"), disabled=True)
-        self.code = make_copy(self.say("Copy as code"))
+        self.run = W.Button(description=self.say("ui/run-comparison"), button_style="primary")
+        self.cancel = W.Button(description=self.say("ui/cancel-run"), disabled=True)
+        self.code = make_copy("ui/copy-as-code", self.say)
         self._connect()
         buttons = styled(self.row(self.run, self.cancel, self.reason), "below")
         below = [buttons, self.progress, self.status, self.code, self.listing]
@@ -78,29 +81,35 @@ class Run(Part):
         ):
             part.view.layout.display = "" if shown else "none"
         self.code.text = self.bench.to_code()
-        self.listing.value = code_html(self.say("The code"), self.code.text)
+        self.listing.value = code_html(self.say("ui/the-code"), self.code.text)
         self._allow()
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
+    def stage(bench: Workbench) -> Stage:
         state = bench.runner.state
-        why = bench.reason()
         if state == "ready" and bench.comparison is not None:
             state = "done"
-        return ("to do", why) if state == "ready" and why else (state, "")
+        if state != "ready" or not bench.reason():
+            return state, ""
+        return "pending", Message("ui/input-invalid" if bench.rehearsing else "ui/input-missing")
 
-    def _why(self) -> str:
-        """Why nothing can run; empty if it can. What an input refused is not what would run."""
+    def _why(self) -> tuple[str, str]:
+        """Code and words of why nothing can run; empty if it can. What an input refused is not what would run."""
         alerts = (self.rehearsal if self.bench.rehearsing else self.trees).alerts
-        return self.bench.reason() or next((alert.text for alert in alerts if alert.text), "")
+        why = self.bench.reason()
+        if isinstance(why, Message):
+            return why.code, self.say.told(why)
+        if why is not None:
+            return "ui/not-ready", self.say("ui/not-ready", why=self.say.told(why))
+        wrong = next((alert for alert in alerts if alert.text), None)
+        return (wrong.code, wrong.text) if wrong is not None else ("", "")
 
     def _allow(self) -> None:
         """Allow a run, or say why there can be none."""
-        why, busy = self._why(), self.bench.runner.busy
+        (code, why), busy = self._why(), self.bench.runner.busy
         self.run.disabled = busy or bool(why)
         self.cancel.disabled = not busy
-        text = f"{self.say('cannot run')}: {shorten(why, MOST)}" if why else ""
-        self.reason.value = f'<span role="status">{escape(text)}</span>' if text else ""
+        self.reason.value = status_html(shorten(why, MOST), code) if why else ""
 
     def _start(self) -> None:
         self.bench.runner.start(self._work)
@@ -122,7 +131,7 @@ class Run(Part):
             self.progress.value = job.done / job.total
         elif job.state == "running":
             self.progress.value = (job.done % 200) / 200  # the number is not known yet
-        self.status.value = _words(job, self.say)
+        self.status.value = _told(job, self.say)
         if job.state == "done":
             self.progress.value = 1.0
         self._allow()
@@ -134,20 +143,32 @@ class Run(Part):
         super().close()
 
 
-def _words(job: Job, say: Callable[[str], str]) -> str:
+def _told(job: Job, say: Say) -> str:
+    """Return how far a job is, or how it ended, as HTML."""
     if job.error is not None:
-        return alert_html(f"{say('failed')}: {error_text(job.error)}")
-    done = f"{job.done:,} {say('tensors')}, " if job.done else ""
-    text = f"{say('stopping' if job.cancelled else job.state)}: {done}{job.text}"
-    if job.state == "done":
-        text = f"{say('done in')} {job.seconds:.1f} s: {summary(job.result.result)}"
-    elif job.state == "cancelled":
-        text = f"{say('cancelled after')} {job.seconds:.1f} s: {_kept(job, say)}"
-    return f'<span role="status">{escape(text)}</span>'
+        told = say("ui/run-failed", why=error_text(job.error, say))
+        return alert_html(told, error_code(job.error))
+    message = _ended(job) or _running(job)
+    return status_html(say.told(message), message.code)
 
 
-def _kept(job: Job, say: Callable[[str], str]) -> str:
-    """What stays of a cancelled job."""
+def _running(job: Job) -> Message:
+    state = Message("ui/stopping" if job.cancelled else STATES[job.state][1])
+    if not job.text:
+        return state
+    if not job.done:
+        return Message("ui/run-state", state=state, step=job.text)
+    return Message("ui/run-state-tensors", state=state, done=job.done, step=job.text)
+
+
+def _ended(job: Job) -> Message | None:
+    """What came of a job, also of one that was cancelled."""
+    if job.state not in ("done", "cancelled"):
+        return None
     if job.result is None:
-        return say("nothing was compared by then, and the result before it stays")
-    return f"{say('the result is partial')}; {summary(job.result.result)}"
+        return Message("ui/nothing-kept")
+    found = summary(job.result.result)
+    if job.state == "done":
+        return Message("ui/run-done", seconds=job.seconds, summary=found)
+    kept = Message("ui/partial-kept", summary=found)
+    return Message("ui/run-cancelled", seconds=job.seconds, kept=kept)

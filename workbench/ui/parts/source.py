@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
     from workbench.pipeline.source_view import SourceMap
     from workbench.ui.app import Workbench
+    from workbench.ui.part import Stage
 
 
 class Source(Following):
     """What `Comparison.source_map` tells; a click on a line shows its operators, one on these selects."""
 
-    name, title = "source", "Source"
+    name, title = "source", "ui/source"
     traits = ("selected", "factor", "limit")
 
     def build(self) -> W.Widget:
@@ -47,8 +48,7 @@ class Source(Following):
             self.map_of = None
         elif self.map_of is None or self.map_of.comparison is not comparison:
             self.map_of = comparison.source_map()
-        missing = "Run a comparison first; then the lines of the network stand here."
-        self.hint.value = "" if comparison is not None else self.waiting(missing)
+        self.hint.value = "" if comparison is not None else self.waiting()
         self._draw()
 
     def _draw(self) -> None:
@@ -80,10 +80,10 @@ class Source(Following):
         )
 
     @staticmethod
-    def stage(bench: Workbench) -> tuple[str, str]:
+    def stage(bench: Workbench) -> Stage:
         comparison = bench.comparison
         if comparison is None:
-            return "to do", ""
+            return "pending", ""
         lines = {
             (row.source.file, row.source.line)
             for row in comparison.rows

@@ -12,9 +12,9 @@ import ipywidgets as W
 
 from workbench.core.errors import WorkbenchError
 from workbench.core.files import open_file
-from workbench.core.text import escape
 from workbench.ir.detect import read_graph
 from workbench.pipeline.tree_summary import summarize_tree
+from workbench.ui.alerts import status_html
 from workbench.ui.boxes import fold, styled
 from workbench.ui.chooser import Chooser
 from workbench.ui.part import Part
@@ -30,20 +30,20 @@ LOOKED_INTO = 1 << 22
 """Bytes of a graph file that is read when it is chosen, and not only by the run."""
 
 _PATHS = {
-    "target": "target tree",
-    "golden": "golden tree",
-    "target_graph": "target graph file",
-    "golden_graph": "golden graph file",
+    "target": "ui/target-dump",
+    "golden": "ui/golden-dump",
+    "target_graph": "ui/target-graph",
+    "golden_graph": "ui/golden-graph",
 }
-_TEXTS = {"target_model": "target model", "golden_model": "golden model"}
-_NUMBERS = {"rank": "ranks to compare", "iteration": "iterations to compare"}
+_TEXTS = {"target_model": "ui/target-model", "golden_model": "ui/golden-model"}
+_NUMBERS = {"rank": "ui/rank", "iteration": "ui/iteration"}
 _PAIR = re.compile(r"\s*(\d{1,9})\s*(?::\s*(\d{1,9})\s*)?")
 
 
 class TreeInputs(Part):
     """Choosers for both trees, with what was found in them, and what else may be said about reading them."""
 
-    name, title = "trees", "Trees"
+    name, title = "trees", "ui/compare-dumps"
 
     def build(self) -> W.Widget:
         self.choosers = {
@@ -56,7 +56,7 @@ class TreeInputs(Part):
             for key, label in (_TEXTS | _NUMBERS).items()
         }
         for key in _NUMBERS:
-            self.texts[key].placeholder = self.say("all, or 0, or 0:1")
+            self.texts[key].placeholder = self.say("ui/all-or-pair")
         for key, chooser in self.choosers.items():
             self.on(chooser, partial(self._take, key))
         for key, text in self.texts.items():
@@ -71,7 +71,7 @@ class TreeInputs(Part):
         numbers = [self.row(self.texts[key]) for key in _NUMBERS]
         models = [self.row(self.texts[key]) for key in _TEXTS]
         graphs = [self.choosers[f"{side}_graph"].view for side in ("target", "golden")]
-        more = fold(self.say("Graph files and models"), W.VBox([*graphs, *models]))
+        more = fold(self.say("ui/graphs-and-models"), W.VBox([*graphs, *models]))
         return W.VBox([self.alert.widget, *sides, *numbers, more])
 
     def refresh(self) -> None:
@@ -88,8 +88,8 @@ class TreeInputs(Part):
         self.found[side].value = ""
         path = getattr(self.bench.trees, side)
         if path:
-            text = escape(str(summarize_tree(path)))
-            self.found[side].value = f'<span role="status">{text}</span>'
+            told = self.say.told(summarize_tree(path))
+            self.found[side].value = status_html(told)
 
     def _take(self, key: str) -> None:
         """Bring a path or text to the bench; a path must lead to what it is to be."""
@@ -132,8 +132,7 @@ def _number(key: str, text: str) -> Number:
         return None
     found = _PAIR.fullmatch(text)
     if found is None:
-        message = f"{key} must be a number, or two as target:golden, got {text[:40]!r}"
-        raise WorkbenchError(f"{message}; for example 0 or 0:1, or nothing for all")
+        raise WorkbenchError("ui/not-a-pair", name=key, got=text[:40])
     first, second = found.groups()
     return int(first) if second is None else (int(first), int(second))
 
