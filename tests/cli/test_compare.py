@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 import workbench as wb
-from workbench.cli import main
+from kit.build.sample_results import make_result
+from workbench.cli import _summary, main
+from workbench.compare.result import Anomaly
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
@@ -38,3 +40,9 @@ def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
     used = {"kind": "ignore", "what": "*ReLU*", "tensors": 8}
     said = [Message("cli/override-unused", **unused), Message("cli/override", **used)]
     assert [line for line in lines if line.startswith("map file")] == list(map(str, said))
+
+
+def test_a_model_of_several_is_named(tmp_path):
+    one = Anomaly("target", "model", "net", "one of two")
+    lines = _summary(wb.Comparison(make_result(anomalies=(one,))))
+    assert Message("cli/model", side="target", name="net", detail="one of two") in lines

@@ -102,6 +102,19 @@ def test_what_one_side_alone_dumped_is_told_from_what_it_alone_has(bench):
     assert context.sides["target"].found.nodes
 
 
+def test_a_tensor_that_one_side_of_a_match_lacks_is_said():
+    graph = chain("ReLU", "Neg")
+    shots = shoot(graph, given(graph))
+    few = [shot for shot in shots if (shot.op_type, shot.io) != ("Neg", "input")]
+    comparison = wb.compare(in_memory(shots, graph), in_memory(few, graph))
+    lone = [(row.op_type, row.io) for row in comparison.rows if not row.match_rule]
+    assert lone == [("Neg", "input")]
+    context = comparison.context(next(row for row in comparison.rows if not row.match_rule))
+    why = context.row.reason
+    meaning = MATCH_RULES[context.match.rule]
+    assert context.why == str(Message("pipeline/tensor-unmatched", meaning=meaning, why=why))
+
+
 def test_around_an_operator_without_a_partner_stand_the_partners_of_its_neighbours():
     comparison = inserted()
     alone = next(n for n, row in enumerate(comparison.rows) if row.op_type == "Neg")

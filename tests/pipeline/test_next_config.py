@@ -108,6 +108,18 @@ def test_operators_that_nobody_dumped_before_a_suspect_are_asked_for_as_well(tmp
     assert found.why[0].values["why"].code == "compare/lacks-upstream"
 
 
+def test_what_a_surface_cannot_name_is_left_out_and_said(tmp_path, monkeypatch):
+    comparison = wb.compare(*trees(tmp_path, GRAPH, keep=lambda shot: shot.io == "output"))
+    whole = comparison.next_config()
+    other = next(one for one in whole.operators if one not in whole.suspects)
+    taken = "workbench.pipeline.next_config._takes"
+    monkeypatch.setattr(taken, lambda _config, operator, _context: operator != other)
+    found = comparison.next_config()
+    assert set(found.operators) == set(whole.operators) - {other}
+    said = Message("pipeline/unnamed", surface=whole.surface, names=[other])
+    assert found.losses == (str(said),)
+
+
 def test_without_a_graph_expressions_stand_for_the_names_of_files(tmp_path):
     found = wb.compare(*trees(tmp_path)).next_config("mindspore-o0o1")
     kernels = found.config.data["common_dump_settings"]["kernels"]

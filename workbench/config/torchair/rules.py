@@ -141,7 +141,7 @@ def _file_problems(*severities: str) -> Callable[[Torchair, Context], Iterator[B
         for problem in acl_file(settings, context).problems:
             if problem.severity in severities:
                 values = {
-                    "place": f"{file}:{problem.line}" if problem.line else f"{file}",
+                    "file": f"{file}:{problem.line}" if problem.line else f"{file}",
                     "problem": problem.message,
                     "advice": problem.fix or Message("config/mend-file"),
                     "code": problem.code,
@@ -323,7 +323,7 @@ RULES = (
         "config-file",
         "warning",
         _file_problems("error", "warning"),
-        "{place}: {problem}",
+        "{file}: {problem}",
         "{advice}",
         "Ascend/torchair; hicann/runtime adump",
         _file_example("refused.json"),
@@ -333,7 +333,7 @@ RULES = (
         "config-file-hint",
         "hint",
         _file_problems("hint"),
-        "{place}: {problem}",
+        "{file}: {problem}",
         "{advice}",
         "Ascend/torchair; hicann/runtime adump",
         _file_example("hinted.json"),
