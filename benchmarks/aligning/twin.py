@@ -153,7 +153,7 @@ class Twin:
                 if not left[one]:
                     heapq.heappush(ready, (wished[one], one))
         if len(order) < len(self.ops):
-            raise GraphError("operators must not wait for each other")
+            raise ValueError("operators must not wait for each other")
         return order
 
     def _wished(self) -> dict[int, float]:

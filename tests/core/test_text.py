@@ -113,8 +113,11 @@ def test_escapes_of_json_are_those_of_json(character):
 
 def test_messages_of_errors_are_readable():
     for name in NAMES.values():
-        assert controls(str(WorkbenchError(f"name must be short, got {name}"))) == []
-    assert str(FormatError("a.json:1: broken\n  {\n  ^")) == "a.json:1: broken\n  {\n  ^"
+        assert controls(str(WorkbenchError("core/missing", got=name))) == []
+        assert controls(str(WorkbenchError("core/missing", got="x", place=name))) == []
+    why = "broken\n  {\n  ^"
+    error = FormatError("core/unreadable", place="a.json:1", subject="file", why=why)
+    assert str(error).splitlines()[1:] == ["  {", "  ^"]
 
 
 def test_inputs_take_all_but_lone_surrogates_as_it_is():

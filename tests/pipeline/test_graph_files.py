@@ -13,6 +13,7 @@ from workbench.cli import main
 from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
+from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 from workbench.ir.ge_messages import message_class
 from workbench.pipeline.preview import preview
@@ -329,8 +330,7 @@ def test_a_model_that_is_not_there_is_refused_with_those_that_are(tree, capsys, 
     trees = [tree] * (2 if command == "compare" else 1)
     status, _, err = run(capsys, command, *trees, *(option or ["--model"]), "resnet")
     assert status == 2
-    assert err.startswith("error: model must be one of ")
-    assert all(name in err for name in (INIT, NETWORK, RATE, "got 'resnet'"))
+    assert all(name in err for name in (INIT, NETWORK, RATE, "'resnet'"))
 
 
 def test_models_are_compared_by_name(tree, capsys):
@@ -370,4 +370,4 @@ def test_the_command_takes_the_environment_of_the_run(tmp_path, capsys):
         "Build.txt",
     ]
     status, _, err = run(capsys, *what, "--out", tmp_path / "other", "--env", "DUMP_GE_GRAPH")
-    assert (status, err) == (2, "error: --env must be NAME=VALUE, got 'DUMP_GE_GRAPH'\n")
+    assert (status, err) == (2, f"error: {Message('cli/variable', got='DUMP_GE_GRAPH')}\n")

@@ -344,7 +344,7 @@ def test_a_header_of_very_many_columns_is_refused(tmp_path):
     path = tmp_path / "r.csv"
     head = (RESULTS / "msprobe_tensor.csv").read_text().splitlines()[0]
     path.write_text(head + ",x" * 1000 + "\n")
-    with pytest.raises(FormatError, match=r"row must have at most 256 cells, got 10\d\d"):
+    with refused("pipeline/result-header", FormatError):
         wb.read_result(path)
 
 

@@ -35,7 +35,7 @@ def test_the_guilty_operator_is_found_in_every_tree(surface):
 
 def test_a_form_that_is_refused_is_not_rehearsed():
     config = new("acl").set("dump.dump_mode", "everything")
-    assert "dump_mode must be" in why_not(config)
+    assert "dump_mode" in str(why_not(config))
 
 
 def network(x):

@@ -245,7 +245,7 @@ def test_an_unknown_feed_leaves_no_folder(tmp_path):
 
 def test_a_folder_in_use_is_refused(tmp_path):
     simulate(GRAPH, None, form(), tmp_path)
-    with pytest.raises(FormatError, match="must be new or empty"):
+    with refused("dump/out-filled", FormatError, got=str(tmp_path)):
         simulate(GRAPH, None, form(), tmp_path)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import workbench as wb
 from kit.evidence import clauses, diverges
-from kit.words import check_said
+from kit.words import check_said, refused
 from workbench import nn
 from workbench.compare.finding_kinds import KINDS
 from workbench.compare.overflowing import OVERFLOWED
@@ -239,9 +239,9 @@ def test_a_defect_in_a_step_in_which_both_overflow_is_found(tmp_path, name):
 
 
 def test_a_scale_must_be_a_number_or_one_of_the_cells():
-    with pytest.raises(GraphError, match="scale_sense must be one number or a cell"):
+    with refused("graph/scale-sense", GraphError):
         training(np.ones(3, np.float32))
-    with pytest.raises(GraphError, match="scale_sense must be one number or a cell"):
+    with refused("graph/scale-sense", GraphError):
         training(MLP())
 
 

@@ -185,8 +185,7 @@ def test_a_fault_in_an_iteration_that_does_not_run_is_refused(tmp_path, first):
 
 
 def test_offline_models_do_not_train_and_say_so(tmp_path):
-    why = "acl runs offline models, which do not train: take another surface, or the network alone"
-    with pytest.raises(GraphError, match=why):
+    with refused("run/offline-training", GraphError, surface="acl"):
         wb.simulate(
             load_graph("mlp_train"), None, new("acl"), tmp_path / "o", surface="acl", device="a2"
         )

@@ -47,10 +47,6 @@ class WorkbenchError(Exception):
         self.values = values
 
     def __str__(self) -> str:
-        if (
-            "/" not in self.code or " " in self.code
-        ):  # a sentence of before: goes with the last of them
-            return readable(self.code)
         text = sentence(self.code, self.values)
         return readable(f"{self.place}: {text}" if self.place else text)
 

@@ -54,7 +54,8 @@ class _Table:
         titles = unique_titles(first.cells)
         layout = recognize_layout(titles)
         if layout is None or self.layout not in (None, layout):
-            self.header = self.header or first.problem or str(list(titles[:12]))[:400]
+            shown = str(list(titles[:12]))[:400]
+            self.header = self.header or str(first.problem or shown)
             self._odd("unknown-sheet", Message("pipeline/sheet-kind", place=first.place))
             return
         self.layout = layout
@@ -139,7 +140,7 @@ def _own_result(path: Path) -> Result | None:
     except FormatError as error:
         raise error.at(str(path)) from error
     except (ValueError, OverflowError, RecursionError) as error:
-        raise FormatError(f"{path}: result must be JSON, got {error}") from error
+        raise FormatError("pipeline/result-json", place=str(path), why=error) from error
 
 
 def _place(name: str) -> tuple[int, int]:

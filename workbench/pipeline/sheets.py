@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.files import open_file, open_text
+from workbench.core.words import Message
 from workbench.dump.tables.rows import TableReader
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Line(NamedTuple):
 
     place: str
     cells: list[str]
-    problem: str = ""
+    problem: Message | None = None
 
 
 def read_sheets(path: Path) -> Iterator[Iterator[Line]]:
@@ -73,14 +74,14 @@ def _csv(path: Path) -> Iterator[Line]:
                 cells = next(reader, None)
             except csv.Error as error:
                 place = f"{path}:{reader.line}"
-                yield Line(place, [], f"{place}: row must be text, got {error}")
+                yield Line(place, [], Message("pipeline/sheet-line", place=place, why=error))
                 continue
             if cells is None:
                 return
             place = f"{path}:{reader.line}"
             if len(cells) > MAX_COLUMNS:
-                width = f"row must have at most {MAX_COLUMNS} cells, got {len(cells)}"
-                yield Line(place, [], f"{place}: {width}")
+                values = {"got": len(cells), "limit": MAX_COLUMNS}
+                yield Line(place, [], Message("pipeline/sheet-wide", place=place, **values))
             elif any(cell.strip() for cell in cells):
                 yield Line(place, cells)
 

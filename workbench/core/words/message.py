@@ -41,8 +41,7 @@ class Message:
         object.__setattr__(self, "values", MappingProxyType(values))
 
     def __str__(self) -> str:
-        before = "/" not in self.code or " " in self.code  # an error's sentence of before
-        text = self.code if before else sentence(self.code, self.values)
+        text = sentence(self.code, self.values)
         return readable(f"{self.place}: {text}" if self.place else text)
 
     def __repr__(self) -> str:

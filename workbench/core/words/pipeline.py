@@ -102,6 +102,9 @@ SENTENCES: dict[str, str] = {
     # results of other tools
     "result-header": "not a known result table: the header has {got}; known tables: {known:semicolons}",
     "result-header-known": "{tool} {kind}: {columns:list}",
+    "result-json": "not a result: invalid JSON: {why}",
+    "sheet-line": "the row is not text: {why}",
+    "sheet-wide": "the row has {got:count cell}, more than the limit of {limit:count}",
     "sheet-old": "not a readable workbook: an old .xls file or protected by a password; save it as .xlsx",
     "sheet-unreadable": "cannot read the workbook: {kind}: {why}",
     "sheet-blank": "more than {limit:count} blank rows in a row",
