@@ -201,7 +201,7 @@ def _watched(page: Page, stage: str) -> tuple[float, float]:
         raise RuntimeError("the run was over before the cell answered")
 
     def stop() -> None:
-        press(page, "Cancel run")
+        press(page, "Cancel")
         page.get_by_role("status").filter(has_text="cancelled after").first.wait_for()
 
     return seconds, timed(stop)

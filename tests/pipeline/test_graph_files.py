@@ -308,7 +308,7 @@ def test_inspect_says_how_the_network_was_found(tree, capsys):
     assert f"model {NETWORK}: named by ge_proto_00000017_Build.txt" in out
     assert "'Iterator'" in out
     assert f"graph 0: {NETWORK}, 22 operators" in out
-    assert f"timestamp folder 20231114221220 has only {INIT}" in out
+    assert f"20231114221220 (only {INIT}" in out
     info = wb.inspect(wb.load(tree))
     (conv,) = [op for op in info["operators"] if op["op_name"] == FUSED]
     assert (conv["op_type"], len(conv["files"])) == ("Conv2D", 3)

@@ -199,7 +199,7 @@ def test_a_skipped_step_is_told_where_no_later_one_was_dumped(tmp_path):
 def test_a_preview_says_that_the_optimizer_may_be_left_out():
     graph = training(nn.FixedLossScaleUpdateCell(1.0))
     whole = preview(new("mindspore-o2"), graph)
-    assert any(f"left out where {FLAG} is true" in doubt for doubt in whole.doubts)
+    assert any(FLAG in str(doubt) for doubt in whole.doubts)
     form = new("mindspore-o0o1")
     foreseen = preview(form, graph)
     assert not foreseen.exact

@@ -239,8 +239,9 @@ def test_notes_follow_the_settings():
 def test_a_note_names_the_folder_of_the_graphs():
     def place(data, **env):
         settings = Config(TENSORFLOW, data).settings
+        graphs = ("config/tf-graph", "config/tf-graphs")
         notes = TENSORFLOW.notes(settings, Context(env=env))
-        return next(((n.code, n.values["place"]) for n in notes if "place" in n.values), None)
+        return next(((n.code, n.values["folder"]) for n in notes if n.code in graphs), None)
 
     here, graph = Message("config/tf-working-folder"), {"DUMP_GE_GRAPH": "2"}
     assert place(form(), **graph) == ("config/tf-graphs", here)

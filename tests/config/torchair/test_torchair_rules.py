@@ -162,7 +162,7 @@ def test_the_problems_of_the_json_file_come_along(tmp_path, monkeypatch, text, e
     for problem in problems:
         assert problem.severity == "warning"
         assert problem.path.startswith("dump_config.dump_config_path")
-        assert problem.message.values["place"].partition(":")[0] == "d.json"
+        assert problem.message.values["file"].partition(":")[0] == "d.json"
         assert "\n" not in str(problem)
 
 

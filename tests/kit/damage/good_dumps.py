@@ -180,13 +180,11 @@ def container_files() -> Files:
     part = ids._replace(context_id=12, thread_id=0, device_id=0)
     captured = ids._replace(kind="captured", op_name="net.mm", dump_number=2)
     whole = made(0, 1, 5, 6, op_name="net/mm", attrs=(("a", "{}"),))
-    old = bytes.fromhex("0a03312e30 2218 0801 1002 1a04 0a020102 2208 0000803f00000040 2808 2800")
     return {
         f"{LEAF}/{format_ge_name(ids)}": whole,
         f"{LEAF}/{format_ge_name(part)}": made(2, 3, 4, op_name="net/mm", dump_time=START),
         f"{LEAF}/{format_ge_name(ids._replace(stream_id=None))}": made(4, 2, op_name="x" * 5000),
         f"{LEAF}/{format_ge_name(captured)}": made(*range(7)),
-        f"{LEAF}/MatMul.old.3.1.{START}": old,
     }
 
 

@@ -154,14 +154,14 @@ class GeTree:
         barred = self.choice.bars(key.op_name, key.op_type, key.io, key.slot)
         return key.io in self._plan.io and not barred
 
-    def silence(self, op_name: str) -> Message | str:
-        """Why an operator leaves no dump whatever is asked for; empty if it can leave one."""
+    def silence(self, op_name: str) -> Message | None:
+        """Why an operator leaves no dump whatever is asked for; ``None`` if it can leave one."""
         op = self._ops.get(op_name)
         if op is None or op_name in self.fed:
-            return ""
+            return None
         if self._graph.dialect in ("ge", COMPILED):
-            return str(never_dumps(op) or "")
-        return CONTROL if op.op_type in CONTROL_FLOW else ""
+            return never_dumps(op)
+        return CONTROL if op.op_type in CONTROL_FLOW else None
 
     def _form(self, step: int) -> None:
         if self._target.form is not None and step >= 0:
