@@ -102,7 +102,7 @@ ANSWERS = {
         ATTENTION,
         '"saved_data": "tensor"',
         "<Comparison fail: ",
-        "dropped-k-tail",
+        label("compare/fault-k-tail", count=1, blocks=2, size=16),
         "16",
         "11 files",
         "32 terms: 1.096 off",

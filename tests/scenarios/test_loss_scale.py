@@ -203,7 +203,7 @@ def test_a_preview_says_that_the_optimizer_may_be_left_out():
     form = new("mindspore-o0o1")
     foreseen = preview(form, graph)
     assert not foreseen.exact
-    assert any("which branches run" in doubt for doubt in foreseen.doubts)
+    assert any(doubt.code == "dump/branches" for doubt in foreseen.doubts)
     own = preview(form, graph, compiling=Compiling("910a"))
     assert any("NPUGetFloatStatusV2" in name for name in own.names)
     assert not any("AllFinite" in name for name in own.names)

@@ -114,6 +114,7 @@ def measure_arrays(
 ) -> Divergence:
     """Return how far the array ``target`` is from ``golden``, as `measure` does.
 
+    >>> import numpy as np
     >>> measure_arrays(np.array([2.0, 4.0]), np.array([1.0, 2.0])).error
     1.0
     """
