@@ -300,7 +300,13 @@ def compiled(model, mode, device, *faults):
 @pytest.mark.parametrize(
     ("model", "device", "mode", "name"),
     [
-        ("mlp", "310p", "allow_fp32_to_lowprecision", "Default/head-Dense/MatMul-op0"),
+        # not the head: how BLAS orders its few sums decides on some machines
+        (
+            "mlp",
+            "310p",
+            "allow_fp32_to_lowprecision",
+            "Default/body-SequentialCell/1-Dense/MatMul-op0",
+        ),
         ("alexnet", "a3", "allow_mix_precision_bf16", "Default/fc3-Dense/MatMul-op0"),
     ],
 )
