@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import explorer  # noqa: E402
 
 from kit.build.sample_results import network_result  # noqa: E402
+from kit.face.at_panels import status  # noqa: E402
 from kit.face.jupyter_lab import RUN_CODE, Reader, jupyter_lab, python  # noqa: E402
 from workbench.show.report import report_html  # noqa: E402
 
@@ -202,7 +203,7 @@ def _watched(page: Page, stage: str) -> tuple[float, float]:
 
     def stop() -> None:
         press(page, "Cancel")
-        page.get_by_role("status").filter(has_text="cancelled after").first.wait_for()
+        status(page, "ui/run-cancelled", "ui/nothing-kept")
 
     return seconds, timed(stop)
 
