@@ -267,9 +267,9 @@ def test_device_statistics_come_from_the_form(tmp_path):
 @pytest.mark.parametrize(
     ("surface", "version", "plan", "error", "code"),
     [
-        ("mindspore-cpu", "1.2", {}, FormatError, str(Message("dump/version-old", got="1.2"))),
-        ("mindspore-o0o1", "1.0.0", {}, FormatError, str(Message("dump/version-old", got="1.0.0"))),
-        ("mindspore-gpu", "two", {}, FormatError, str(Message("dump/version", got="two"))),
+        ("mindspore-cpu", "1.2", {}, FormatError, "dump/version-old"),
+        ("mindspore-o0o1", "1.0.0", {}, FormatError, "dump/version-old"),
+        ("mindspore-gpu", "two", {}, FormatError, "dump/version"),
         (
             "mindspore-o0o1",
             "1.5",
@@ -287,8 +287,8 @@ def test_what_a_release_does_not_write_is_refused_before_anything_is_written(
         simulate(
             LENET, None, DumpPlan("/x", **plan), tmp_path / "out", surface=surface, version=version
         )
-    if error is ConfigError:
-        check_said(caught.value.problems[0].message, code, got=version)
+    said = caught.value.problems[0].message if error is ConfigError else caught.value
+    check_said(said, code, got=version)
     assert not (tmp_path / "out").exists()
 
 
