@@ -45,6 +45,33 @@ def test_every_code_that_is_said_has_words_and_every_sentence_is_said():
     assert {code for code in unsaid if not code.startswith(tuple(begun))} == set()
 
 
+def test_errors_and_messages_are_made_of_codes_alone():
+    raw = [
+        f"{path.relative_to(PACKAGE)}:{line} {text!r}"
+        for path, tree in TREES.items()
+        for line, text in written_out(tree)
+        if not text.startswith(tuple(f"{area}/" for area in render.AREAS)) or " " in text
+    ]
+    assert raw == []
+
+
+def written_out(tree):
+    """Line and beginning of the first argument of every error and message, where it is a text."""
+    kinds = {"WorkbenchError", "FormatError", "GraphError", "AlignError", "Message"}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and node.args
+            and ast.unparse(node.func).split(".")[-1] in kinds
+        ):
+            first = node.args[0]
+            part = first.values[0] if isinstance(first, ast.JoinedStr) else first
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield node.lineno, part.value
+            elif isinstance(first, ast.JoinedStr):
+                yield node.lineno, ast.unparse(first)
+
+
 def test_a_sentence_is_given_the_values_that_it_names():
     wrong = [
         f"{path.relative_to(PACKAGE)}:{line} {code}: names {sorted(fields(code))}, given {sorted(names)}"
