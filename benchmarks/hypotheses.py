@@ -1,7 +1,7 @@
 """How often the right kind of fault is told from an operator's inputs and output, kind by kind.
 
 ``python benchmarks/hypotheses.py --seeds 2000-2019``: a confusion matrix. ``--fit --seeds 1000-1099``: the
-weights of `workbench.compare.hypotheses.calibration`.
+weights of `workbench.comparison.explain.calibration`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from kit.build.faulty_trials import KINDS, planted
-from workbench.compare.hypotheses.believed import settled
-from workbench.compare.hypotheses.calibration import features
-from workbench.compare.hypotheses.case import BUDGET
-from workbench.compare.hypotheses.explain import attempts, explain
+from workbench.comparison.explain.arithmetic import settled
+from workbench.comparison.explain.calibration import features
+from workbench.comparison.explain.case import BUDGET
+from workbench.comparison.explain.explain import attempts, explain
 
 
 def main():

@@ -34,7 +34,7 @@ SIZE = 100
 """Rows and columns of every tensor."""
 
 COMPARING = ("bind_both", "pair_tensors", "measure_pairs")
-"""Steps of `workbench.compare.engine.compare_dumps` that every comparison needs."""
+"""Steps of `workbench.comparison.engine.compare_dumps` that every comparison needs."""
 
 DIAGNOSIS = ("replay", "walk", "tell", "judge_rows", "find")
 """Steps that say who is to blame."""
@@ -86,7 +86,7 @@ def main() -> None:
     if arguments.one_thread:
         start_anew()
     graph, guilty = network(arguments.operators)
-    engine, times = importlib.import_module("workbench.compare.engine"), {}
+    engine, times = importlib.import_module("workbench.comparison.engine"), {}
     with tempfile.TemporaryDirectory(prefix="replay-") as folder:
         plan, trees = DumpPlan("/dump"), [Path(folder, name) for name in ("golden", "target")]
         for tree, device in zip(trees, ("reference", "a2"), strict=True):

@@ -20,7 +20,7 @@ LAYERS = (
     "graph",
     "config ir run",
     "dump",
-    "compare",
+    "comparison",
     "show",
     "scale",
     "pipeline",

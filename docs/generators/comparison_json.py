@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from generators.markdown import code, page, table
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.hypotheses.explain import UNEXPLAINED
-from workbench.compare.hypotheses.table import COMPUTED, FROM_OUTPUT
-from workbench.compare.result import Side, Status, Verdict
+from workbench.comparison.explain.explain import UNEXPLAINED
+from workbench.comparison.explain.table import COMPUTED, FROM_OUTPUT
+from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.result import Side, Status, Verdict
 from workbench.show.json_result import SCHEMA
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from diagnosing.scoring import (
 from diagnosing.tables import calibration_table, confusion_table, kinds_table, operators_table
 
 import workbench as wb
-from workbench.compare.result import Finding, Row
+from workbench.comparison.result import Finding, Row
 from workbench.core.plan import DumpPlan
 from workbench.run.faults import FAULTS, Fault
 

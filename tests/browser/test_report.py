@@ -13,7 +13,7 @@ import pytest
 
 from kit.build.sample_results import NASTY, make_result, make_row, network_result
 from kit.face.labels import label
-from workbench.compare.regrade import regraded
+from workbench.comparison.results.regrade import regraded
 from workbench.show.report import Extras, report_html
 
 pytestmark = pytest.mark.browser

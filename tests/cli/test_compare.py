@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result
 from workbench.cli import _summary, main
-from workbench.compare.result import Anomaly
+from workbench.comparison.result import Anomaly
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph

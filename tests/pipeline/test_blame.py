@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kit.words import check_said
-from workbench.compare.states import GAIN
+from workbench.comparison.follow.states import GAIN
 from workbench.pipeline.blame import blame
 
 

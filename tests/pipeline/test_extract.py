@@ -19,9 +19,14 @@ import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
 from kit.words import refused
-from workbench.compare.engine import compare_dumps
-from workbench.compare.replay.case import _read_kernel, kernel_data, npy_array, read_case
-from workbench.compare.replay.trial import Kernel
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.replay.kernel import Kernel
+from workbench.comparison.replay.operator_file import (
+    _read_kernel,
+    kernel_data,
+    npy_array,
+    read_case,
+)
 from workbench.config import new
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError

@@ -13,8 +13,8 @@ import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
 from kit.face.labels import label
 from kit.words import check_said, refused
-from workbench.compare.elements import read_elements
-from workbench.compare.oddities import REWRITTEN
+from workbench.comparison.bind.anomalies import REWRITTEN
+from workbench.comparison.measure.elements import read_elements
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.pipeline.operator_html import SECTIONS, operator_html

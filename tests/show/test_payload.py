@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.sample_results import make_result, make_row, network_result
-from workbench.compare.regrade import regraded
+from workbench.comparison.results.regrade import regraded
 from workbench.show import payload
 from workbench.show.payload import embed, explorer_data, left_out
 

@@ -14,7 +14,7 @@ from kit.build.sample_results import NASTY, make_result, make_row, make_step, ne
 from kit.face.html_reader import Reader
 from kit.face.labels import label
 from kit.words import refused
-from workbench.compare.result import Anomaly, OverrideUse
+from workbench.comparison.result import Anomaly, OverrideUse
 from workbench.show.report import SECTIONS, Extras, report_html
 from workbench.show.view import LISTED
 

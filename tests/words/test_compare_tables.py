@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kit.words import SNAPSHOTS
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.match_rules import MATCH_RULES
-from workbench.compare.metrics import METRICS, ON_DEMAND
-from workbench.compare.profiles import PROFILES
+from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
+from workbench.comparison.measure.profiles import PROFILES
 
 
 def blocks():

@@ -34,7 +34,7 @@ from workbench.core.words import Message  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.compare.result import Finding
+    from workbench.comparison.result import Finding
     from workbench.pipeline.compare import Comparison
 
 AGREE, DIVERGE, TROUBLE = 0, 1, 2

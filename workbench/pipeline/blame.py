@@ -6,18 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.compare.own_errors import result_slot
-from workbench.compare.states import GAIN
+from workbench.comparison.follow.states import GAIN
+from workbench.comparison.replay.own_error import result_slot
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.compare.binding import Block
-    from workbench.compare.flow import Flow
-    from workbench.compare.replay.replay import Own
-    from workbench.compare.result import Finding, Row
-    from workbench.compare.states import Event
+    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.states import Event
+    from workbench.comparison.replay.replay import Own
+    from workbench.comparison.result import Finding, Row
     from workbench.pipeline.places import Found
 
 Kind = Literal["origin", "propagated", "amplified", "expected", "equal", "unmatched", "unknown"]

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.engine import compare_dumps
-from workbench.compare.overrides import NO_OVERRIDES, Overrides, read_overrides
-from workbench.compare.pairs import Selection
-from workbench.compare.profiles import NOISE_FLOOR
+from workbench.comparison.engine import compare_dumps
+from workbench.comparison.map_file import NO_OVERRIDES, Overrides, read_overrides
+from workbench.comparison.measure.profiles import NOISE_FLOOR
+from workbench.comparison.pair.pairing import Selection
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.core.faces import make_face
 from workbench.core.files import write_text
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from workbench.compare.flow import Flow
-    from workbench.compare.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
     from workbench.core.words.translate import Language
     from workbench.pipeline.context import MatchContext
     from workbench.pipeline.extract import Extracted
@@ -213,7 +213,7 @@ class Comparison:
         A row fails above ``factor`` times its noise floor, or above an error of ``limit``. Sentence, findings and
         verdict stay those of the comparison: they rest on more than one threshold.
         """
-        from workbench.compare.regrade import grade_words, regraded
+        from workbench.comparison.results.regrade import grade_words, regraded
 
         rows = regraded(self.rows, factor, limit)
         made = self._with(rows, "regrade", {"factor": factor, "limit": limit})
@@ -407,7 +407,7 @@ def compare(
     target, golden : path or Dump
         The run in question, and the run we trust.
     map_file : path or Overrides, optional
-        The user's own pairs and groups, what to ignore and to tolerate (see `workbench.compare.overrides`).
+        The user's own pairs and groups, what to ignore and to tolerate (see `workbench.comparison.map_file`).
     target_graph, golden_graph : path, optional
         IR files to use instead of those in the trees.
     target_model, golden_model : str, optional
@@ -415,7 +415,7 @@ def compare(
     rank, iteration : int or (int, int), optional
         Rank or iteration of both, or of the target and of the golden; without it, all that both have.
     profile : str
-        Rule of the verdicts, a key of `workbench.compare.profiles.PROFILES`.
+        Rule of the verdicts, a key of `workbench.comparison.measure.profiles.PROFILES`.
     progress : callable (done, total, operator name), optional
         Before there is something to count it is called with (0, 0, what is done); what it raises ends the comparison.
     cancelled : callable, optional

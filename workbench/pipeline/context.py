@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.compare.match_rules import rule_meaning
+from workbench.comparison.align.rules import rule_meaning
 from workbench.core.words import Message
 from workbench.pipeline.links import find_links, name_of, together_of
 from workbench.pipeline.neighbours import between, placed, split, surroundings
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.compare.binding import Block
-    from workbench.compare.result import Row, Side
+    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.result import Row, Side
     from workbench.graph.nodes import Graph
     from workbench.pipeline.compare import Comparison
     from workbench.pipeline.links import Link

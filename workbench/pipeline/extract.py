@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.compare.replay.attempts import TROUBLE, Attempt
-from workbench.compare.replay.case import (
+from workbench.comparison.findings.next_dump import lacking, place_of
+from workbench.comparison.replay.attempt import TROUBLE, Attempt
+from workbench.comparison.replay.operator_file import (
     SCHEMA,
     given_name,
     kernel_data,
     npy_array,
     read_case,
 )
-from workbench.compare.suspects import lacking, place_of
 from workbench.core.errors import FormatError, GraphError, WorkbenchError
 from workbench.core.text import one_line
 from workbench.core.words import Message
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.compare.flow import Flow
-    from workbench.compare.result import Finding
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.result import Finding
 
     Array = NDArray[Any]
 
@@ -45,7 +45,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.compare.replay.case import read_case
+from workbench.comparison.replay.operator_file import read_case
 
 case = read_case(Path(__file__).parent)  # operator.json and the npy files beside it
 for settings in case.kernels:  # "own", and "golden" where its settings are others

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from workbench.compare.bind import bind
-from workbench.compare.watch_findings import evidence
-from workbench.compare.watching import find_changes
+from workbench.comparison.bind.bind import bind
+from workbench.comparison.bind.watching import find_changes
+from workbench.comparison.findings.watched import evidence
 from workbench.core.errors import WorkbenchError
 from workbench.dump.files.exception import role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.compare.binding import Binding
-    from workbench.compare.watching import Change
+    from workbench.comparison.bind.binding import Binding
+    from workbench.comparison.bind.watching import Change
     from workbench.dump.tree import Dump, Failure, Overflow
     from workbench.graph.nodes import Op, SourceFrame
 

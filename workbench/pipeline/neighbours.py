@@ -13,8 +13,8 @@ from workbench.show.graph_picture import Edge, Neighbourhood, Node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.compare.binding import Block, OpRun
-    from workbench.compare.result import Side
+    from workbench.comparison.bind.binding import Block, OpRun
+    from workbench.comparison.result import Side
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Operand
     from workbench.pipeline.places import Places

@@ -19,9 +19,9 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.compare.flow import Flow
-    from workbench.compare.result import Finding, Side
-    from workbench.compare.suspects import Asked, Suspects
+    from workbench.comparison.findings.next_dump import Asked, Suspects
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
     from workbench.dump.tree import Dump
 
@@ -89,7 +89,7 @@ def next_configuration(
     ConfigError
         The surface is unknown.
     """
-    from workbench.compare.suspects import find_suspects
+    from workbench.comparison.findings.next_dump import find_suspects
 
     found = find_suspects(flow, findings, side)
     if not found.asked:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.compare.elements import read_elements
-from workbench.compare.oddities import REWRITTEN
-from workbench.compare.result import Finding
+from workbench.comparison.bind.anomalies import REWRITTEN
+from workbench.comparison.measure.elements import read_elements
+from workbench.comparison.result import Finding
 from workbench.core.arrangement import arrange, is_plain
 from workbench.core.errors import FormatError, WorkbenchError
 from workbench.core.text import one_line
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.compare.elements import Elements, ErrorKind, HeatMap, Histogram
-    from workbench.compare.result import Row, Side
+    from workbench.comparison.measure.elements import Elements, ErrorKind, HeatMap, Histogram
+    from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Op, SourceFrame
     from workbench.pipeline.blame import Blame

@@ -14,11 +14,11 @@ from workbench.show.words import STATUSES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.compare.align import Alignment
-    from workbench.compare.binding import Binding, Block, OpRun
-    from workbench.compare.flow import Flow
-    from workbench.compare.pairs import Lone, Pair
-    from workbench.compare.result import Row, Side
+    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.bind.binding import Binding, Block, OpRun
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.pair.pairing import Lone, Pair
+    from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
     from workbench.pipeline.partners import Partners

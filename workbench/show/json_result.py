@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from workbench.compare.finding_kinds import KINDS
-from workbench.compare.result import (
+from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.result import (
     Anomaly,
     Coverage,
     Finding,

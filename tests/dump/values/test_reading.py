@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kit.build.ge_dumps import save
 from kit.words import refused
-from workbench.compare.gather import SEGMENT
-from workbench.compare.measure import measure
+from workbench.comparison.measure.reading import SEGMENT
+from workbench.comparison.measure.tensors import measure
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
 from workbench.core.tensors import ArraySource

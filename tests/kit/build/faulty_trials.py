@@ -8,7 +8,14 @@ from functools import cache
 
 import numpy as np
 
-from workbench.compare.replay.trial import EXACT, Arithmetic, Trial, distance, plain_kernel, stored
+from workbench.comparison.replay.kernel import (
+    EXACT,
+    Arithmetic,
+    Trial,
+    distance,
+    plain_kernel,
+    stored,
+)
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
 from workbench.graph.networks import load_graph

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kit.build.small_dumps import file_name
-from workbench.compare.engine import bind_both, is_npu
-from workbench.compare.pairing import pair_tensors
-from workbench.compare.replay.replay import replay
+from workbench.comparison.engine import bind_both, is_npu
+from workbench.comparison.pair.pair import pair_tensors
+from workbench.comparison.replay.replay import replay
 from workbench.dump.read.turns import number_turns
 from workbench.dump.tree import Dump
 from workbench.run.npu import run_npu

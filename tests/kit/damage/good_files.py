@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kit.damage import good_dumps as dumps
 from kit.damage import good_texts as texts
-from workbench.compare.overrides import read_overrides
+from workbench.comparison.map_file import read_overrides
 from workbench.config import HOMES
 from workbench.ir.detect import KINDS as KINDS_OF_GRAPHS
 

@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from kit.face.labels import label
 from kit.face.panel_controls import alerts_in, codes_in, said_in
-from workbench.compare.overrides import read_overrides
+from workbench.comparison.map_file import read_overrides
 from workbench.show import match_html
 
 KERNEL = "Default/head-Dense/MatMul-op0"

@@ -1,4 +1,4 @@
-"""What `workbench.compare` says: name → sentence. Evidence of findings, and faults, have tables of their own."""
+"""What `workbench.comparison` says: name → sentence. Evidence of findings, and faults, have tables of their own."""
 
 from __future__ import annotations
 

@@ -1,0 +1,219 @@
+"""Tensors that are not what they say: each rule on the smallest graph that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kit.build import small_dumps as small
+from kit.build.small_dumps import Net, Shot, in_memory, on_disk, shoot
+from workbench.comparison.bind.anomalies import rewritten_slots
+from workbench.comparison.bind.bind import bind
+from workbench.core.tensors import TensorSpec
+from workbench.dump.files.npy import npy_header
+from workbench.dump.read.reader import load
+from workbench.graph.nodes import Const, Value
+
+HALF, FULL, DOUBLE = (TensorSpec(name, (4, 4)) for name in ("float16", "float32", "float64"))
+NPU = {"device_target": "Ascend"}
+
+
+def oddities(graph, shots=None, info=small.CPU) -> set[tuple[str, str, str, int]]:
+    """``(kind, operator, io, slot)`` of every distrusted tensor."""
+    binding = bind(in_memory(shots or shoot(graph, small.given(graph)), graph, info=info))
+    return {
+        (kind, run.op_name.rpartition("/")[2], io, slot)
+        for runs in binding.runs.values()
+        for run in runs.values()
+        for (io, slot), record in run.tensors.items()
+        if (kind := binding.oddities.get(id(record)))
+    }
+
+
+def shot(op_type, io, slot=0, data=None):
+    data = np.zeros((4, 4), np.float32) if data is None else data
+    return Shot(op_type, f"Default_{op_type}-op0", io, slot, data)
+
+
+# --- mislabelled -----------------------------------------------------------------------------
+
+
+def wide(host, device):
+    """Tanh computes in ``device`` where the graph says ``host``; a Cast reads it."""
+    net = Net()
+    net.op("Tanh", net.feed("x"), dtype=host.dtype, device_outputs=(device,))
+    net.op("Cast", Value(0))
+    return net.graph()
+
+
+@pytest.mark.parametrize(("host", "device"), [(HALF, FULL), (FULL, DOUBLE)])
+def test_an_output_and_its_reader_that_a_wider_kernel_wrote_are_mislabelled(host, device):
+    assert oddities(wide(host, device)) == {
+        ("mislabelled", "Tanh-op0", "output", 0),
+        ("mislabelled", "Cast-op0", "input", 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("host", "device"), [(FULL, FULL), (FULL, HALF), (FULL, TensorSpec("x", ()))]
+)
+def test_an_equal_narrower_or_unknown_device_type_is_no_label_fault(host, device):
+    assert oddities(wide(host, device)) == set()
+
+
+def test_a_file_that_says_what_the_kernel_wrote_is_right():
+    graph = wide(HALF, FULL)
+    shots = [s._replace(data=s.data.astype(np.float32)) for s in shoot(graph, small.given(graph))]
+    assert oddities(graph, shots) == set()
+
+
+def test_without_device_types_the_length_of_a_file_tells_what_the_kernel_wrote(tmp_path):
+    net = Net()
+    net.op("Tanh", net.feed("x"), dtype="float16")
+    net.op("Cast", Value(0))
+    net.op("Exp", Value(1), dtype="float16")
+    graph = net.graph()
+    assert not any(op.device_outputs for op in graph.ops)
+    on_disk(tmp_path, shoot(graph, small.given(graph)))
+    for path in tmp_path.rglob("*.Float16.npy"):
+        if not path.name.startswith("Exp."):
+            path.write_bytes(path.read_bytes() + bytes(np.load(path).nbytes))
+    notes = bind(load(tmp_path), {(0, 0): graph}).notes
+    assert [(n.kind, n.name, n.detail.values["where"]) for n in notes] == [
+        ("mislabelled", "Default/Tanh-op0", "output.0"),
+        ("mislabelled", "Default/Cast-op0", "input.0"),
+    ]
+
+
+@pytest.mark.parametrize(("form", "expected"), [("ND", ["mislabelled"]), ("FRACTAL_NZ", [])])
+def test_padding_of_a_device_format_is_no_wider_buffer(tmp_path, form, expected):
+    leaf = tmp_path / "0/20240101000000/0/kernel_graph1/1/0"
+    leaf.mkdir(parents=True)
+    header = npy_header("float16", (8, 16))  # 16 rows on the device
+    name = f"MatMul.mm.1.1.17.output.0.{form}.float16.npy"
+    (leaf / name).write_bytes(header + bytes(2 * 16 * 16))
+    assert [note.kind for note in bind(load(tmp_path / "0")).notes] == expected
+
+
+# --- unused ----------------------------------------------------------------------------------
+
+
+def pair(*results, reader=None):
+    """An operator with two outputs; ``reader`` reads one of them."""
+    net = Net()
+    net.op("Pair", net.feed("x"), outputs=2)
+    if reader is not None:
+        net.op("Tanh", Value(0, reader))
+    return net.graph(*results)
+
+
+UNUSED_0 = ("unused-output", "Pair-op0", "output", 0)
+UNUSED_1 = ("unused-output", "Pair-op0", "output", 1)
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (pair(Value(1), reader=0), {UNUSED_1}),
+        (pair(Value(1), reader=1), {UNUSED_0}),
+        (pair(Value(0, 0), Value(0, 1)), set()),
+        (pair(Value(0, 1), reader=0), set()),
+    ],
+    ids=["one read", "other read", "both results", "one of each"],
+)
+def test_an_output_of_several_that_nobody_reads_is_stale_memory(graph, expected):
+    assert oddities(graph) == expected
+
+
+def test_a_single_output_that_nobody_reads_is_the_result_of_something():
+    net = Net()
+    net.op("Tanh", net.feed("x"))
+    net.op("Exp", net.feed("y"))
+    assert oddities(net.graph(Value(1))) == set()
+
+
+# --- unwritten -------------------------------------------------------------------------------
+
+
+def norm(training: bool):
+    net = Net()
+    x = net.feed("x")
+    others = [net.weight(name, (4,)) for name in ("gamma", "beta", "mean", "variance")]
+    value = net.op("BatchNorm", x, *others, Const(training, "bool"), outputs=5)
+    net.op("Tanh", value)
+    net.op("Exp", Value(0, 1))
+    return net.graph(Value(1), Value(2), *(Value(0, n) for n in (2, 3, 4)))
+
+
+def norm_shots():
+    return [
+        *(shot("BatchNorm", "input", n) for n in range(6)),
+        *(shot("BatchNorm", "output", n) for n in range(5)),
+        shot("Exp", "input"),
+    ]
+
+
+def test_outputs_that_the_cpu_kernel_leaves_are_unwritten_for_their_reader_too():
+    found = oddities(norm(False), norm_shots())
+    assert found == {
+        ("unwritten-output", "BatchNorm-op0", "output", 1),
+        ("unwritten-output", "BatchNorm-op0", "output", 2),
+        ("unwritten-output", "Exp-op0", "input", 0),
+    }
+
+
+def test_an_npu_writes_them():
+    assert oddities(norm(False), norm_shots(), NPU) == set()
+
+
+# --- rewritten in place ----------------------------------------------------------------------
+
+
+def test_moving_statistics_are_rewritten_in_training_alone():
+    rewritten = {
+        entry for entry in oddities(norm(True), norm_shots()) if entry[0].startswith("rew")
+    }
+    assert rewritten == {("rewritten-in-place", "BatchNorm-op0", "input", n) for n in (3, 4)}
+
+
+def slots(op_type, *inputs, attrs=None):
+    net = Net()
+    net.op(op_type, *(inputs or [net.weight(f"w{n}") for n in range(5)]), attrs=attrs)
+    return rewritten_slots(net.ops[0])
+
+
+@pytest.mark.parametrize(
+    ("op_type", "expected"),
+    [("ApplyMomentum", (0, 1)), ("Adam", (0, 1, 2)), ("AssignAdd", (0,)), ("MatMul", ())],
+)
+def test_optimizers_rewrite_their_state(op_type, expected):
+    assert slots(op_type) == expected
+
+
+def test_an_unknown_operator_with_memory_effects_rewrites_parameters_of_its_results_shape():
+    net = Net()
+    w, step, x = net.weight("w"), net.weight("step", (1,)), net.feed("x")
+    net.op("MyOptimizer", w, step, net.op("Tanh", x), attrs={"side_effect_mem": True})
+    assert rewritten_slots(net.ops[1]) == (0,)
+
+
+def test_the_first_rule_that_distrusts_a_tensor_names_it():
+    """Nobody reads the second output, and a wider kernel wrote it: one anomaly, not two."""
+    graph = pair(Value(1), reader=0)
+    first = replace(graph.ops[0], outputs=(FULL, HALF), device_outputs=(FULL, FULL))
+    found = oddities(
+        replace(graph, ops=(first, *graph.ops[1:])),
+        [shot("Pair", "output", 0), shot("Pair", "output", 1, np.zeros((4, 4), np.float16))],
+    )
+    assert found == {("mislabelled", "Pair-op0", "output", 1)}
+
+
+def test_every_oddity_is_noted_once_with_its_slot():
+    graph = wide(HALF, FULL)
+    notes = bind(in_memory(shoot(graph, small.given(graph)), graph)).notes
+    assert [(n.kind, n.name, n.detail.values["where"]) for n in notes] == [
+        ("mislabelled", "Default/Tanh-op0", "output.0"),
+        ("mislabelled", "Default/Cast-op0", "input.0"),
+    ]

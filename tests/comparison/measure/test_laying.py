@@ -1,0 +1,128 @@
+"""Data that lie as a device has them take the host's shape from the other side, or are not compared."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from kit.build.ge_dumps import save
+from kit.words import check_said
+from workbench.comparison.measure.laying import lie_apart
+from workbench.comparison.measure.tensors import measure
+from workbench.config import new
+from workbench.core.formats import read_format
+from workbench.core.relayout import to_device
+from workbench.core.tensors import ArraySource
+from workbench.dump.files.block_index import BlockSource, held_tensors
+from workbench.dump.files.device_npy import DeviceNpySource
+from workbench.dump.files.npy import NpySource
+from workbench.graph.networks import load_graph
+from workbench.pipeline.compare import compare
+from workbench.pipeline.simulate import simulate
+
+HOST = np.arange(2 * 17 * 3 * 2, dtype=np.float16).reshape(2, 17, 3, 2)
+SQUARE = np.arange(32 * 32, dtype=np.float16).reshape(32, 32)
+
+
+def container(path, array, number, **fields):
+    """A container that states no shape of the host."""
+    save(path, [], [(array, {"format": number, "original_shape": ()} | fields)])
+    (output,) = held_tensors(str(path))[1]
+    return BlockSource(str(path), "output", 0, *output)
+
+
+def npy(path, array, device=""):
+    np.save(path, array)
+    return DeviceNpySource(str(path), read_format(device)) if device else NpySource(str(path))
+
+
+def equal(target, golden) -> bool:
+    return not lie_apart(target, golden) and measure(target, golden).error == 0
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_the_other_sides_shape_tells_where_elements_belong(tmp_path, swap):
+    golden = npy(tmp_path / "g.npy", HOST)
+    there = to_device(HOST, "NCHW", "NC1HWC0")
+    for target in (container(tmp_path / "c", there, 3), npy(tmp_path / "t.npy", there, "NC1HWC0")):
+        assert equal(*((golden, target) if swap else (target, golden)))
+
+
+def test_as_many_elements_are_not_the_same_elements(tmp_path):
+    """A matrix of whole blocks has no padding: sizes agree, places do not."""
+    target = npy(tmp_path / "t.npy", to_device(SQUARE, "ND", "FRACTAL_NZ"), "FRACTAL_NZ")
+    assert equal(target, ArraySource(SQUARE))
+
+
+def test_a_shape_that_does_not_fit_is_a_reason(tmp_path):
+    target = npy(tmp_path / "t.npy", to_device(SQUARE, "ND", "FRACTAL_NZ"), "FRACTAL_NZ")
+    reason = lie_apart(target, npy(tmp_path / "g.npy", SQUARE.reshape(8, 128)))
+    assert reason.code == "compare/layouts-differ"
+    reason = lie_apart(target, npy(tmp_path / "g.npy", SQUARE.reshape(-1)))
+    check_said(
+        reason, "compare/layouts-differ", target_shape=(2, 2, 16, 16), target_format="FRACTAL_NZ",
+        golden_shape=(1024,),
+    )  # fmt: skip
+
+
+def test_two_device_formats_of_which_nothing_more_is_known_stay_apart(tmp_path):
+    one = container(tmp_path / "a", to_device(HOST, "NCHW", "NC1HWC0"), 3)
+    other = container(tmp_path / "b", to_device(HOST, "NCHW", "FRACTAL_Z"), 4)
+    formats = {"target_format": "NC1HWC0", "golden_format": "FRACTAL_Z"}
+    check_said(lie_apart(one, other), "compare/layouts-differ", **formats)
+
+
+def test_equal_device_formats_are_compared_as_they_lie(tmp_path):
+    there = to_device(HOST, "NCHW", "NC1HWC0")
+    one, other = container(tmp_path / "a", there, 3), npy(tmp_path / "b.npy", there, "NC1HWC0")
+    assert equal(one, other)
+    assert one.spec().shape == there.shape
+
+
+def test_a_container_that_states_its_shape_keeps_it(tmp_path):
+    """NHWC fits as well as NCHW; what the file states counts."""
+    host = np.arange(2 * 4**3, dtype=np.float16).reshape(2, 4, 4, 4)
+    there = to_device(host, "NCHW", "NC1HWC0")
+    target = container(tmp_path / "c", there, 3, original_shape=host.shape)
+    assert equal(target, ArraySource(host))
+    assert target.spec().format == "NCHW"
+
+
+@pytest.mark.parametrize("graphs", ["both", "golden", "none"])
+def test_without_trans_flag_a_tree_agrees_with_one_that_has_it(tmp_path, graphs):
+    for name, flag in (("target", False), ("golden", True)):
+        config = new("mindspore-o0o1").set("e2e_dump_settings.trans_flag", flag)
+        simulate(
+            load_graph("lenet"),
+            None,
+            config,
+            tmp_path / name,
+            surface="mindspore-o0o1",
+            device="a2",
+        )
+        if graphs == "none" or (graphs, name) == ("golden", "target"):
+            shutil.rmtree(tmp_path / name / "rank_0/graphs")
+    result = compare(tmp_path / "target", tmp_path / "golden")
+    assert {row.status for row in result.rows} == {"equal"}
+    assert (result.verdict, result.coverage.skipped) == ("pass", {})
+
+
+def test_what_cannot_be_laid_over_each_other_is_no_verdict(tmp_path):
+    for name, flag in (("target", False), ("golden", True)):
+        config = new("mindspore-o0o1").set("e2e_dump_settings.trans_flag", flag)
+        simulate(
+            load_graph("mlp"), None, config, tmp_path / name, surface="mindspore-o0o1", device="a2"
+        )
+        shutil.rmtree(tmp_path / name / "rank_0/graphs")
+    for path in (tmp_path / "golden").rglob("*.npy"):
+        array = np.load(path)
+        np.save(path, array.reshape(-1))
+    rows = compare(tmp_path / "target", tmp_path / "golden").rows
+    apart = [row for row in rows if row.status == "uncomparable"]
+    assert apart
+    assert {row.status for row in rows} == {"equal", "uncomparable"}
+    formats = {format for row in apart for format in row.reason.values.values()}
+    assert "FRACTAL_NZ" in formats
+    assert {row.reason_code for row in apart} == {"compare/layouts-differ"}

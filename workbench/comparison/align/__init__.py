@@ -1,0 +1,1 @@
+"""Operators of one graph find their partners in the other."""

@@ -1,0 +1,1 @@
+"""Files of a dump become tensors of operators."""

@@ -1,0 +1,314 @@
+"""Bind: which file belongs to which operator of the graph, with evidence.
+
+The ids in an IR are not always those of the file names (MindSpore 2.7 to 2.10 counts them anew
+after the IR is written), so several naming rules compete. Where they disagree, the data decide: a
+producer's output bytes equal its consumer's input bytes under the right rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from workbench.comparison.bind.anomalies import find_oddities
+from workbench.comparison.bind.binding import Binding, Block, OpRun
+from workbench.comparison.graphs.inlining import inlined
+from workbench.core.errors import FormatError
+from workbench.core.stopping import checkpoint
+from workbench.core.words import Message
+from workbench.dump.files.payload import fingerprint
+from workbench.dump.files.slices import manual_slice
+from workbench.dump.names.mindspore import sanitize, short_name
+from workbench.dump.tree import Note, Skipped
+from workbench.graph.nodes import Value
+from workbench.ir.ge_graph import UNCONNECTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Graph, Op
+
+FileOp = tuple[int, str, str]
+"""Graph id, operator type and operator name as file names give them; no type in other frameworks' data."""
+
+Names = dict[FileOp, list[int]]
+"""File-side operator → operators of its graph that a rule gives this name, in listing order."""
+
+ENOUGH_LINKS = 256
+"""Links looked at for one rule: the rules differ in every one they get wrong, so few are enough."""
+
+
+def _exact_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """The IR's own ids (2.3 to 2.6, and every graph that was not renumbered)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            name = sanitize(op.name)
+            yield (graph.graph_id, op.op_type, name), number
+            slice_of = manual_slice(name)
+            if slice_of is not None and slice_of[1] == 0:  # stands for the operator put together
+                yield (graph.graph_id, op.op_type, slice_of[0]), number
+
+
+def _ranked_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """Ids counted anew: 0-based among operators of one scope and type, over all graphs in order."""
+    counts: Counter[str] = Counter()
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            stem = op.name.rpartition("-op")[0] or op.name
+            name = sanitize(f"{stem}-op{counts[stem]}")
+            counts[stem] += 1
+            yield (graph.graph_id, op.op_type, name), number
+
+
+def _short_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
+    """The last part of the name alone (1.3 to 2.2)."""
+    for graph in graphs:
+        for number, op in enumerate(graph.ops):
+            yield (graph.graph_id, op.op_type, short_name(op.name)), number
+
+
+BIND_RULES: dict[str, Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]] = {
+    "id-rank": _ranked_names,
+    "exact-name": _exact_names,
+    "short-name": _short_names,
+}
+"""Naming rules; where neither names nor data decide between two, the earlier one wins."""
+
+
+def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
+    """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
+    known = dump.graphs if graphs is None else graphs
+    binding = Binding(dump, {place: inlined(graph) for place, graph in known.items()})
+    by_rank: dict[int, list[TensorRecord]] = {}
+    for record in dump.records:
+        by_rank.setdefault(record.key.rank, []).append(record)
+    for rank, records in sorted(by_rank.items()):
+        mine = sorted(
+            (g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id
+        )
+        tables = _tables(mine)
+        fitting = _fitting(mine, tables, records, rank, binding)
+        if len(fitting) < len(mine):
+            tables = _tables(fitting)
+        names = _choose(fitting, tables, records, binding) if fitting else {}
+        _assign(records, names, binding)
+    find_oddities(binding)
+    return binding
+
+
+def _file_op(key: TensorKey) -> FileOp:
+    return key.graph_id, key.op_type, key.op_name
+
+
+def _tables(graphs: Sequence[Graph]) -> dict[str, Names]:
+    """What every rule calls the operators of some graphs."""
+    return {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
+
+
+def _choose(
+    graphs: list[Graph],
+    tables: Mapping[str, Names],
+    records: Iterable[TensorRecord],
+    binding: Binding,
+) -> Names:
+    """Pick the rule that names most files; among equals the one whose links hold."""
+    files: dict[FileOp, dict[tuple[str, int], TensorRecord]] = {}
+    ids = {graph.graph_id for graph in graphs}
+    for record in records:
+        if record.key.op_type != "Parameter" and record.key.graph_id in ids:
+            files.setdefault(_file_op(record.key), {}).setdefault(
+                (record.key.io, record.key.slot), record
+            )
+    hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
+    best = max(hits.values(), default=0)
+    rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
+    winner = _by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]
+    _note_renumbered(winner, tables, files, graphs, binding)
+    return tables[winner]
+
+
+def _fitting(
+    graphs: list[Graph],
+    tables: Mapping[str, Names],
+    records: Sequence[TensorRecord],
+    rank: int,
+    binding: Binding,
+) -> list[Graph]:
+    """Graphs that name at least half of their dumped operators; the others are put aside."""
+    dumped: dict[int, set[FileOp]] = {graph.graph_id: set() for graph in graphs}
+    for record in records:
+        if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
+            dumped[record.key.graph_id].add(_file_op(record.key))
+    named = [table.keys() for table in tables.values()]
+    fitting = []
+    for graph in graphs:
+        files = dumped[graph.graph_id]
+        best = max(len(files & names) for names in named)
+        if best * 2 >= len(files):
+            fitting.append(graph)
+            continue
+        detail = Message("compare/other-run", known=best, files=len(files))
+        binding.notes.append(Note("graph-mismatch", graph.name, detail))
+        binding.graphs = {
+            key: g for key, g in binding.graphs.items() if key != (rank, graph.graph_id)
+        }
+    return fitting
+
+
+def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
+    """Operators by what files call them, with and without their type."""
+    table: Names = {}
+    for (graph_id, kind, name), number in pairs:
+        checkpoint()
+        for known in dict.fromkeys((kind, "")):
+            table.setdefault((graph_id, known, name), []).append(number)
+    return table
+
+
+def _by_links(
+    rivals: list[str],
+    tables: Mapping[str, Names],
+    files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]],
+    graphs: Sequence[Graph],
+) -> str:
+    """The rule under which most producer outputs equal the consumer inputs they feed.
+
+    Among equals (nothing but outputs was dumped) the sizes of outputs decide.
+    """
+    contested = {
+        file for file in files if len({str(tables[rule].get(file)) for rule in rivals}) > 1
+    }
+    if not contested:
+        return rivals[0]
+    by_id = {graph.graph_id: graph for graph in graphs}
+    scores = {}
+    for rule in rivals:
+        where = {(file[0], ops[0]): file for file, ops in tables[rule].items() if file in files}
+        links = _links(contested, where, by_id)
+        held = [equal for a, b in links if (equal := _equal(files, a, b)) is not None]
+        sizes = [_has_size(files[file], by_id[place[0]].ops[place[1]])
+                 for place, file in where.items() if file in contested]  # fmt: skip
+        scores[rule] = (sum(held) / len(held) if held else 0.0, sum(sizes), -rivals.index(rule))
+    return max(rivals, key=scores.__getitem__)
+
+
+def _has_size(tensors: Mapping[tuple[str, int], TensorRecord], op: Op) -> bool:
+    """Whether every dumped output has as many elements as the graph says."""
+    for (io, slot), record in tensors.items():
+        if io == "output" and slot < len(op.outputs):
+            try:
+                spec = record.label if record.source is None else record.source.spec()
+            except FormatError:
+                return False
+            if (
+                None not in (spec.size, op.outputs[slot].size)
+                and spec.size != op.outputs[slot].size
+            ):
+                return False
+    return True
+
+
+Slot = tuple[FileOp, str, int]
+
+
+def _links(
+    contested: set[FileOp], where: Mapping[tuple[int, int], FileOp], graphs: Mapping[int, Graph]
+) -> Iterator[tuple[Slot, Slot]]:
+    """Producer and consumer files that must be equal, one of them contested; not too many."""
+    count = 0
+    for (graph_id, number), file in where.items():
+        for slot, operand in enumerate(graphs[graph_id].ops[number].flat_inputs()):
+            if not isinstance(operand, Value):
+                continue
+            producer = where.get((graph_id, operand.op))
+            if producer is not None and (file in contested or producer in contested):
+                yield (producer, "output", operand.slot), (file, "input", slot)
+                count += 1
+                if count >= ENOUGH_LINKS:
+                    return
+
+
+def _equal(
+    files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]], a: Slot, b: Slot
+) -> bool | None:
+    """Whether two tensors start with the same bytes; ``None`` if one of them cannot be read."""
+    first = files[a[0]].get((a[1], a[2]))
+    second = files[b[0]].get((b[1], b[2]))
+    if first is None or second is None or not first.path or not second.path:
+        return None
+    try:
+        return fingerprint(first.path) == fingerprint(second.path)
+    except FormatError:
+        return None
+
+
+def _note_renumbered(
+    winner: str,
+    tables: Mapping[str, Names],
+    files: Mapping[FileOp, object],
+    graphs: Sequence[Graph],
+    binding: Binding,
+) -> None:
+    """Tell every operator whose files carry another id than its IR name."""
+    if winner != "id-rank":
+        return
+    by_id = {graph.graph_id: graph for graph in graphs}
+    for file in files:
+        for number in tables[winner].get(file, ()):
+            name = by_id[file[0]].ops[number].name
+            if sanitize(name) != file[2]:
+                said = Message("compare/renumbered", file=file[2])
+                binding.notes.append(Note("renumbered", name, said))
+
+
+def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> None:
+    """Put every record of one rank into its operator's run."""
+    strange: dict[tuple[str, str], int] = {}
+    for record in sorted(records, key=lambda record: record.timestamp_us):
+        checkpoint()
+        key = record.key
+        block = Block(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+        if key.op_type == "Parameter":
+            plain = (key.io, key.slot) == ("output", 0)
+            name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
+            binding.parameters.setdefault(block, {})[name] = record
+            continue
+        numbers = names.get(_file_op(key))
+        if numbers is None and binding.graph(block) is not None:
+            said = Message("compare/not-in-graph")
+            binding.skipped.append(Skipped(key.op_name, "not-in-graph", said))
+            continue
+        if numbers is None:
+            # without a graph every file-side operator gets a number in order of time
+            number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
+        else:
+            number = numbers[key.turn % len(numbers)]
+            block = block._replace(turn=key.turn // len(numbers))
+        _add(record, block, number, binding)
+
+
+def _add(record: TensorRecord, block: Block, number: int, binding: Binding) -> None:
+    runs = binding.runs.setdefault(block, {})
+    run = runs.get(number)
+    if run is None:
+        graph = binding.graph(block)
+        name = graph.ops[number].name if graph is not None and number >= 0 else record.key.op_name
+        run = runs[number] = OpRun(block, number, record.key.op_type, name)
+    place = record.key.io, _slot(record, binding.operator(run))
+    if place in run.tensors:
+        said = Message("compare/twice", where=f"{place[0]}.{place[1]}")
+        binding.skipped.append(Skipped(run.op_name, "twice", said))
+        return
+    run.tensors[place] = record
+
+
+def _slot(record: TensorRecord, op: Op | None) -> int:
+    """Place of a tensor among an operator's own; containers count those inputs alone that are connected."""
+    key = record.key
+    in_order = not record.path or record.path.endswith((".npy", ".csv"))
+    if op is None or key.io == "output" or in_order:
+        return key.slot
+    connected = [slot for slot, one in enumerate(op.flat_inputs()) if one != UNCONNECTED]
+    return connected[key.slot] if key.slot < len(connected) else key.slot

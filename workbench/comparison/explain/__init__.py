@@ -1,0 +1,1 @@
+"""What may have caused an error."""

@@ -1,0 +1,379 @@
+"""A trial made ready for guesses: numbers that are worked out once, what each guess leaves over, what it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.comparison.explain.memory import Held
+from workbench.comparison.replay.kernel import Change
+from workbench.core.dtypes import roundoff
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+from workbench.graph.nodes import Param, Value
+from workbench.run.cube import CUBE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.replay.kernel import Arithmetic, Trial
+    from workbench.graph.nodes import Op
+
+    Array = NDArray[Any]
+
+BUDGET = 4e9
+"""Operations on numbers that the guesses for one trial may cost."""
+
+_MET = 0.9  # of what was given: a guess that leaves more has nothing of it
+_CHUNK = 1 << 18  # elements compared at a time
+_LARGE = 1 << 20  # elements from which float32 holds what float32 can
+_BEYOND = 6.0  # an element is off if it differs by more than so many times what noise is expected
+
+_THIN, _THIN_COST = 8, 1e6  # channels of a thin case, and operations from which it is worth it
+_FEW = slice(0, _THIN)
+_THIN_TYPES: dict[str, tuple[Any, ...]] = {
+    "Conv2D": ((slice(0, 1),), (_FEW,)),
+    "MaxPool": ((slice(0, 1), _FEW),),
+    "AvgPool": ((slice(0, 1), _FEW),),
+}
+"""What of its inputs the first image and channels of an operator's output come from."""
+
+_GRAIN, _FINEST = 0.1, 1e-9  # of the floor: to so much numbers are described
+
+_FAR, _WORSE = (
+    100.0,
+    3.0,
+)  # grains from which a gap is none of noise, and what it costs in free numbers
+
+FAILURES = (
+    WorkbenchError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError
+)  # fmt: skip
+"""What a kernel may raise when its settings or inputs do not fit together."""
+
+
+RARE = 1.0
+"""Free numbers that guesses count which no device is known for."""
+
+
+class OverBudgetError(Exception):
+    """The next guess would cost more than is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the operator gives if it has a certain fault.
+
+    ``parameters`` counts the free numbers that were fitted to what it gave; a choice among a few is
+    a part of one. ``loose``: they were solved for from rounded numbers, so that the last bits may differ.
+    """
+
+    kind: str
+    output: Array
+    said: Message
+    parameters: float = 0.0
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A guess and what it leaves over, and its score: the lower, the better.
+
+    The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes
+    to say, to a tenth of the noise, what the guess leaves over of every element, and its fitted numbers.
+    """
+
+    guess: Guess
+    remains: float
+    exact: float
+    score: float
+
+
+class Case:
+    """A trial, ready for guesses.
+
+    Attributes
+    ----------
+    given, expected : flat arrays of floats
+        What the operator gave and should have given: float64, float32 if there are many.
+    scale : float
+        Norm that errors are relative to: of what was expected; if that is 0, of what was given.
+    coarse : float
+        Half of the last bit of the format that the output was rounded to.
+    grain : float
+        To how much of an element numbers are described; ``number`` is what that costs, in nats.
+    floor : float
+        The trial's; if that is 0, half of the last bit that its dtype keeps.
+    """
+
+    def __init__(self, trial: Trial, budget: float = BUDGET) -> None:
+        self.trial = trial
+        self.given = _wide(trial.given)
+        self.expected = _wide(trial.expected)
+        self.left = budget
+        self._read: dict[int, list[Array]] = {}
+        self.cost = _cost(trial)
+        self.scale = _norm(self.expected) or _norm(self.given) or 1.0
+        self.rms = self.scale / math.sqrt(max(self.given.size, 1))
+        self.floor = trial.floor if trial.floor > 0 else roundoff(trial.given.dtype.name)
+        self.coarse = max(roundoff(trial.arithmetic.output), roundoff(trial.given.dtype.name))
+        self.grain = max(_GRAIN * self.floor, _FINEST)
+        self.number = math.log(1.0 / min(self.grain, 0.1))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.trial.given.shape
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the output holds floats; they may be of a format that NumPy calls something else."""
+        return self.trial.given.dtype.kind not in "biu"
+
+    @cached_property
+    def held(self) -> Held:
+        """What memory held when the operator ran."""
+        return Held(self.trial)
+
+    @cached_property
+    def off(self) -> NDArray[np.bool_]:
+        """Which elements, flat, differ by more than noise."""
+        found = np.empty(self.given.size, np.bool_)
+        for piece in pieces(found.size):
+            found[piece] = self._off(self.given[piece], self.expected[piece])
+        return found
+
+    def _off(self, given: Array, expected: Array) -> NDArray[np.bool_]:
+        with np.errstate(all="ignore"):
+            gap = np.abs(given - expected)
+            far = gap > _BEYOND * self.floor * (np.abs(expected) + self.rms)
+            finite = np.isfinite(gap) & np.isfinite(expected)
+            same = (given == expected) | (np.isnan(given) & np.isnan(expected))
+        return np.asarray(np.where(finite, far, ~same))
+
+    def near(self, values: Array, places: NDArray[np.intp]) -> bool:
+        """Whether values are, but for noise, what is expected at flat places.
+
+        One at least has to be told from zero, or met exactly.
+        """
+        wanted = self.expected[places]
+        found = values.astype(wanted.dtype)
+        told = np.abs(wanted) > 4 * _BEYOND * self.floor * self.rms
+        met = found == wanted
+        return bool(np.all(met | ~self._off(found, wanted)) and np.any(met | told))
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """Flat places of the elements that are off."""
+        return np.flatnonzero(self.off)
+
+    @cached_property
+    def error(self) -> float:
+        """What is to be explained: the share that no guess but "nothing is wrong" leaves over."""
+        return self.remains(self.trial.expected)
+
+    def remains(self, output: Array) -> float:
+        """‖given - output‖ over `scale`; infinite where finite and non-finite values meet."""
+        return self._distance(self.given, output)
+
+    def differs(self, output: Array) -> bool:
+        """Whether an output is another one than what was expected: one that is within the noise explains no error."""
+        return self._distance(self.expected, output) > self.floor
+
+    def meets(self, output: Array) -> bool:
+        """Whether an output has anything of the given one: where that is next to nothing, so is zero."""
+        rest = self.remains(output)
+        return math.isinf(rest) or rest * self.scale <= _MET * self._size
+
+    @cached_property
+    def _size(self) -> float:
+        return _norm(self.given)
+
+    def _distance(self, own: Array, output: Array) -> float:
+        if output.shape != self.shape:
+            return math.inf
+        flat, total = output.reshape(-1), 0.0
+        for piece in pieces(flat.size):
+            total += _apart(own[piece], flat[piece])
+        return math.sqrt(total) / self.scale
+
+    def surprise(self, output: Array, *, loose: bool = False) -> float:
+        """What it takes to say how an output differs from the given one, in nats.
+
+        Σ ½ ln(1 + z²) + 3 n z² / (z² + 100²), where z is the gap in grains, tenths of the noise that an element may
+        have, and n what a free number costs: little for noise, far more than a free number for another one.
+        """
+        if output.shape != self.shape:
+            return math.inf
+        flat, total = output.reshape(-1), 0.0
+        grain = max(self.grain, _GRAIN * self.coarse) if loose else self.grain
+        for piece in pieces(flat.size):
+            guess = flat[piece].astype(np.float64, copy=False)
+            total += float(np.sum(self._surprises(self.given[piece], guess, grain)))
+        return total
+
+    def _surprises(self, given: Array, guess: Array, grain: float) -> Array:
+        with np.errstate(all="ignore"):
+            gap = (given - guess) / (self.grain * (self.rms + np.abs(guess)))
+            gap *= gap
+            if not np.isfinite(gap).all():
+                same = (given == guess) | (np.isnan(given) & np.isnan(guess))
+                other = np.where(np.isfinite(gap), gap, self.grain**-2.0)
+                gap = np.where(same, 0.0, other)
+        far = (_FAR * grain / self.grain) ** 2
+        return np.asarray(np.log1p(gap) / 2 + _WORSE * self.number * gap / (gap + far))
+
+    def exact(self, output: Array) -> float:
+        """Share of the elements whose value is the given one."""
+        if output.shape != self.shape or not output.size:
+            return 0.0
+        flat, count = output.reshape(-1), 0
+        for piece in pieces(flat.size):
+            a, b = self.given[piece], flat[piece].astype(self.given.dtype)
+            count += int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
+        return count / output.size
+
+    def again(self, change: Change, times: float = 1.0) -> Array | None:
+        """Return the output with one thing changed, ``None`` if that does not fit.
+
+        Raises OverBudgetError where it would cost more than is left; ``times`` as much as usual.
+        """
+        self.spend(self.cost * times)
+        return again(self.trial, change)
+
+    def computed(self, part: int, arithmetic: Arithmetic, times: float = 1.0) -> Array | None:
+        """Return the output with one operator computed in another arithmetic, as `again` does."""
+        if len(self.trial.kernel.ops) > 1:
+            return self.again(Change(part, arithmetic=arithmetic), times)
+        self.spend(self.cost * times)
+        return again(replace(self.trial, arithmetic=arithmetic), Change())
+
+    def thin(self) -> Case | None:
+        """The same case of one image and few channels, for an operator alone that takes them apart.
+
+        ``None`` where that is not worth it. It tells which of many windows are worth computing whole.
+        """
+        op, *others = self.trial.kernel.ops
+        images = _THIN_TYPES.get(op.op_type)
+        if others or images is None or len(self.shape) != 4 or self.cost < _THIN_COST:
+            return None
+        inputs = dict(self.trial.inputs)
+        for place, operand in enumerate(list(op.flat_inputs())[: len(images)]):
+            if isinstance(operand, Param) and operand.index in inputs:
+                inputs[operand.index] = inputs[operand.index][images[place]]
+        few = (slice(0, 1), slice(0, _THIN))
+        given, expected = self.trial.given[few], self.trial.expected[few]
+        trial = replace(self.trial, inputs=inputs, given=given, expected=expected)
+        return Case(trial, math.inf)
+
+    def tensors(self, part: int) -> list[Array]:
+        """Return the tensors that an operator of the kernel reads; [] if they cannot be computed."""
+        if part not in self._read:
+            seen: list[Array] = []
+
+            def load(tensors: list[Array]) -> list[Array]:
+                seen[:] = tensors
+                return tensors
+
+            self.again(Change(part, load=load))
+            self._read[part] = seen
+        return self._read[part]
+
+    def spend(self, cost: float) -> None:
+        """Count what something costs; raises OverBudgetError if it is not left."""
+        if cost > self.left:
+            raise OverBudgetError
+        self.left -= cost
+
+    def parts(self) -> Iterator[tuple[int, Op]]:
+        """Operators of the kernel with their numbers, the last one first."""
+        ops = self.trial.kernel.ops
+        return ((number, ops[number]) for number in reversed(range(len(ops))))
+
+
+def again(trial: Trial, change: Change) -> Array | None:
+    """Return the output of a trial with one thing changed, ``None`` if that does not fit."""
+    try:
+        output = trial.again(change)
+    except FAILURES:
+        return None
+    return output if output.shape == trial.given.shape else None
+
+
+def pieces(size: int) -> Iterator[slice]:
+    """Slices of at most `_CHUNK` elements."""
+    return (slice(start, start + _CHUNK) for start in range(0, size, _CHUNK))
+
+
+def _wide(array: Array) -> Array:
+    """Flat floats: float32 for many numbers of no more bits, else float64."""
+    small = array.dtype.kind not in "iub" and array.dtype.itemsize <= 4
+    wide = np.float32 if small and array.size > _LARGE else np.float64
+    with np.errstate(all="ignore"):
+        return array.reshape(-1).astype(wide)
+
+
+def _norm(flat: Array) -> float:
+    total = 0.0
+    for piece in pieces(flat.size):
+        some = flat[piece].astype(np.float64, copy=False)
+        finite = some if np.isfinite(some).all() else some[np.isfinite(some)]
+        total += _square(finite)
+    return math.sqrt(total)
+
+
+def _square(flat: Array) -> float:
+    """Σ x²; a product by BLAS would start threads for it."""
+    return float(np.einsum("i,i->", flat, flat))
+
+
+def _apart(given: Array, guess: Array) -> float:
+    """Squared distance of two flat arrays."""
+    with np.errstate(all="ignore"):
+        other = guess.astype(np.float64, copy=False)
+        gap = given - other
+        total = _square(gap)
+        if math.isfinite(total):
+            return total
+        same = (given == other) | (np.isnan(given) & np.isnan(other))
+        rest = gap[~same]
+        return _square(rest) if np.isfinite(rest).all() else math.inf
+
+
+def _cost(trial: Trial) -> float:
+    """Operations that computing the kernel once takes, by the sizes of what it reads and gives."""
+    total = 10.0 * trial.given.size
+    for op in trial.kernel.ops:
+        read = [_shape(trial, operand) for operand in op.flat_inputs()]
+        sizes = [math.prod(shape) for shape in read]
+        given = [spec.size for spec in op.outputs if spec.size is not None]
+        out = max([*given, trial.given.size if not given else 0])
+        total += 10.0 * (sum(sizes) + sum(given))
+        if op.op_type in CUBE and len(read) > 1:
+            total += 2.0 * out * _inner(op, read)
+    return total
+
+
+def _shape(trial: Trial, operand: Any) -> tuple[int, ...]:
+    if isinstance(operand, Param):
+        array = trial.inputs.get(operand.index)
+        return array.shape if array is not None else ()
+    if isinstance(operand, Value):
+        outputs = trial.kernel.ops[operand.op].outputs
+        spec = outputs[operand.slot] if operand.slot < len(outputs) else None
+        return (spec.shape or ()) if spec is not None and spec.size is not None else ()
+    return ()
+
+
+def _inner(op: Op, read: list[tuple[int, ...]]) -> float:
+    """Length of the sums that a cube operator forms, about."""
+    left, weight = read[0], read[1]
+    if op.op_type == "Conv2D" or op.op_type.startswith("Conv2DT"):
+        return math.prod(weight[1:])
+    if op.op_type.startswith("Conv2DBackprop"):
+        return math.prod(weight[1:]) if op.op_type.endswith("Input") else math.prod(left[2:])
+    return max((*left[-2:], *weight[-2:]), default=1)

@@ -1,0 +1,202 @@
+"""Overruns: blame whoever wrote over a tensor, not who read it or whose it was.
+
+Where guilty operators read or gave a tensor of which the dump holds two different looks
+(`workbench.comparison.bind.looks`), that is the cause, and the likeliest writers
+(`workbench.comparison.explain.writers`)
+take their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.comparison.align.differences import Difference
+from workbench.comparison.bind.looks import Damage, damages, data, root
+from workbench.comparison.explain.inferred import infer_damage
+from workbench.comparison.explain.writers import find_writers
+from workbench.comparison.follow.states import Writer
+from workbench.core.words import Message
+from workbench.graph.nodes import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.explain.writers import Suspect
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.states import Event
+    from workbench.graph.nodes import Graph
+
+MOST = 12
+"""Guilty executions whose tensors are looked at; behind the first few come consequences."""
+
+INFERRED = 6
+"""Guilty executions whose inputs are inferred, which takes many times as long as to compute them."""
+
+NAMED = 3
+"""Writers that are named at most, where it may have been several."""
+
+_UNLIKELY = 0.05  # of the likeliest one's chance: not named
+_CLEARED, _CONVICTED = (
+    0.001,
+    100.0,
+)  # who computed with the damage; who computed before it was there
+
+
+def blame_writers(flow: Flow) -> None:
+    """Put writers in the place of the guilty operators that two looks at a tensor explain."""
+    touched: dict[Block, set[int]] = {}
+    for event in flow.guilty[:MOST]:
+        touched.setdefault(event.block, set()).add(event.op)
+    binding = flow.pairing.target
+    _blame_all(flow, (one for block in touched for one in damages(binding, block, touched[block])))
+
+
+def infer_writers(flow: Flow) -> None:
+    """Put writers in the place of guilty operators whose results show that an input was written over."""
+    found: dict[tuple[Block, Value], Damage] = {}
+    for event in flow.guilty[:INFERRED]:
+        damage = infer_damage(flow, event)
+        if damage is not None:
+            found.setdefault((damage.block, damage.value), damage)
+    _blame_all(flow, found.values())
+
+
+def _blame_all(flow: Flow, some: Iterable[Damage]) -> None:
+    """Blame the writers, graph by graph: an operator does the same in every execution."""
+    graphs: dict[tuple[int, int], list[Damage]] = {}
+    for one in some:
+        graphs.setdefault((one.block.rank, one.block.graph_id), []).append(one)
+    for rest in graphs.values():
+        while rest:
+            group = _of_one_writer(rest)
+            rest = [one for one in rest if one not in group]
+            _blame(flow, group)
+
+
+def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
+    """The first damage, and what may be the work of the same operator."""
+    group, common = [some[0]], set(some[0].suspects)
+    for damage in some[1:]:
+        if common & set(damage.suspects):
+            group.append(damage)
+            common &= set(damage.suspects)
+    return group
+
+
+def _blame(flow: Flow, some: Sequence[Damage]) -> None:
+    """Blame the writers of some damages in the place of the events that these explain."""
+    explained = [e for e in flow.guilty if any(_explains(flow, one, e) for one in some)]
+    suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
+    if not explained or not suspects:
+        return
+    suspects = [one for one in suspects[:NAMED] if one.chance > _UNLIKELY * suspects[0].chance]
+    at = flow.guilty.index(explained[0])
+    flow.guilty = [one for one in flow.guilty if one not in explained]
+    flow.guilty[at:at] = [_event(flow, explained[0], one, some, suspects) for one in suspects]
+
+
+def _explains(flow: Flow, damage: Damage, event: Event) -> bool:
+    """Whether a damage explains that an operator was found guilty.
+
+    It reads the tensor; or it gave it, and only its readers' files were compared.
+    """
+    graph = flow.pairing.target.graph(damage.block)
+    if graph is None or event.block != damage.block:
+        return False
+    if event.op == damage.value.op:
+        return event.worst is None or event.worst.pair.io == "input"
+    return any(
+        isinstance(one, Value) and root(graph, one) == damage.value
+        for one in graph.ops[event.op].flat_inputs()
+    )
+
+
+def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
+    """What replay says of the operators that first show damage in their inputs.
+
+    Whoever computed with what its file holds found it so; whoever did not, ran before it was there.
+    """
+    found = {}
+    for damage in some:
+        place = damage.block, damage.reader.op
+        own = flow.own_error(*place)
+        if damage.inferred:
+            found[damage.reader.op] = _CLEARED
+        elif damage.reader.io == "input" and own is not None and flow.replayed is not None:
+            if own.suspect:
+                found[damage.reader.op] = _CONVICTED
+            elif flow.replayed.clears(*place):
+                found[damage.reader.op] = _CLEARED
+    return found
+
+
+def _event(
+    flow: Flow, event: Event, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
+) -> Event:
+    """The event of a reader, told of a writer."""
+    subject = str(some[0].value)
+    said = _told(flow, suspect, some, suspects)
+    return replace(
+        event, blamed=suspect.op, explained_by=None, replayed=None, writer=Writer(suspect.chance),
+        differences=tuple(Difference("overwritten", subject, one) for one in said),
+    )  # fmt: skip
+
+
+def _told(
+    flow: Flow, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
+) -> Iterator[Message]:
+    """What was written over, when, and why it was this operator."""
+    damage = some[0]
+    graph = flow.pairing.target.graph(damage.block)
+    assert graph is not None
+    ops, since = graph.ops, damage.since
+    owner = ops[damage.value.op]
+    later = next((n for n in _readers(graph, damage.value) if n > suspect.op), damage.reader.op)
+    output = {"slot": damage.value.slot, "op_type": owner.op_type, "op_name": owner.name}
+    code = "compare/writes-later" if later > suspect.op else "compare/writes"
+    yield Message(code, reader=ops[later].name, **output)
+    yield _where(damage, ops[since].name)
+    if suspect.why is not None:
+        yield suspect.why
+    elif len(damage.suspects) > 1:
+        count, reader = len(damage.suspects), ops[damage.reader.op].name
+        yield Message("compare/one-of-writers", count=count, reader=reader, chance=suspect.chance)
+    others = [
+        Message("compare/writer", op_name=ops[one.op].name, chance=one.chance)
+        for one in suspects
+        if one.op != suspect.op
+    ]
+    if others and suspect is suspects[0]:
+        yield Message("compare/other-writers", others=others)
+    more = [ops[one.value.op].name for one in some[1:] if one.block == damage.block]
+    if more:
+        yield Message("compare/writes-more", count=len(more), names=more)
+
+
+def _where(damage: Damage, since: str) -> Message:
+    """Which elements are others."""
+    before, after = data(damage.written.record), data(damage.reader.record)
+    if before is None or after is None:
+        return Message("compare/damaged", since=since)
+    bits = f"V{after.itemsize}"
+    places = np.flatnonzero(before.reshape(-1).view(bits) != after.reshape(-1).view(bits))
+    if not places.size:
+        return Message("compare/damaged", since=since)
+    first, last = int(places[0]), int(places[-1])
+    code = "compare/damaged-inferred" if damage.inferred else "compare/damaged-places"
+    return Message(code, count=places.size, size=after.size, first=first, last=last, since=since)
+
+
+def _readers(graph: Graph, value: Value) -> list[int]:
+    """Operators that read a tensor, by whatever name."""
+    found = {
+        number
+        for operand, readers in graph.consumers.items()
+        if isinstance(operand, Value) and root(graph, operand) == value
+        for number, _ in readers
+    }
+    return sorted(found)

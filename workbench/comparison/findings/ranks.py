@@ -1,0 +1,212 @@
+"""Ranks of a job that do not hold alike what they must: what is behind a collective, and trained weights.
+
+Ranks start with the same weights and read batches of their own; the gradients that they have summed, and the
+weights that these update, are the same on all of them, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.bind.binding import Binding
+from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.follow.own_batches import (
+    OWN_BATCH,
+    holds_alike,
+    other_ranks,
+    updated_alike,
+)
+from workbench.comparison.result import Finding
+from workbench.core.errors import WorkbenchError
+from workbench.core.words import Message
+from workbench.dump.tree import Note
+from workbench.graph.table.collectives import COLLECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workbench.comparison.bind.binding import Block, OpRun
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.result import Row
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Graph
+
+
+class Outlier(NamedTuple):
+    """A tensor that ranks do not hold alike; ``ranks`` are those that differ from most, or all of them."""
+
+    run: OpRun
+    io: str
+    slot: int
+    name: str | Message
+    ranks: tuple[int, ...]
+    others: tuple[int, ...]
+
+    @property
+    def said(self) -> Message:
+        """Who differs from whom."""
+        code = "rank-apart-from" if len(self.ranks) == 1 else "ranks-apart-from"
+        place = {"name": self.name, "iteration": self.run.block.iteration}
+        if not self.others:
+            return Message("compare/ranks-apart", ranks=self.ranks, **place)
+        return Message(f"compare/{code}", ranks=self.ranks, others=self.others, **place)
+
+
+def find_outlier(binding: Binding) -> Outlier | None:
+    """Return the first tensor that not all ranks hold alike; ``None`` if there is none, or one rank alone."""
+    if not any(op.op_type in COLLECTIVES for graph in binding.graphs.values() for op in graph.ops):
+        return None
+    groups: dict[tuple[int, ...], list[Block]] = {}
+    for block in binding.runs:
+        groups.setdefault((block.iteration, block.graph_id, block.turn), []).append(block)
+    for place in sorted(groups):
+        blocks = sorted(groups[place])
+        graph = binding.graph(blocks[0])
+        if len(blocks) < 2 or graph is None:
+            continue
+        for number, io, slot, name in _alike(graph):
+            found = _compared(binding, blocks, graph.ops[number].name, (io, slot), name)
+            if found is not None:
+                return found
+    return None
+
+
+def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str | Message]]:
+    """Tensors of a graph that all ranks hold alike: operator, slot, name."""
+    for number, op in enumerate(graph.ops):
+        if op.op_type in COLLECTIVES and holds_alike(graph, op):
+            for slot in range(len(op.outputs)):
+                name = Message("compare/output-of", slot=slot, op_name=op.name)
+                yield number, "output", slot, name
+        for slot, updated in updated_alike(graph, op):
+            yield number, "input", slot, updated
+
+
+def _compared(
+    binding: Binding,
+    blocks: Sequence[Block],
+    op_name: str,
+    key: tuple[str, int],
+    name: str | Message,
+) -> Outlier | None:
+    """Compare a tensor on all ranks that dumped it."""
+    found: dict[int, tuple[OpRun, bytes]] = {}
+    for block in blocks:
+        graph = binding.graph(block)
+        number = graph.by_name.get(op_name) if graph is not None else None
+        run = binding.runs[block].get(-1 if number is None else number)
+        record = run.tensors.get(key) if run is not None else None
+        digest = _digest(record) if record is not None else None
+        if run is not None and digest is not None:
+            found[block.rank] = run, digest
+    counts = Counter(digest for _, digest in found.values())
+    if len(counts) < 2:
+        return None
+    (most, count), (_, second) = counts.most_common(2)
+    others = tuple(rank for rank, (_, digest) in found.items() if digest == most)
+    others = others if count > second else ()
+    ranks = tuple(rank for rank in found if rank not in others)
+    return Outlier(found[ranks[0]][0], *key, name, ranks, others)
+
+
+def _digest(record: TensorRecord) -> bytes | None:
+    """Return a digest of a tensor's values; ``None`` if they cannot be read."""
+    if record.source is None:
+        return None
+    try:
+        array = record.source.array()
+    except (WorkbenchError, OSError):
+        return None
+    return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
+
+
+def with_outlier(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
+    """Tell which rank differs from its peers at its first defect; it is a defect of its own if there is none.
+
+    On the golden side it is an anomaly. Two ranks of one job are looked at as the one job that they are.
+    """
+    pairing = flow.pairing
+    if flow.job is not None:
+        return _with(findings, find_outlier(_both(pairing.target, pairing.golden)), flow.job)
+    odd = find_outlier(pairing.golden)
+    if odd is not None:
+        pairing.notes.append(("golden", Note("rank", odd.run.op_name, odd.said)))
+    return _with(findings, find_outlier(pairing.target), ())
+
+
+def _both(one: Binding, other: Binding) -> Binding:
+    """Return all ranks of a job of which there are two trees, or the same one twice."""
+    return Binding(one.dump, {**other.graphs, **one.graphs}, {**other.runs, **one.runs})
+
+
+def _with(
+    findings: Sequence[Finding], outlier: Outlier | None, job: tuple[int, ...]
+) -> list[Finding]:
+    found = list(findings)
+    if outlier is None:
+        return found
+    for place, finding in enumerate(found):
+        if finding.defect and (finding.rank in outlier.ranks or job):
+            told = replace(finding, evidence=(*finding.evidence, outlier.said))
+            if job:
+                told = _of_job(told, outlier, job)
+            return [*found[:place], told, *found[place + 1 :]]
+    run = outlier.run
+    own = Finding(
+        "rank", run.op_name, run.op_type, run.block.graph_id, run.block.iteration,
+        outlier.io, outlier.slot, KINDS["rank"].score, None, None, None, (outlier.said,), KINDS["rank"].advice, None,
+        rank=outlier.ranks[0],
+    )  # fmt: skip
+    return [*(one for one in found if one.defect), own, *(one for one in found if not one.defect)]
+
+
+def _of_job(finding: Finding, outlier: Outlier, job: tuple[int, ...]) -> Finding:
+    """Return a defect between two ranks of a job, at the rank that others say is wrong.
+
+    Where nothing names its cause, that they differ at all is what is known.
+    """
+    wrong = [rank for rank in job if rank in outlier.ranks]
+    rank = wrong[0] if len(wrong) == 1 else finding.rank
+    if finding.kind != "own-error" or finding.op_name != outlier.run.op_name:
+        return replace(finding, rank=rank)
+    evidence = (outlier.said, *finding.evidence[:-1])
+    return replace(
+        finding, rank=rank, kind="rank", score=KINDS["rank"].score, advice=KINDS["rank"].advice,
+        evidence=evidence,
+    )  # fmt: skip
+
+
+def tell_of_batches(findings: Iterable[Finding], flow: Flow, rows: Sequence[Row]) -> list[Finding]:
+    """Add to the findings what differs by design, or that ranks of two jobs should not be held together."""
+    pairing = flow.pairing
+    if flow.job is not None:
+        return [*findings, *_by_design(flow, rows)]
+    ranks = other_ranks(pairing)
+    if ranks is None:
+        return list(findings)
+    said = Message("compare/two-jobs", target=ranks[0], golden=ranks[1])
+    return [
+        replace(one, evidence=(*one.evidence, said)) if one.kind == "input" else one
+        for one in findings
+    ]
+
+
+def _by_design(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
+    own = [row for row in rows if row.reason == OWN_BATCH]
+    if flow.job is None or not own:
+        return
+    first = min(own, key=lambda row: row.order)
+    fed = [name for name in flow.own_feeds if name]
+    ours, theirs = sorted(flow.job)
+    batches = Message("compare/own-batches", target=ours, golden=theirs)
+    if fed:
+        batches = Message("compare/own-batches-fed", target=ours, golden=theirs, names=fed)
+    evidence = (batches, Message("compare/own-batch-rows", count=len(own)))
+    yield Finding(
+        "info", first.op_name, first.op_type, first.graph_id, first.iteration, first.io, first.slot,
+        KINDS["info"].score, None, None, None, evidence, KINDS["info"].advice, first.source, first.order,
+        first.rank,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Errors are followed through the graph to where they begin."""

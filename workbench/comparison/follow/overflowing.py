@@ -1,0 +1,72 @@
+"""Steps in which both runs overflow: their gradients hold NaN, infinity or saturated numbers, and nobody uses them.
+
+The operator that looks for overflow, in results (``AllFinite``) or in the device's float status, raises its flag
+on both sides. What is not finite in the same places there, or saturated where the other device has infinity,
+neither agrees nor tells a defect; nor does what is computed from it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.comparison.graphs.phases import is_backward
+from workbench.core.dtypes import DTYPES
+from workbench.core.errors import FormatError
+from workbench.core.words import Message
+from workbench.graph.nodes import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.states import Event
+    from workbench.comparison.measure.measure import Measured
+    from workbench.core.tensors import TensorRecord
+    from workbench.graph.nodes import Op
+
+OVERFLOWED = Message("compare/both-overflow")
+"""Why tensors of such a step are not comparable."""
+
+
+def is_overflowed(flow: Flow, event: Event, op: Op) -> bool:
+    """Whether an operator's results are those of an overflow that both runs have, or come of one."""
+    if event.block not in flow.overflowing:
+        return False
+    sources = {operand.op for operand in op.flat_inputs() if isinstance(operand, Value)}
+    before = [flow.events.get((event.block, number)) for number in sources]
+    if any(one is not None and one.overflowed for one in before):
+        return True
+    if event.tainted or event.worst is None or not is_backward(op):
+        return False
+    return _alike(event.worst)
+
+
+def _alike(item: Measured) -> bool:
+    """Whether what is not finite is so on both sides, or saturated on one."""
+    metrics, apart = item.divergence.metrics, item.divergence.mismatch
+    if not apart or not metrics:
+        return False
+    if metrics.get("TargetNaN") == metrics.get("GoldenNaN") == apart:
+        return True
+    sides = ((item.pair.target, "Target", "Golden"), (item.pair.golden, "Golden", "Target"))
+    return any(
+        not _not_finite(metrics, own)
+        and _not_finite(metrics, other) == apart
+        and _is_saturated(record, metrics, own)
+        for record, own, other in sides
+    )
+
+
+def _not_finite(metrics: Mapping[str, float], side: str) -> float:
+    return sum(metrics.get(f"{side}{kind}", 0.0) for kind in ("NaN", "PosInf", "NegInf"))
+
+
+def _is_saturated(record: TensorRecord, metrics: Mapping[str, float], side: str) -> bool:
+    """Whether elements are at the end of the tensor's number format."""
+    try:
+        spec = record.label if record.source is None else record.source.spec()
+    except FormatError:
+        return False
+    found = DTYPES.get(spec.dtype)
+    extremes = [abs(metrics.get(f"{side}{end}", 0.0)) for end in ("Min", "Max")]
+    return found is not None and found.is_float and max(extremes) >= found.largest

@@ -1,0 +1,98 @@
+"""What the walk through the data flow knows of a value, and of one execution of an operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from workbench.comparison.measure.noise import PASS_FACTOR
+
+if TYPE_CHECKING:
+    from workbench.comparison.align.differences import Difference
+    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.explain.explain import Explained
+    from workbench.comparison.measure.measure import Measured
+    from workbench.comparison.measure.quantization_error import Steps
+    from workbench.comparison.replay.replay import Own
+    from workbench.graph.nodes import Op
+
+GAIN = 2.0
+"""Growth of relative error through one well-conditioned operator that still counts as inherited."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of a value: its relative error, and whether a named defect explains it.
+
+    ``causes`` are differences in something that no operator produced, on their way to the first
+    operator that computes with it; ``via`` operators since the last measured value that were not
+    dumped. ``carried`` values come from an earlier step, at most moved; ``own`` ones of the batch of
+    their rank.
+    """
+
+    error: float = 0.0
+    measured: bool = False
+    tainted: bool = False
+    causes: tuple[Difference, ...] = ()
+    via: tuple[int, ...] = ()
+    carried: bool = False
+    own: bool = False
+
+
+class Writer(NamedTuple):
+    """That the operator to blame wrote over a tensor which another one read, and how likely it is that one."""
+
+    chance: float
+
+
+@dataclass(slots=True)
+class Event:
+    """One execution of one operator, judged.
+
+    ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
+    magnified as its data magnify it; it is guilty beyond ``factor`` times that, or beyond what an
+    update or a jump explains (``beyond``). ``blamed`` is the
+    operator to name, another one if the error began where nothing was dumped. ``healed`` says that
+    whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
+    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error,
+    ``explained_by`` the fault that explains it best, ``writer`` says that the blamed one wrote over what it read;
+    ``overflowed`` results come of an overflow that both runs have.
+    """
+
+    block: Block
+    op: int
+    own_floor: float
+    inherited: float
+    tainted: bool
+    order: int
+    measured: dict[tuple[str, int], Measured] = field(default_factory=dict)
+    factor: float = PASS_FACTOR
+    explained: float = 0.0
+    differences: tuple[Difference, ...] = ()
+    guilty: bool = False
+    healed: bool = False
+    worst: Measured | None = None
+    blamed: int = -1
+    steps: Steps | None = None
+    unseen: int = 0
+    beyond: bool = False
+    own: bool = False
+    replayed: Own | None = None
+    explained_by: Explained | None = None
+    writer: Writer | None = None
+    overflowed: bool = False
+
+
+def is_version_matter(op: Op, event: Event) -> bool:
+    """Whether two versions of the framework are known to differ here and nothing reads it.
+
+    MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
+    """
+    worst = event.worst
+    if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
+        return False
+    sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
+    if len(sizes) < 2 or not sizes[0] or not sizes[1]:
+        return False
+    values = sizes[0] / sizes[1]  # n: values a channel
+    return worst.error <= 1.5 / max(values - 1.0, 1.0)

@@ -1,0 +1,122 @@
+"""How far an optimizer may carry two runs apart: no farther than the step that it takes.
+
+A gradient is often known to few digits, but a step is a small part of the variable. With s the length of the
+step over that of the variable, e the error of the variable before it and d that of the direction,
+
+    error of the variable = own rounding + e + s · d
+
+s is the learning rate times the length of accumulation and gradient; Adam divides by its second moment and
+moves no element by more than (1 - β1)/√(1 - β2) < 3.2 times the learning rate, in a direction whose signs
+noise may turn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.comparison.align.differences import Difference
+from workbench.comparison.follow.states import GAIN
+from workbench.comparison.graphs.roles import updates
+from workbench.comparison.measure.conditioning import golden_norm
+from workbench.comparison.measure.noise import PASS_FACTOR, floor, jump_limit, jumps, op_roundoff
+from workbench.core.words import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.states import Event
+    from workbench.comparison.measure.measure import Measured
+    from workbench.graph.nodes import Graph, Op
+
+_STEPS: dict[str, tuple[int, tuple[int, ...]]] = {
+    "ApplyMomentum": (2, (1, 3)),
+    "SGD": (2, (3, 1)),
+}
+"""Type → input slots of the learning rate, and of what the step is made of."""
+
+_ADAPTIVE = {"Adam": 5, "AdamWeightDecay": 3}
+"""Type → input slot of the learning rate, where the step is divided by its own length."""
+
+_ADAPTED = 3.2
+_TURNED = 2.0
+"""Error of a direction of which every sign is another one."""
+
+
+def is_beyond(flow: Flow, graph: Graph, event: Event, outputs: Mapping[int, Measured]) -> bool:
+    """Whether noise does not explain an operator's outputs; an updated variable is looked at alone, too.
+
+    If it is the variable, that becomes the event's worst tensor. Inputs that an operator rewrites have
+    negative slots in ``outputs``.
+    """
+    op = graph.ops[event.op]
+    variable = outputs.get(-1) or outputs.get(0)
+    before = flow.left_in_variable(event.block, graph, op)
+    if variable is not None and before is not None and math.isfinite(event.inherited):
+        limit = step_limit(op, event, variable, before)
+        if limit is not None and variable.error > limit:
+            event.worst, event.explained = variable, limit / event.factor
+            return True
+    worst = event.worst.error if event.worst is not None else math.inf
+    if jumps(op) and event.inherited > 0 and math.isfinite(worst):
+        return worst > jump_limit(op, event.own_floor + event.inherited)
+    return worst > event.factor * event.explained
+
+
+def step_limit(op: Op, event: Event, variable: Measured, before: float) -> float | None:
+    """Largest error of an updated variable that is no cause; ``None`` if it is not known.
+
+    ``before`` is the error of the variable before the step; factors for noise are in the limit.
+    """
+    noise = event.own_floor + event.inherited * (GAIN + event.inherited)
+    if op.op_type in _ADAPTIVE:
+        rate = _rate(event.measured, _ADAPTIVE[op.op_type])
+        length = _ADAPTED * math.sqrt(variable.divergence.size)
+        direction = PASS_FACTOR * math.sqrt(noise)
+    elif op.op_type in _STEPS:
+        slot, made_of = _STEPS[op.op_type]
+        rate = _rate(event.measured, slot)
+        norms = [_norm(event.measured, one) for one in made_of]
+        length = sum(norm for norm in norms if norm is not None)
+        rate = None if None in norms else rate
+        direction = PASS_FACTOR * noise
+    else:
+        return None
+    whole = golden_norm(variable)
+    if rate is None or not whole:
+        return None
+    own = PASS_FACTOR * (floor(op, op_roundoff(op, npu=False)) + GAIN * before)
+    return own + rate * length / whole * min(direction, _TURNED)
+
+
+def began_apart(flow: Flow, graph: Graph, event: Event) -> tuple[Difference, ...]:
+    """State that differs after its first update, where all that the operator reads and gives besides agrees.
+
+    What it held before is in no dump: inputs are dumped after the operator has run.
+    """
+    worst = event.worst
+    given = [m.error for (io, _), m in event.measured.items() if io == "output" and m.usable]
+    convicted = event.replayed is not None and event.replayed.suspect
+    if worst is None or not worst.rewritten or not given or convicted:
+        return ()
+    names = dict(updates(graph, graph.ops[event.op]))
+    name = names.get(worst.pair.slot, "")
+    known = (event.block.rank, name) in flow.last_update
+    if not name or known or max(given) > event.factor * event.explained:
+        return ()
+    return (Difference("parameter", name, Message("compare/initial-value", name=name)),)
+
+
+def _rate(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:
+    """Learning rate of the golden."""
+    item = measured.get(("input", slot))
+    if item is None or not item.usable or item.divergence.size != 1:
+        return None
+    value = item.divergence.metrics.get("GoldenMax")
+    return abs(value) if value is not None and math.isfinite(value) else None
+
+
+def _norm(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:
+    item = measured.get(("input", slot))
+    return golden_norm(item) if item is not None else None

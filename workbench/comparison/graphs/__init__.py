@@ -1,0 +1,1 @@
+"""What a comparison reads off one graph."""

@@ -1,0 +1,1 @@
+"""The error of each pair of tensors."""

@@ -1,0 +1,245 @@
+"""Measure every pair of a pairing; what cannot be measured becomes a reason, never an exception."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
+from workbench.comparison.measure.laying import lie_apart
+from workbench.comparison.measure.metrics import CANCELLED, SIZES, Divergence, unmeasured
+from workbench.comparison.measure.statistics import measure_statistics, with_padding
+from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
+from workbench.core.dtypes import dtype
+from workbench.core.errors import FormatError
+from workbench.core.formats import read_format
+from workbench.core.tensors import ArraySource
+from workbench.core.words import Message
+from workbench.dump.files.payload import payload_as
+from workbench.dump.tables.statistic import TITLES, statistics_of
+from workbench.dump.values.host_formats import host_by_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.measure.tensors import KernelName
+    from workbench.comparison.pair.pairing import Pair, Pairing
+    from workbench.core.tensors import TensorRecord, TensorSpec
+
+    Progress = Callable[[int, int, str], None]
+    Cancelled = Callable[[], bool]
+
+
+@dataclass(slots=True)
+class Measured:
+    """A pair and how far apart its tensors are.
+
+    ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
+    size. ``salvaged`` figures of a distrusted pair come from the part of it that is right; they may
+    serve to find where an error begins, and nothing else. ``forecast`` is the relative error against what
+    the target should have given, where only its statistics were dumped and that could be computed.
+    """
+
+    pair: Pair
+    divergence: Divergence
+    reason: Message | None = None
+    salvaged: bool = False
+    rewritten: bool = False
+    forecast: float | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the figures say anything about the tensors."""
+        return not self.divergence.reason and (not self.reason or self.salvaged)
+
+    @property
+    def sizes_differ(self) -> bool:
+        """Whether the tensors are trusted but have different numbers of elements."""
+        found = self.divergence.reason
+        return found is not None and found.code == SIZES and self.reason == found
+
+    @property
+    def error(self) -> float:
+        """Relative error, the smaller one if there is a forecast; infinite where finite and non-finite values meet."""
+        if self.divergence.mismatch:
+            return math.inf
+        return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
+
+
+def measure_pairs(
+    pairing: Pairing,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> list[Measured]:
+    """Measure all pairs in data-flow order.
+
+    Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
+    reason `CANCELLED`.
+    """
+    pairs = sorted(pairing.pairs, key=lambda pair: pair.order)
+    kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
+    odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
+    result: list[Measured] = []
+    try:
+        for number, pair in enumerate(pairs):
+            if cancelled is not None and cancelled():
+                break
+            kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
+            result.append(measure_pair(pair, kinds, kernel, cancelled))
+            if progress is not None:
+                progress(number + 1, len(pairs), pair.op_name)
+    except KeyboardInterrupt:
+        pass
+    rest = pairs[len(result) :]
+    return result + [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+
+
+def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
+    """Relative error of what was dumped of the target against another tensor than the golden's.
+
+    ``None`` if they cannot be compared.
+    """
+    golden = replace(pair.golden, source=ArraySource(expected), statistics=None)
+    try:
+        found = _measure(pair.target, golden, None, None)
+    except FormatError:
+        return None
+    if found.reason or math.isnan(found.error):
+        return None
+    return math.inf if found.mismatch else found.error
+
+
+def with_forecast(measured: Iterable[Measured], errors: Mapping[int, float]) -> None:
+    """Note errors against a forecast, by pair (its identity)."""
+    for item in measured:
+        item.forecast = errors.get(id(item.pair))
+
+
+def _estimate_bytes(pairs: Sequence[Pair]) -> int:
+    """Bytes of both sides, from every n-th pair so that asking costs less than it saves."""
+    step = max(1, len(pairs) // 256)
+    sample = pairs[::step]
+    total = 0
+    for pair in sample:
+        for record in (pair.target, pair.golden):
+            try:
+                total += os.stat(record.path).st_size if record.path else 0
+            except OSError:
+                continue
+    return total * step
+
+
+def measure_pair(
+    pair: Pair,
+    kinds: tuple[str, str],
+    kernel: KernelName | None = None,
+    cancelled: Cancelled | None = None,
+) -> Measured:
+    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none)."""
+    reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
+    try:
+        if MISLABELLED in kinds:
+            return Measured(pair, _salvage(pair, kinds), reason, salvaged=True, rewritten=rewritten)
+        found = _measure(pair.target, pair.golden, kernel, cancelled)
+    except FormatError as error:
+        why = Message("compare/unreadable", why=error)
+        return Measured(pair, unmeasured(why), why)
+    return Measured(pair, found, reason or found.reason, rewritten=rewritten)
+
+
+@cache
+def _distrusted(target: str, golden: str) -> Message | None:
+    """Say of which side the tensor is not what its label says, and what it is."""
+    kinds = {"target": target, "golden": golden}
+    named = {side: kind for side, kind in kinds.items() if kind and kind != REWRITTEN}
+    if not named:
+        return None
+    alike = "alike" if target == golden else "both"
+    sides = alike if len(named) == 2 else next(iter(named))
+    return Message(f"compare/distrusted-{sides}", **named)
+
+
+def _measure(
+    target: TensorRecord,
+    golden: TensorRecord,
+    kernel: KernelName | None,
+    cancelled: Cancelled | None,
+) -> Divergence:
+    if target.source is not None and golden.source is not None:
+        if apart := lie_apart(target.source, golden.source):
+            return unmeasured(apart)
+        return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
+    ours, theirs = _statistics(target, golden), _statistics(golden, target)
+    size, other = _spec(target).size, _spec(golden).size
+    if size is not None and other is not None and size != other:
+        if _is_padded(target, golden):
+            theirs = with_padding(theirs, other, size)
+        elif _is_padded(golden, target):
+            ours = with_padding(ours, size, other)
+        else:
+            return unmeasured(Message(SIZES, target=size, golden=other), size)
+    return measure_statistics(ours, theirs, size or 0)
+
+
+def _spec(record: TensorRecord) -> TensorSpec:
+    return record.label if record.source is None else record.source.spec()
+
+
+def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:
+    """Whether statistics are those of the other tensor as it lies on the device, padding included."""
+    there, shape = record.label, _spec(other).shape
+    if record.source is not None or there.shape is None or shape is None:
+        return False
+    try:
+        device = read_format(there.format)
+    except FormatError:
+        return False
+    return bool(host_by_shape(device, there.shape, shape, there.dtype))
+
+
+def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float | str]:
+    """Statistics of a record; those of a full tensor are computed if the other side has only them."""
+    if record.statistics is not None:
+        return record.statistics
+    if record.source is None or other.statistics is None:
+        return {}
+    wanted = [name for name, title in TITLES.items() if title in other.statistics]
+    return statistics_of(record.source.array(), wanted)
+
+
+def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
+    """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
+    ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
+    count = min(ours.size, theirs.size)
+    if not count:
+        return unmeasured(Message("compare/not-recovered"))
+    return measure_arrays(ours[:count], theirs[:count])
+
+
+def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
+    """Flat elements; those of a mislabelled file in the type its kernel wrote.
+
+    Such files hold the whole wider buffer behind a header for the narrower type (real dumps of 2.0.0
+    and 2.10.0), or its first half where a tool has cut them to what the header claims.
+    """
+    if record.source is None:
+        return np.empty(0, np.float32)
+    stated = record.source.spec()
+    if kind != MISLABELLED:
+        return record.source.array().ravel()
+    wide = _WIDER.get(stated.dtype)
+    if wide is None or not record.path:
+        return np.empty(0, np.float32)
+    return payload_as(record.path, dtype(wide).storage)[: stated.size]
+
+
+_WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
+"""What CPU kernels write behind a header for a narrower type; of integers it is not known."""

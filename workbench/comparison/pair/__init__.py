@@ -1,0 +1,1 @@
+"""Tensors of one side find their partners on the other."""

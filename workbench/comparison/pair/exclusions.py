@@ -1,0 +1,189 @@
+"""What the user's map file does to a comparison: groups of operators, what is left out, what is tolerated.
+
+Everything that it does is counted, and every entry that meets nothing is told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.comparison.align.hand_groups import MAP
+from workbench.comparison.follow.judge import UPDATED
+from workbench.comparison.map_file import is_pattern
+from workbench.comparison.result import OverrideUse
+from workbench.core.words import Message
+from workbench.dump.tree import Note, Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from workbench.comparison.bind.binding import Binding
+    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.states import Event
+    from workbench.comparison.map_file import Overrides, Tolerance
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.result import Row
+
+IGNORED = "ignored"
+
+_UNKNOWN = Message("compare/no-such-operator")
+_NOTHING = Message("compare/no-operator-fits")
+
+
+def leave_out(pairing: Pairing) -> None:
+    """Take the operators that the map file ignores out of both sides."""
+    entries = pairing.overrides.ignore
+    for side in ("target", "golden") if entries else ():
+        binding: Binding = getattr(pairing, side)
+        skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
+        for runs in binding.runs.values():
+            for number, run in list(runs.items()):
+                index = _entry(pairing.overrides, run.op_name, side)
+                if index is not None:
+                    del runs[number]
+                    skipped += [_skipped(pairing, index, run.op_name) for _ in run.tensors]
+        for parameters in binding.parameters.values():
+            for name in list(parameters):
+                index = _entry(pairing.overrides, name, side)
+                if index is not None:
+                    del parameters[name]
+                    skipped.append(_skipped(pairing, index, name))
+
+
+def _entry(overrides: Overrides, name: str, side: str) -> int | None:
+    places = enumerate(overrides.ignore)
+    return next((n for n, entry in places if entry.fits(name, side=side)), None)
+
+
+def _skipped(pairing: Pairing, index: int, name: str) -> Skipped:
+    entry = pairing.overrides.ignore[index]
+    pairing.ignored[index] += 1
+    if not entry.reason:
+        return Skipped(name, IGNORED, Message("compare/ignored"))
+    return Skipped(name, IGNORED, Message("compare/ignored-why", why=entry.reason))
+
+
+def tell_unknown(pairing: Pairing) -> None:
+    """Tell names and patterns of the map file that no operator has: a misspelt one must not go unseen."""
+    overrides = pairing.overrides
+    if not overrides:
+        return
+    names = {side: _names(getattr(pairing, side)) for side in ("target", "golden")}
+    for side, name, why in _unknown(overrides, names):
+        pairing.notes.append((side, Note("map-file", name, why)))
+
+
+def _unknown(
+    overrides: Overrides, names: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str, Message]]:
+    """Yield side, name and complaint."""
+    for match in overrides.matches:
+        for side in ("target", "golden"):
+            lacking = (name for name in getattr(match, side) if name not in names[side])
+            yield from ((side, name, _UNKNOWN) for name in lacking)
+    for entry in overrides.ignore:
+        sides = ("target", "golden") if entry.side == "both" else (entry.side,)
+        if not any(entry.fits(name) for side in sides for name in names[side]):
+            yield sides[0], entry.name, _NOTHING if is_pattern(entry.name) else _UNKNOWN
+    for tolerance in overrides.tolerances:
+        if not _operators(tolerance, names["target"].items()):
+            yield "target", tolerance.name or tolerance.op_type, _NOTHING
+
+
+def _names(binding: Binding) -> dict[str, str]:
+    """Types of all operators by name, dumped or not, and of Parameter files."""
+    known = {name: "Parameter" for named in binding.parameters.values() for name in named}
+    known |= {run.op_name: run.op_type for runs in binding.runs.values() for run in runs.values()}
+    return known | {op.name: op.op_type for graph in binding.graphs.values() for op in graph.ops}
+
+
+def _operators(tolerance: Tolerance, known: Iterable[tuple[str, str]]) -> int:
+    return sum(tolerance.fits(name, op_type) for name, op_type in known)
+
+
+def excuse(flow: Flow, event: Event) -> bool:
+    """Whether the map file tolerates the error of an operator that would be blamed.
+
+    Its error then counts as known: what reads it may carry it.
+    """
+    tolerances = flow.pairing.overrides.tolerances
+    measured = event.worst if event.worst is not None else event.replayed
+    if not tolerances or measured is None or not math.isfinite(measured.error):
+        return False
+    overrides = flow.pairing.overrides
+    asked = (overrides.tolerated(*named, measured.error) for named in _who(flow, event))
+    found = next((tolerance for tolerance in asked if tolerance is not None), None)
+    if found is not None:
+        flow.excused.append((event, found))
+    return found is not None
+
+
+def _who(flow: Flow, event: Event) -> Iterator[tuple[str, str]]:
+    """Names and types of the operator that would be blamed and of the one whose output shows it."""
+    graph = flow.pairing.target.graph(event.block)
+    if graph is not None and event.blamed >= 0:
+        op = graph.ops[event.blamed]
+        yield op.name, op.op_type
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    if run is not None:
+        yield run.op_name, run.op_type
+
+
+def with_tolerances(rows: list[Row], flow: Flow, *, thresholds: bool) -> list[Row]:
+    """Turn failing and noisy outputs that the map file tolerates into warnings that say why.
+
+    What a defect upstream has spoiled stays as it is, unless ``thresholds`` of a profile judged it.
+    """
+    if not flow.pairing.overrides.tolerances:
+        return rows
+    tainted = {event.order for event in flow.events.values() if event.tainted}
+    return [
+        row
+        if (row.order in tainted or not _own(row)) and not thresholds
+        else _tolerated(row, flow.pairing)
+        for row in rows
+    ]
+
+
+def _own(row: Row) -> bool:
+    """Whether a row shows what its operator gave: an output, or an input that it has overwritten."""
+    return row.io == "output" or row.reason == UPDATED
+
+
+def _tolerated(row: Row, pairing: Pairing) -> Row:
+    judged = row.status in ("warn", "fail") and row.match_rule
+    if not judged or row.error is None or not math.isfinite(row.error):
+        return row
+    found = pairing.overrides.tolerated(row.op_name, row.op_type, row.error)
+    if found is None:
+        return row
+    pairing.tolerated[found] += 1
+    return replace(row, status="warn", reason=found.said)
+
+
+def override_uses(pairing: Pairing) -> tuple[OverrideUse, ...]:
+    """Say of every entry of the map file how many operators it fits, and how many tensors it decided."""
+    overrides = pairing.overrides
+    if not overrides:
+        return ()
+    ours, theirs = _names(pairing.target), _names(pairing.golden)
+    paired = Counter(pair.op_name for pair in pairing.pairs if pair.rule == MAP)
+    uses = []
+    for match in overrides.matches:
+        kind = "pair" if match.plain else "group"
+        known = sum(name in ours for name in match.target)
+        known += sum(name in theirs for name in match.golden)
+        tensors = sum(paired[name] for name in match.target)
+        uses.append(OverrideUse(kind, str(match), "", known, tensors))
+    for index, entry in enumerate(overrides.ignore):
+        sides = {"target": [ours], "golden": [theirs]}.get(entry.side, [ours, theirs])
+        known = sum(entry.fits(name) for names in sides for name in names)
+        tensors = pairing.ignored[index]
+        uses.append(OverrideUse("ignore", str(entry), entry.reason, known, tensors))
+    for one in overrides.tolerances:
+        known, tensors = _operators(one, ours.items()), pairing.tolerated[one]
+        uses.append(OverrideUse("tolerance", str(one), one.reason, known, tensors))
+    return tuple(uses)

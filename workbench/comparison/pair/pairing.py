@@ -1,0 +1,147 @@
+"""The values of pairing: pairs, tensors left alone, and what the user selected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.comparison.map_file import NO_OVERRIDES, Overrides
+from workbench.core.words import Message
+from workbench.dump.tree import CONSTANT_ITERATION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.bind.binding import Binding, Block, OpRun
+    from workbench.comparison.map_file import Tolerance
+    from workbench.core.tensors import TensorKey, TensorRecord
+    from workbench.dump.tree import Dump, Note, Skipped
+    from workbench.graph.nodes import SourceFrame
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two records that stand for the same tensor.
+
+    ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files).
+    """
+
+    target: TensorRecord
+    golden: TensorRecord
+    run: OpRun | None
+    golden_run: OpRun | None
+    io: str
+    slot: int
+    rule: str
+    score: float
+    op_name: str
+    order: int = 0
+
+
+@dataclass(slots=True)
+class Lone:
+    """A record without a partner."""
+
+    record: TensorRecord
+    run: OpRun | None
+    op_name: str
+
+
+@dataclass
+class Pairing:
+    """Everything about two dumps that is matched, and everything that is not.
+
+    ``claimed`` holds the records of each side (by identity) whose place in the ledger is decided,
+    ``ignored`` and ``tolerated`` count the tensors that entries of the map file decided.
+    """
+
+    target: Binding
+    golden: Binding
+    pairs: list[Pair] = field(default_factory=list)
+    only_target: list[Lone] = field(default_factory=list)
+    only_golden: list[Lone] = field(default_factory=list)
+    skipped_target: list[Skipped] = field(default_factory=list)
+    skipped_golden: list[Skipped] = field(default_factory=list)
+    notes: list[tuple[str, Note]] = field(default_factory=list)
+    alignments: dict[tuple[int, int], Alignment] = field(default_factory=dict)
+    overrides: Overrides = NO_OVERRIDES
+    ignored: Counter[int] = field(default_factory=Counter)
+    tolerated: Counter[Tolerance] = field(default_factory=Counter)
+    blocks: dict[Block, Block] = field(default_factory=dict)
+    block_order: list[Block] = field(default_factory=list)
+    claimed: dict[str, set[int]] = field(
+        default_factory=lambda: {"target": set[int](), "golden": set[int]()}
+    )
+
+    def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
+        """Source line of an operator of the target by (rank, graph id) and number.
+
+        Where the target's graph tells none, as GE's never does, it is that of the golden's counterpart.
+        """
+        graph, found = self.target.graphs.get(place), self.alignments.get(place)
+        own = graph.ops[number].frame if graph is not None and number >= 0 else None
+        other = found.counterpart(number) if own is None and found is not None else None
+        if other is None or found is None:
+            return own
+        return found.golden.graph.ops[other].frame
+
+    def add(self, pair: Pair) -> None:
+        """Take a pair, unless one of its records is spoken for already."""
+        ours, theirs = self.claimed["target"], self.claimed["golden"]
+        if id(pair.target) not in ours and id(pair.golden) not in theirs:
+            ours.add(id(pair.target))
+            theirs.add(id(pair.golden))
+            self.pairs.append(pair)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the user chose: rank and iteration of each side (``None``: what both have), map file."""
+
+    rank: tuple[int, int] | None = None
+    iteration: tuple[int, int] | None = None
+    overrides: Overrides = NO_OVERRIDES
+
+    def takes(self, key: TensorKey, side: str) -> bool:
+        """Whether a tensor of a side is of the chosen rank and iteration; constants are of every one."""
+        index = 0 if side == "target" else 1
+        if self.rank is not None and key.rank != self.rank[index]:
+            return False
+        chosen = self.iteration is None or key.iteration == self.iteration[index]
+        return chosen or key.iteration < 0
+
+    def absent(self, target: Dump, golden: Dump) -> list[Message]:
+        """Say which chosen ranks and iterations a dump does not have, and which it has."""
+        said: list[Message] = []
+        for name in ("rank", "iteration"):
+            chosen = getattr(self, name) or ()
+            missing: dict[str, tuple[int, tuple[int, ...]]] = {}
+            for side, dump, number in zip(
+                ("target", "golden"), (target, golden), chosen, strict=False
+            ):
+                numbers = {getattr(record.key, name) for record in dump.records}
+                found = sorted(numbers - {CONSTANT_ITERATION})
+                if number not in found:
+                    missing[side] = (number, tuple(found))
+            said += _absent(name, missing)
+        return said
+
+
+def _absent(name: str, missing: Mapping[str, tuple[int, tuple[int, ...]]]) -> Iterator[Message]:
+    """One sentence where both sides lack the same, else one a side."""
+    if len(missing) == 2 and len(set(missing.values())) == 1:
+        number, known = missing["target"]
+        if known:
+            yield Message("compare/absent", what=name, number=number, known=known)
+            return
+    for side, (number, known) in missing.items():
+        if known:
+            yield Message("compare/absent-side", what=name, number=number, side=side, known=known)
+        else:
+            yield Message("compare/absent-empty", what=name, number=number, side=side)
+
+
+EVERYTHING = Selection()
+"""All that both sides have."""

@@ -1,0 +1,342 @@
+"""One attempt to compute an operator of the target again: its work, its inputs, what it gave."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.comparison.align.fusions import LEAVES
+from workbench.comparison.bind.anomalies import rewritten_slots
+from workbench.comparison.replay.inputs import Values
+from workbench.comparison.replay.kernel import EXACT, Trial, stored
+from workbench.comparison.replay.lowering import Work, golden_work, work_of
+from workbench.core.dtypes import DTYPES, name_of
+from workbench.core.errors import GraphError
+from workbench.core.words import Message
+from workbench.graph.nodes import Param, Value
+from workbench.graph.ops import OPS, left_in, written
+from workbench.run.rounding import ROUND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.inputs import Known
+    from workbench.comparison.replay.kernel import Arithmetic, Kernel
+    from workbench.core.dtypes import DType
+    from workbench.graph.nodes import Op
+
+    Array = NDArray[Any]
+
+NOT_DUMPED = "compare/outputs-not-dumped"
+"""Code of an operator without outputs in the dump."""
+
+TROUBLE = (GraphError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError)
+"""What kernels raise on inputs that do not fit; files may hold anything."""
+
+_HELD = 1 << 26
+"""Bytes of arrays of attempts that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An operator that can be computed again.
+
+    ``inputs`` are its flat inputs, ``given`` what it gave by slot (what it left in input ``s`` under
+    ``-1 - s``), flat and short where only the first elements are known. ``assumed`` says what of it is not
+    from the target's own files.
+    """
+
+    block: Block
+    number: int
+    op: Op
+    kernel: Kernel
+    rule: str
+    inputs: Mapping[int, Array]
+    given: Mapping[int, Array]
+    assumed: tuple[Message, ...] = ()
+    partial: bool = False
+    invented: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; some of them may be other operators' as well."""
+        return sum(array.nbytes for array in (*self.inputs.values(), *self.given.values()))
+
+    def without_inventions(self) -> Attempt:
+        """Return the attempt with unknown numbers where no file has any, so that it tells the rest."""
+        unknown = {
+            slot: np.full_like(self.inputs[slot], np.nan)
+            for slot in self.invented
+            if self.inputs[slot].dtype.kind == "f"
+        }
+        return replace(
+            self, inputs={**self.inputs, **unknown}, assumed=(), partial=True, invented=()
+        )
+
+    def results(self, arithmetic: Arithmetic = EXACT) -> dict[int, Array]:
+        """Return what it should have given, by slot, in the dtypes of what it gave.
+
+        Raises one of ``TROUBLE`` if its inputs do not fit.
+        """
+        outputs = self.kernel.run(self.inputs, arithmetic)
+        table: dict[int, Array] = dict(enumerate(outputs))
+        if len(self.kernel.ops) == 1 and any(slot < 0 for slot in self.given):
+            left = self.kernel.updated(self.inputs, arithmetic)
+            slots = written(self.kernel.ops[0])
+            table |= {-1 - slot: array for slot, array in zip(slots, left, strict=True)}
+        found = {
+            slot: self._like(self._in_format(table[slot], slot), given, arithmetic)
+            for slot, given in self.given.items()
+            if slot in table
+        }
+        return {
+            slot: array
+            for slot, array in found.items()
+            if array is not None and array.shape == self.given[slot].shape
+        }
+
+    def _in_format(self, array: Array, slot: int) -> Array:
+        """Round a result to the format that the graph states, where a file holds it in a wider one."""
+        row = self._narrow(slot)
+        return array if row is None or array.dtype.kind != "f" else _through(array, row)
+
+    def _narrow(self, slot: int) -> DType | None:
+        """The format that the graph states of an output, where a file holds it in a wider one."""
+        specs = self.op.device_outputs or self.op.outputs
+        row = DTYPES.get(specs[slot].dtype) if 0 <= slot < len(specs) else None
+        if row is None or not row.is_float or row.storage == self.given[slot].dtype:
+            return None
+        wide = DTYPES.get(name_of(self.given[slot].dtype))
+        return None if wide is None or wide.roundoff >= row.roundoff else row
+
+    def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
+        """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
+        if given.ndim == 1 and array.size > given.size:
+            array = array.reshape(-1)[: given.size]
+        unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
+        array = stored(array, given, saturates=arithmetic.saturates)
+        if unknown is None or unknown.size != given.size:
+            return array
+        if unknown.all() and unknown.size:
+            return None
+        unknown = unknown.reshape(given.shape)
+        return np.where(unknown, given, array)
+
+    def trial(
+        self, slot: int, floor: float, arithmetic: Arithmetic, earlier: tuple[Array, ...] = ()
+    ) -> Trial:
+        """Return the trial of one of its outputs; raises one of ``TROUBLE``."""
+        expected = self.results(arithmetic)[slot]
+        given = self.given[slot]
+        row = self._narrow(slot)
+        if row is not None and not arithmetic.output and row.name in ROUND:
+            arithmetic = replace(arithmetic, output=row.name)
+        return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
+
+
+@dataclass
+class Attempts:
+    """The operators of the target, each tried when it is asked for."""
+
+    pairing: Pairing
+    ours: Values = field(init=False)
+    theirs: Values = field(init=False)
+    _works: dict[tuple[int, int, int], Work] = field(default_factory=dict)
+    _held: OrderedDict[tuple[Block, int], Attempt] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.ours = Values(self.pairing.target)
+        self.theirs = Values(self.pairing.golden)
+
+    def of_partner(self, block: Block, number: int, *, loosely: bool = False) -> Attempt | Message:
+        """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
+
+        ``loosely``: those that a kernel stands for will do, computed one after the other, and if that cannot be,
+        the one that gives its result.
+        """
+        found = self.pairing.alignments.get((block.rank, block.graph_id))
+        other = self.pairing.blocks.get(block)
+        partner = None
+        if found is not None and other is not None and loosely:
+            several = self._of_members(block, other, number, found)
+            if several is not None:
+                return several
+        if found is not None:
+            partner = found.counterpart(number) if loosely else found.partner.get(number)
+        graph = self.pairing.golden.graph(other) if other is not None else None
+        if partner is None or other is None or graph is None:
+            return Message("compare/no-match")
+        op = graph.ops[partner]
+        given = _given(self.theirs, other, partner, op)
+        work = work_of(partner, op, None)
+        if work.kernel is None or not given:
+            return work.reason or Message(NOT_DUMPED)
+        return self._ready(self.theirs, other, partner, op, work, given)
+
+    def _of_members(
+        self, block: Block, other: Block, number: int, found: Alignment
+    ) -> Attempt | None:
+        """Return the golden's operators that a kernel stands for, on what they read; ``None``: that is not known."""
+        fusion = found.fused.get(number)
+        if fusion is None or fusion.target != (number,) or len(fusion.golden) < 2:
+            return None
+        op = found.target.graph.ops[number]
+        try:
+            kernel, readers = golden_work(number, op, fusion.golden, found)
+        except GraphError:
+            return None
+        read = {slot: self.theirs.read(other, *place) for slot, place in readers.items()}
+        inputs = {slot: known.array for slot, known in read.items() if known is not None}
+        if len(inputs) < len(read):
+            return None
+        return Attempt(block, number, op, kernel, "fusion", inputs, {})
+
+    def attempt(self, block: Block, number: int) -> Attempt | Message:
+        """Return an operator ready to be computed, or why it cannot be."""
+        held = self._held.get((block, number))
+        if held is not None:
+            self._held.move_to_end((block, number))
+            return held
+        found = self._gathered(block, number)
+        if isinstance(found, Attempt):
+            self._keep(found)
+        return found
+
+    def _keep(self, attempt: Attempt) -> None:
+        """Keep an attempt for those who ask for it again soon."""
+        self._held[attempt.block, attempt.number] = attempt
+        self._bytes += attempt.nbytes
+        while self._bytes > _HELD:
+            self._bytes -= self._held.popitem(last=False)[1].nbytes
+
+    def _gathered(self, block: Block, number: int) -> Attempt | Message:
+        graph = self.pairing.target.graph(block)
+        assert graph is not None
+        op = graph.ops[number]
+        given = _given(self.ours, block, number, op)
+        if not given:
+            return Message(NOT_DUMPED)
+        work = self.work(block, number, op)
+        if work.kernel is None:
+            return work.reason or Message("compare/inputs-unknown")
+        return self._ready(self.ours, block, number, op, work, given)
+
+    def _ready(
+        self, values: Values, block: Block, number: int, op: Op, work: Work, given: dict[int, Array]
+    ) -> Attempt | Message:
+        """Gather the inputs of an operator of one side."""
+        assert work.kernel is not None
+        inputs: dict[int, Array] = {}
+        assumed: list[Message] = []
+        partial, invented = False, []
+        for slot in sorted(work.kernel.needed):
+            known = values.read(block, number, slot)
+            if known is None and values is self.ours:
+                known = self._assumed(block, number, op, slot)
+            if known is None:
+                return _missing(op, slot)
+            inputs[slot] = as_stated(known.array, op, slot)
+            partial |= known.partial
+            invented += [slot] if known.invented else []
+            if known.assumed is not None:
+                assumed.append(known.assumed)
+        told = tuple(dict.fromkeys(assumed))
+        rule, kernel = work.rule, work.kernel
+        return Attempt(
+            block, number, op, kernel, rule, inputs, given, told, partial, tuple(invented)
+        )
+
+    def work(self, block: Block, number: int, op: Op) -> Work:
+        key = (block.rank, block.graph_id, number)
+        if key not in self._works:
+            found = self.pairing.alignments.get(key[:2])
+            self._works[key] = work_of(number, op, found)
+        return self._works[key]
+
+    def _assumed(self, block: Block, number: int, op: Op, slot: int) -> Known | None:
+        """Return what the golden read there, for an input that no operator computes."""
+        graph = self.pairing.target.graph(block)
+        operand = next((o for n, o in enumerate(op.flat_inputs()) if n == slot), None)
+        found = self.pairing.alignments.get((block.rank, block.graph_id))
+        other = self.pairing.blocks.get(block)
+        partner = found.partner.get(number) if found is not None else None
+        leaf = (
+            isinstance(operand, Value)
+            and graph is not None
+            and graph.ops[operand.op].op_type in LEAVES
+        )
+        if found is None or other is None or partner is None:
+            return None
+        if not (leaf or isinstance(operand, Param)) or slot in rewritten_slots(op):
+            return None
+        if block.iteration > 0 and graph is not None and self.ours.is_updated(graph, operand):
+            return None  # the golden has updated it by gradients of its own
+        known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
+        return (
+            known._replace(assumed=Message("compare/assumed-golden", slot=slot)) if known else None
+        )
+
+
+def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array]:
+    """Return what an operator gave, by slot, and what it left in inputs that it overwrites."""
+    left = left_in(op) if op.op_type in OPS else {}
+    found: dict[int, Array] = {}
+    for slot in range(max(len(op.outputs), 1)):
+        if slot in left:
+            continue  # the same memory as the input that is updated
+        array = values.given(block, number, slot)
+        if array is None:
+            array = values.part_given(block, number, slot)
+        if array is not None:
+            found[slot] = array
+    for slot in rewritten_slots(op):
+        array = values.after(block, number, slot)
+        if array is not None:
+            found[-1 - slot] = array
+    return found
+
+
+def as_stated(array: Array, op: Op, slot: int) -> Array:
+    """Round an input to the dtype in which the graph says it is read, where a file holds a wider one."""
+    specs = op.device_inputs or op.input_specs
+    spec = specs[slot] if slot < len(specs) else None
+    stated = DTYPES.get(spec.dtype) if spec is not None else None
+    held = DTYPES.get(name_of(array.dtype))
+    if stated is None or held is None or not (stated.is_float and held.is_float):
+        return array
+    if array.dtype.kind == "c":  # a real format would lose half of every number
+        return array
+    if stated.roundoff <= held.roundoff or stated.limit:
+        return array
+    return _through(array, stated)
+
+
+def _through(array: Array, row: DType) -> Array:
+    """Round to a coarser format and keep the dtype; what it cannot hold is infinite."""
+    with np.errstate(all="ignore"):
+        return array.astype(row.storage).astype(array.dtype)
+
+
+def _missing(op: Op, slot: int) -> Message:
+    if slot in rewritten_slots(op):
+        return Message("compare/input-updated", slot=slot)
+    return Message("compare/input-not-dumped", slot=slot)
+
+
+def unequal(given: Array, expected: Array) -> float:
+    """Return the share of elements that are not the same, NaN against NaN apart."""
+    if given.size == 0 or given.shape != expected.shape:
+        return float(given.shape != expected.shape)
+    same = np.equal(given, expected) | (
+        np.not_equal(given, given) & np.not_equal(expected, expected)
+    )
+    return 1.0 - float(np.count_nonzero(same)) / given.size

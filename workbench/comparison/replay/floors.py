@@ -1,0 +1,150 @@
+"""How large an own error may be: the noise floor of one operator on its own inputs, three ways.
+
+``ulp``    one rounding of the result: u of the dtype that it is written in
+``bound``  rounding on the way. A backward stable kernel gives the exact result of inputs that are
+           off by a few units of its arithmetic; how much that moves the result, the operator's
+           condition on these very inputs, is measured with inputs that are off at random
+``model``  what the formats of the device's units cost: the distance of its numeric model from
+           exact arithmetic on the same inputs
+
+The relative error of a sum of K products in an arithmetic of unit u grows with √K·u for random signs
+(Higham & Mary 2019), and never beyond γ(K) = Ku/(1 - Ku).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.comparison.measure.noise import APPROXIMATION, sum_length
+from workbench.comparison.replay.kernel import EXACT, distance
+from workbench.core.dtypes import DTYPES, name_of
+from workbench.core.words import Message
+from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from workbench.comparison.replay.attempt import Attempt
+    from workbench.comparison.replay.kernel import Arithmetic
+    from workbench.graph.nodes import Op
+
+    Array = NDArray[Any]
+
+FLOAT32 = DTYPES["float32"].roundoff
+_STEP = 2.0**-16
+"""Relative size of the random steps that measure a condition: far above float64's noise."""
+
+_RECURRENT = frozenset(
+    ("LSTM", "DynamicRNN", "DynamicGRUV2", "LSTMGrad", "DynamicRNNGrad", "GRUV2", "CudnnGRU")
+)
+
+_STEEPEST = 2.0**20
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Relative errors that explain a result, by what they come from."""
+
+    ulp: float
+    bound: float
+    model: float = 0.0
+
+    @property
+    def largest(self) -> float:
+        return max(self.ulp, self.bound, self.model)
+
+    @property
+    def reason(self) -> Message:
+        """Which of the three is the largest."""
+        known = ("ulp", "bound", "model")
+        return Message(f"compare/floor-{max(known, key=lambda name: float(getattr(self, name)))}")
+
+
+def unit_of(array: Array) -> float:
+    """Unit roundoff of an array's dtype; 0 for integers and bools."""
+    row = DTYPES.get(name_of(array.dtype))
+    return row.roundoff if row is not None else 0.0
+
+
+def quick_floor(attempt: Attempt, slot: int, arithmetic: Arithmetic = EXACT) -> float:
+    """Return what an operator may be off at least, without looking at its data."""
+    unit = written_unit(attempt, slot, arithmetic)
+    if not unit or all(op.op_type in MOVEMENT for op in attempt.kernel.ops):
+        return unit
+    ops = attempt.kernel.ops
+    length = sum(sum_length(op) for op in ops) if len(ops) == 1 else sum_length(attempt.op)
+    approximated = any(op.op_type in APPROXIMATED for op in ops)
+    inside = 2.0 * FLOAT32 * math.sqrt(length)
+    return unit + inside + (APPROXIMATION if approximated else 0.0)
+
+
+def written_unit(attempt: Attempt, slot: int, arithmetic: Arithmetic) -> float:
+    """Unit roundoff of what is written: the file's dtype, or that of a coarser format behind it."""
+    unit = unit_of(attempt.given[slot])
+    specs = attempt.op.device_outputs or attempt.op.outputs
+    stated = specs[slot].dtype if 0 <= slot < len(specs) else ""
+    rows = [DTYPES[name] for name in (arithmetic.output, stated) if name in DTYPES]
+    return max(unit, *(row.roundoff for row in rows)) if rows and unit else unit
+
+
+def careful_floor(
+    attempt: Attempt, slot: int, expected: Array, arithmetic: Arithmetic, *, wide: bool = False
+) -> Floor:
+    """Return the floor of a result on the inputs that it was computed from.
+
+    ``wide``: the vector unit is known to compute in float32, whatever it reads.
+    """
+    ulp = written_unit(attempt, slot, arithmetic)
+    if not ulp:
+        return Floor(0.0, 0.0)
+    steepness = min(condition(attempt, slot), _STEEPEST)
+    inside = FLOAT32
+    if not wide or any(op.op_type in _RECURRENT for op in attempt.kernel.ops):
+        ops = attempt.kernel.ops
+        inside = max((_inside(op, attempt.inputs, arithmetic) for op in ops), default=FLOAT32)
+    length = max((sum_length(op) for op in attempt.kernel.ops), default=1.0)
+    largest = max((array.size for array in attempt.inputs.values()), default=1)
+    length = max(length, largest / max(attempt.given[slot].size, 1))
+    bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)
+    model = 0.0
+    if arithmetic != EXACT:
+        model = distance(expected, attempt.results(EXACT)[slot])
+    return Floor(ulp, bound, model if np.isfinite(model) else 0.0)
+
+
+def _inside(op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic) -> float:
+    """Unit inside a kernel: products are summed in float32, all else perhaps in the inputs' own format.
+
+    Recurrent operators round what they keep from step to step.
+    """
+    units = [unit_of(array) for array in inputs.values()]
+    if op.op_type in _RECURRENT:
+        rows = [DTYPES[name] for name in (arithmetic.inputs, arithmetic.output) if name in DTYPES]
+        return max([FLOAT32, *units, *(row.roundoff for row in rows)])
+    return FLOAT32 if op.op_type in CONTRACTIONS else max(units, default=FLOAT32)
+
+
+def condition(attempt: Attempt, slot: int) -> float:
+    """Return how much random relative errors of the inputs are magnified in a result, at least 1."""
+    rng = np.random.default_rng(0)
+    moved = {}
+    for number, array in attempt.inputs.items():
+        moved[number] = array
+        if unit_of(array):
+            with np.errstate(all="ignore"):  # a file may hold anything
+                wide = array.astype(np.float64)
+                moved[number] = wide * (1.0 + _STEP * rng.uniform(-1.0, 1.0, array.shape))
+    still = (
+        attempt.kernel.run(attempt.inputs) if slot >= 0 else attempt.kernel.updated(attempt.inputs)
+    )
+    other = attempt.kernel.run(moved) if slot >= 0 else attempt.kernel.updated(moved)
+    if slot >= len(still) or slot < 0:
+        return 1.0
+    off = distance(other[slot], still[slot])
+    return max(1.0, off / (_STEP * 3.0**-0.5)) if np.isfinite(off) else _STEEPEST

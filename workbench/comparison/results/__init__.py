@@ -1,0 +1,1 @@
+"""The verdict, its sentence, and tables of other tools."""
