@@ -8,8 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from workbench.comparison.align.align import align
-from workbench.comparison.align.fusions import ends_of
 from workbench.comparison.align.groups import Components
+from workbench.comparison.graphs.roles import ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

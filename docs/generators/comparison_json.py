@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from generators.markdown import code, page, table
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.table import COMPUTED, FROM_OUTPUT
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
 from workbench.show.json_result import SCHEMA
 

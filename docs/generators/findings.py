@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.markdown import code, page, prose, table
 from workbench.comparison.align.rules import MATCH_RULES
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.show.words import STATUSES, VERDICTS
 
 INTRODUCTION = """\

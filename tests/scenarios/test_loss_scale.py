@@ -9,7 +9,7 @@ import workbench as wb
 from kit.evidence import clauses, diverges
 from kit.words import check_said, refused
 from workbench import nn
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.follow.overflowing import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError

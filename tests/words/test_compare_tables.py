@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kit.words import SNAPSHOTS
 from workbench.comparison.align.rules import MATCH_RULES
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.comparison.measure.profiles import PROFILES
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import (
     Anomaly,
     Coverage,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.measure.metrics import METRICS, ON_DEMAND
 from workbench.core.words import Message
 from workbench.core.words.translate import ENGLISH

@@ -9,8 +9,8 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, Shot, in_memory, on_disk, shoot
-from workbench.comparison.bind.anomalies import rewritten_slots
 from workbench.comparison.bind.bind import bind
+from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.tensors import TensorSpec
 from workbench.dump.files.npy import npy_header
 from workbench.dump.read.reader import load

@@ -12,7 +12,8 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, in_memory, shoot
 from kit.evidence import the
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.explain.origins import BY_NAME, MOST, has_few_wrong, is_of_few
+from workbench.comparison.explain.origins import BY_NAME, MOST, has_few_wrong
+from workbench.comparison.follow.golden_side import is_of_few
 from workbench.core.plan import DumpPlan
 from workbench.graph.networks import load_graph
 

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, chain, in_memory, shoot
-from workbench.comparison.engine import bind_both, compare_dumps, ledger
+from workbench.comparison.bind.borrow import bind_both
+from workbench.comparison.engine import compare_dumps
 from workbench.comparison.map_file import Ignore, Match, Overrides
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.pair.pairing import Selection
+from workbench.comparison.results.verdict import ledger
 from workbench.dump.read.reader import load
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh")

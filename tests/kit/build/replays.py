@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kit.build.small_dumps import file_name
-from workbench.comparison.engine import bind_both, is_npu
+from workbench.comparison.bind.binding import is_npu
+from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.replay.replay import replay
 from workbench.dump.read.turns import number_turns

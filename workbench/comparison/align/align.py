@@ -23,13 +23,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.fusions import Fusion, ends_of, inserted
+from workbench.comparison.align.fusions import Fusion, inserted
 from workbench.comparison.align.groups import Group, edges_of, find_groups, rule_of
 from workbench.comparison.align.identities import Handing
 from workbench.comparison.align.matching import Matching, OpMatch
 from workbench.comparison.align.neighbors import Evidence
 from workbench.comparison.graphs.layers import with_layers
 from workbench.comparison.graphs.quantization import NOTHING, Quantised, find_quantised
+from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.view import GraphView, Origin
 from workbench.comparison.map_file import NO_OVERRIDES
 from workbench.graph.traits import COMMUTATIVE

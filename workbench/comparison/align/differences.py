@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.align.groups import Group
-    from workbench.comparison.measure.measure import Measured
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op, Value
 
@@ -241,34 +240,3 @@ def leaf_subject(graph: Graph, value: Value, found: Alignment | None) -> tuple[s
     if is_inserted(leaf) or leaf.op_type in _VARIABLES:
         return "parameter", name
     return ("constant" if leaf.op_type.startswith("Const") else "input"), name
-
-
-def given_difference(
-    subject: tuple[str, str], item: Measured, slot: int, error: float
-) -> Difference:
-    """How an input that no operator produced differs, by its kind and name."""
-    kind, name = subject
-    metrics = item.divergence.metrics
-    shared = metrics.get("TargetNaN", 0)
-    if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
-        said = Message("compare/given-nan", slot=slot, name=name, count=int(shared))
-        return Difference("non-finite", name, said)
-    if item.divergence.size == 1 and "TargetMax" in metrics:
-        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
-        if kind == "attribute":
-            said = Message(
-                "compare/setting-input", slot=slot, name=name, target=target, golden=golden
-            )
-        else:
-            said = Message("compare/setting", name=name, target=target, golden=golden)
-    elif kind == "attribute":
-        said = Message("compare/given-input", slot=slot, name=name, error=error)
-    else:
-        said = Message("compare/given", name=name, error=error)
-    return Difference(kind, name, said)
-
-
-def _scalars(target: float, golden: float) -> tuple[str, str]:
-    """Two scalars with as few digits as tell them apart."""
-    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
-    return f"{target:.{digits}g}", f"{golden:.{digits}g}"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.groups import Components, side_of
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origin_of, original_names
+from workbench.comparison.graphs.roles import _ANTI_QUANT, LEAVES, quantised_weight
 from workbench.comparison.graphs.view import Origin
 from workbench.dump.names.mindspore import sanitize
-from workbench.graph.nodes import Value
 from workbench.ir.ge_lower import ITERATOR
 
 if TYPE_CHECKING:
@@ -26,12 +26,6 @@ if TYPE_CHECKING:
     from workbench.comparison.graphs.view import GraphView
     from workbench.graph.nodes import Graph, Op
 
-LEAVES = frozenset(("Data", "RefData", "AippData", "Const", "Constant", "Variable", "UnfedData"))
-"""Operators of GE that hold what are parameters and constants elsewhere."""
-
-_ENDS = LEAVES | {ITERATOR, "NetOutput"}
-
-_ANTI_QUANT = frozenset(("AscendAntiQuant", "AscendAntiQuantV2"))
 
 _NUMBERED = re.compile(r"(.*-op)(\d{1,9})", re.DOTALL)
 
@@ -156,21 +150,6 @@ def _tensors(graph: Graph, numbers: Iterable[int]) -> Iterator[tuple[tuple[str, 
             origin = origin_of(op, slot)
             if origin is not None:
                 yield origin, Origin("op", number, slot)
-
-
-def ends_of(graph: Graph) -> set[int]:
-    """Operators at which a graph of GE begins and ends; weights that were quantized begin as floats."""
-    ends = {number for number, op in enumerate(graph.ops) if op.op_type in _ENDS}
-    return ends | {n for n, op in enumerate(graph.ops) if quantised_weight(graph, op)}
-
-
-def quantised_weight(graph: Graph, op: Op) -> str:
-    """Name of the weight that an operator makes floats of again; empty for any other operator."""
-    operand = next(op.flat_inputs(), None)
-    if op.op_type not in _ANTI_QUANT or not isinstance(operand, Value):
-        return ""
-    leaf = graph.ops[operand.op]
-    return leaf.name.removesuffix(".weight_quant") if leaf.op_type in LEAVES else ""
 
 
 def inserted(graph: Graph) -> set[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
@@ -15,8 +16,8 @@ from workbench.core.words import Message
 from workbench.dump.files.npy import NpySource
 from workbench.dump.files.payload import fingerprint
 from workbench.dump.tree import Note
-from workbench.graph.nodes import Param, Value, once
-from workbench.graph.traits import IN_PLACE, UNWRITTEN_ON_CPU, settings
+from workbench.graph.nodes import Param, Value
+from workbench.graph.traits import UNWRITTEN_ON_CPU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -173,30 +174,6 @@ def _rewritten(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
                 name = graph.parameters[operand.index].name
                 said = Message("compare/rewritten-name", where=f"{io}.{slot}", name=name)
             yield io, slot, said
-
-
-@once
-def rewritten_slots(op: Op) -> tuple[int, ...]:
-    """Flat input slots that the operator overwrites."""
-    if op.op_type.startswith("BatchNorm"):
-        own = settings(op)
-        training = own.get("is_training", own.get("training"))
-        return IN_PLACE.get(op.op_type, ()) if training else ()
-    known = IN_PLACE.get(op.op_type)
-    if known is not None:
-        return known
-    if not op.attrs.get("side_effect_mem"):
-        return ()
-    # An unknown operator with memory side effects: its state has the shape of a result.
-    shapes = {spec.shape for spec in op.outputs}
-    return tuple(
-        slot
-        for slot, operand in enumerate(op.flat_inputs())
-        if isinstance(operand, Param)
-        and slot < len(op.input_specs)
-        and (spec := op.input_specs[slot]) is not None
-        and spec.shape in shapes
-    )
 
 
 def _flat_input(op: Op, slot: int) -> object:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from workbench.dump.tree import Note
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -74,3 +76,8 @@ class Binding:
         """Operator of a run."""
         graph = self.graph(run.block)
         return graph.ops[run.op] if graph is not None and run.op >= 0 else None
+
+
+def is_npu(dump: Dump) -> bool:
+    """Whether an Ascend device (or one that behaves like it) wrote the dump."""
+    return dump.info.get("device_target", dump.info.get("writer", "")).lower() == "ascend"

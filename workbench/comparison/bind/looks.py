@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.align.fusions import LEAVES
-from workbench.comparison.bind.anomalies import rewritten_slots
+from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Value

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.align.fusions import LEAVES
 from workbench.comparison.bind.looks import Damage, Look, data, root
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.hypotheses.elements import REPEAT
 from workbench.comparison.explain.memory import orders
 from workbench.comparison.explain.origins import trial_beside
+from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import EXACT, NOTHING
 from workbench.core.tensors import ArraySource

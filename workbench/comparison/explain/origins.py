@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.comparison.explain.explain import UNEXPLAINED, Explained, explain
+from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import Trial, stored
 from workbench.comparison.replay.replay import SUSPECT
@@ -29,11 +28,6 @@ MOST = 12
 _EARLIER = 24
 """Tensors that memory may still have held when an operator ran."""
 
-_FEW = 0.01
-"""Share of the elements of a weight that are few."""
-
-_RUN = 64
-"""Neighbors that one number may stand in."""
 
 BY_NAME = {"attribute": "wrong-attribute", "overwritten": "overrun"}
 """Kind of a finding → kind of the fault, where the difference itself says it."""
@@ -118,55 +112,10 @@ def has_few_wrong(flow: Flow, event: Event) -> bool:
     ]
     worst = max(read, key=lambda item: item.error, default=None)
     if worst is None:
-        return any(True for _ in spoilt_weights(flow, event))
+        return any(True for _ in corrupted_weights(flow, event))
     if worst.pair.target.source is None or worst.pair.golden.source is None:
         return False
     try:
         return is_of_few(worst.pair.target.source.array(), worst.pair.golden.source.array())
     except TROUBLE:
         return False
-
-
-def spoilt_weights(flow: Flow, event: Event) -> Iterator[str]:
-    """Names of the golden's weights that an operator reads with few elements of another value.
-
-    They are looked at where they were dumped: by an operator that only hands them on, if not by this one.
-    """
-    block = event.block
-    found = flow.pairing.alignments.get((block.rank, block.graph_id))
-    other = flow.pairing.blocks.get(block)
-    if flow.replayed is None or found is None or other is None or event.op < 0:
-        return
-    values = flow.replayed.attempts
-    for slot, origin in enumerate(found.target.origins(event.op)):
-        known = found.mapped(origin)
-        if known is None or known.kind != "param":
-            continue
-        parameter = found.golden.graph.parameters[known.number]
-        reader = next(iter(found.golden.readers(known)), None)
-        if reader is None or not parameter.is_weight:
-            continue
-        try:
-            ours, theirs = (
-                values.ours.read(block, event.op, slot),
-                values.theirs.read(other, *reader),
-            )
-            if ours and theirs and is_of_few(ours.array, theirs.array):
-                yield parameter.name
-        except TROUBLE:
-            continue
-
-
-def is_of_few(target: Array, golden: Array) -> bool:
-    """Whether two weights differ in few elements only, as where something wrote into one.
-
-    Few are all that one number stands in, too, if they are neighbors.
-    """
-    if target.shape != golden.shape or not target.size:
-        return False
-    a, b = target.astype(np.float64).ravel(), golden.astype(np.float64).ravel()
-    off = np.flatnonzero(~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True))
-    if not 0 < off.size <= max(8, _FEW * target.size):
-        one = off.size > 1 and np.ptp(a[off]) == 0 and np.ptp(b[off]) > 0
-        return bool(one and off[-1] - off[0] + 1 == off.size <= _RUN)
-    return True

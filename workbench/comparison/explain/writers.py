@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.align.fusions import LEAVES
 from workbench.comparison.bind.looks import Damage, data, root
 from workbench.comparison.explain.memory import orders
 from workbench.comparison.graphs.ge_origins import is_inserted
+from workbench.comparison.graphs.roles import LEAVES
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.files.block_index import BlockSource, held_container

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import format_differences, setting_differences
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.measure.noise import PASS_FACTOR
 from workbench.comparison.result import Finding
 from workbench.core.words import Message

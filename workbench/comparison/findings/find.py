@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from workbench.comparison.align.differences import WIRING, Difference
 from workbench.comparison.explain.origins import BY_NAME, has_few_wrong
+from workbench.comparison.finding_kinds import KINDS, NAMED
 from workbench.comparison.findings.ended import endings
 from workbench.comparison.findings.evidence import own_words
 from workbench.comparison.findings.facts import (
@@ -23,7 +24,6 @@ from workbench.comparison.findings.facts import (
     unblamed_settings,
     unmatched,
 )
-from workbench.comparison.findings.kinds import KINDS, NAMED
 from workbench.comparison.follow.meeting import is_meeting
 from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.graphs.view import Origin

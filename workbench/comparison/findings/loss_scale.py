@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.comparison.finding_kinds import KINDS, NAMED
 from workbench.comparison.findings.iterations import named_iterations
-from workbench.comparison.findings.kinds import KINDS, NAMED
 from workbench.comparison.follow.flags import FLAGS, flag_of
 from workbench.comparison.graphs.phases import is_backward, phases
 from workbench.comparison.graphs.roles import state_name, updates

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.fusions import ends_of
 from workbench.comparison.explain.hypotheses.outputs import exchanged
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.next_dump import place_of
+from workbench.comparison.graphs.roles import ends_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.binding import Binding
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.follow.own_batches import (
     OWN_BATCH,
     holds_alike,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.watching import RESULT, Change
-from workbench.comparison.findings.kinds import KINDS
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Finding
 from workbench.core.words import Message
 

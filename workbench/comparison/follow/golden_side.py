@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from workbench.comparison.align.differences import Difference
-from workbench.comparison.explain.origins import spoilt_weights
+from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.replay import SUSPECT
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Event
+
+    Array = NDArray[Any]
 
 
 def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
@@ -23,7 +31,7 @@ def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
     replayed, own, worst = flow.replayed, event.replayed, event.worst
     if replayed is None or own is None or worst is None:
         return ()
-    spoilt = next(spoilt_weights(flow, event), "")
+    spoilt = next(corrupted_weights(flow, event), "")
     if spoilt:
         return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
     golden = replayed.golden(event.block, event.op)
@@ -34,3 +42,56 @@ def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
     if worst.error <= SUSPECT * (carried + event.own_floor):
         return ()
     return (Difference("own-error", "golden", Message("compare/golden-error")),)
+
+
+_FEW = 0.01
+"""Share of the elements of a weight that are few."""
+
+
+_RUN = 64
+"""Neighbors that one number may stand in."""
+
+
+def corrupted_weights(flow: Flow, event: Event) -> Iterator[str]:
+    """Names of the golden's weights that an operator reads with few elements of another value.
+
+    They are looked at where they were dumped: by an operator that only hands them on, if not by this one.
+    """
+    block = event.block
+    found = flow.pairing.alignments.get((block.rank, block.graph_id))
+    other = flow.pairing.blocks.get(block)
+    if flow.replayed is None or found is None or other is None or event.op < 0:
+        return
+    values = flow.replayed.attempts
+    for slot, origin in enumerate(found.target.origins(event.op)):
+        known = found.mapped(origin)
+        if known is None or known.kind != "param":
+            continue
+        parameter = found.golden.graph.parameters[known.number]
+        reader = next(iter(found.golden.readers(known)), None)
+        if reader is None or not parameter.is_weight:
+            continue
+        try:
+            ours, theirs = (
+                values.ours.read(block, event.op, slot),
+                values.theirs.read(other, *reader),
+            )
+            if ours and theirs and is_of_few(ours.array, theirs.array):
+                yield parameter.name
+        except TROUBLE:
+            continue
+
+
+def is_of_few(target: Array, golden: Array) -> bool:
+    """Whether two weights differ in few elements only, as where something wrote into one.
+
+    Few are all that one number stands in, too, if they are neighbors.
+    """
+    if target.shape != golden.shape or not target.size:
+        return False
+    a, b = target.astype(np.float64).ravel(), golden.astype(np.float64).ravel()
+    off = np.flatnonzero(~np.isclose(a, b, rtol=2.0**-7, atol=0.0, equal_nan=True))
+    if not 0 < off.size <= max(8, _FEW * target.size):
+        one = off.size > 1 and np.ptp(a[off]) == 0 and np.ptp(b[off]) > 0
+        return bool(one and off[-1] - off[0] + 1 == off.size <= _RUN)
+    return True

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.comparison.follow.overflowing import OVERFLOWED
 from workbench.comparison.follow.own_batches import OWN_BATCH
 from workbench.comparison.measure.noise import PASS_FACTOR, floor
-from workbench.comparison.replay.own_error import replayed_error
+from workbench.comparison.replay.own_error import result_slot
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Lone
-    from workbench.comparison.result import Status
+    from workbench.comparison.result import Row, Status
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
 
@@ -245,3 +245,13 @@ def _mismatch(item: Measured) -> Message:
         return Message("compare/non-finite-apart")
     alike = m.get("TargetNaN", 0) and math.isclose(m["TargetNaN"], m.get("GoldenNaN", 0))
     return Message("compare/non-finite-both" if alike else "compare/non-finite", counts=counts)
+
+
+def replayed_error(flow: Flow, item: Measured) -> float | None:
+    """Own error that computing an operator again gave for one of its results; ``None`` for what it reads.
+
+    An input that it overwrites is a result. ``None`` too where the operator was not computed again.
+    """
+    pair = item.pair
+    own = flow.own_error(pair.run.block, pair.run.op) if pair.run is not None else None
+    return None if own is None else dict(own.errors).get(result_slot(pair.io, pair.slot))

@@ -8,34 +8,31 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import (
     Difference,
-    given_difference,
     input_subject,
     leaf_subject,
     of_one_subject,
     wiring_differences,
 )
-from workbench.comparison.align.fusions import ends_of
-from workbench.comparison.align.naming import Names
-from workbench.comparison.bind.anomalies import rewritten_slots
 from workbench.comparison.follow.golden_side import golden_is_off
 from workbench.comparison.follow.meeting import measured_of_peers, states_of_peers
+from workbench.comparison.follow.naming import Names, given_difference
 from workbench.comparison.follow.neighbors import overwritten
 from workbench.comparison.follow.overflowing import is_overflowed
 from workbench.comparison.follow.own_batches import holds_alike
 from workbench.comparison.follow.readings import read_inputs, read_values
 from workbench.comparison.follow.states import GAIN, Event, State, is_version_matter
+from workbench.comparison.follow.tolerances import excuse
 from workbench.comparison.follow.updating import began_apart, is_beyond
-from workbench.comparison.graphs.roles import aligned, state_name, updates
-from workbench.comparison.measure.conditioning import STEADY_FACTOR, conditioning
+from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
+from workbench.comparison.measure.conditioning import STEADY_FACTOR, conditioning, correlated_error
 from workbench.comparison.measure.noise import HINTED_FACTOR, PASS_FACTOR, floor
 from workbench.comparison.measure.quantization_error import STEPS_FACTOR, find_steps, rounded
-from workbench.comparison.pair.exclusions import excuse
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Block
@@ -95,7 +92,7 @@ class Visit:
         self.flow.events[self.block, number] = event
         outputs = self._outputs(number, op)
         event.worst = max(outputs.values(), key=lambda m: m.error, default=None)
-        self._explain(event, op, outputs, aligned(op, states.values()))
+        self._explain(event, op, outputs, correlated_error(op, _carried(states)))
         causes = tuple(dict.fromkeys(c for s in states.values() for c in s.causes))
         given = tuple(c for c in causes if c.kind in GIVEN)
         moves = op.op_type in MOVEMENT and given and not tainted
@@ -399,7 +396,7 @@ class Visit:
         for slot in range(max(len(op.outputs), 1)):
             item = outputs.get(slot)
             if item is None:
-                error = max(event.inherited, aligned(op, states.values()))
+                error = max(event.inherited, correlated_error(op, _carried(states)))
                 state = State(
                     error, tainted=wrong, via=(*via[-64:], number), carried=carried, own=event.own
                 )
@@ -414,3 +411,8 @@ class Visit:
             self.flow.tainted_params |= names
         elif event.own:
             self.flow.own_params |= names
+
+
+def _carried(states: Mapping[int, State]) -> Iterator[float]:
+    """Errors of the inputs that an earlier step has left."""
+    return (state.error for state in states.values() if state.carried)

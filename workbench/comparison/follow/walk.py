@@ -18,9 +18,9 @@ from workbench.comparison.follow.flow import Flow
 from workbench.comparison.follow.masking import heal
 from workbench.comparison.follow.meeting import together, visit_together
 from workbench.comparison.follow.states import GAIN, Event
+from workbench.comparison.follow.tolerances import excuse
 from workbench.comparison.follow.visit import Visit
 from workbench.comparison.measure.noise import PASS_FACTOR, floor, spec_roundoff
-from workbench.comparison.pair.exclusions import excuse
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:

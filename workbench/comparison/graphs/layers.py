@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.comparison.align.fusions import LEAVES
 from workbench.comparison.graphs.ge_origins import is_part, origin_of, original_names
 from workbench.comparison.graphs.quantization import DEQUANT, QUANT
+from workbench.comparison.graphs.roles import LEAVES
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
 from workbench.ir.ge_graph import OpAttrs

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from workbench.comparison.align.fusions import LEAVES
 from workbench.comparison.graphs.ge_origins import original_names
-from workbench.comparison.graphs.roles import updates
+from workbench.comparison.graphs.roles import LEAVES, updates
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IN_PLACE
 from workbench.ir.ge_lower import ITERATOR

@@ -6,19 +6,15 @@ iteration is what the updates of the last one have left, and no cause of its own
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.fusions import LEAVES
-from workbench.comparison.bind.anomalies import rewritten_slots
-from workbench.comparison.measure.noise import sum_length
-from workbench.graph.nodes import Param, Value
-from workbench.graph.traits import CONTRACTIONS
+from workbench.graph.nodes import Param, Value, once
+from workbench.graph.traits import IN_PLACE, settings
+from workbench.ir.ge_lower import ITERATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from workbench.comparison.follow.states import State
     from workbench.graph.nodes import Graph, Op, Operand
 
 
@@ -47,13 +43,50 @@ def updated_names(graph: Graph) -> set[str]:
     return {name for op in graph.ops for _, name in updates(graph, op)}
 
 
-def aligned(op: Op, states: Iterable[State]) -> float:
-    """Error that a sum of products may make of weights that training has moved apart.
+LEAVES = frozenset(("Data", "RefData", "AippData", "Const", "Constant", "Variable", "UnfedData"))
+"""Operators of GE that hold what are parameters and constants elsewhere."""
 
-    An update is made of the very activations that the weights meet again, so their differences add up
-    instead of averaging out: √K times as much as those of independent factors.
-    """
-    if op.op_type not in CONTRACTIONS:
-        return 0.0
-    errors = (state.error for state in states if state.carried and math.isfinite(state.error))
-    return math.sqrt(sum_length(op)) * max(errors, default=0.0)
+
+_ENDS = LEAVES | {ITERATOR, "NetOutput"}
+
+
+_ANTI_QUANT = frozenset(("AscendAntiQuant", "AscendAntiQuantV2"))
+
+
+def ends_of(graph: Graph) -> set[int]:
+    """Operators at which a graph of GE begins and ends; weights that were quantized begin as floats."""
+    ends = {number for number, op in enumerate(graph.ops) if op.op_type in _ENDS}
+    return ends | {n for n, op in enumerate(graph.ops) if quantised_weight(graph, op)}
+
+
+def quantised_weight(graph: Graph, op: Op) -> str:
+    """Name of the weight that an operator makes floats of again; empty for any other operator."""
+    operand = next(op.flat_inputs(), None)
+    if op.op_type not in _ANTI_QUANT or not isinstance(operand, Value):
+        return ""
+    leaf = graph.ops[operand.op]
+    return leaf.name.removesuffix(".weight_quant") if leaf.op_type in LEAVES else ""
+
+
+@once
+def rewritten_slots(op: Op) -> tuple[int, ...]:
+    """Flat input slots that the operator overwrites."""
+    if op.op_type.startswith("BatchNorm"):
+        own = settings(op)
+        training = own.get("is_training", own.get("training"))
+        return IN_PLACE.get(op.op_type, ()) if training else ()
+    known = IN_PLACE.get(op.op_type)
+    if known is not None:
+        return known
+    if not op.attrs.get("side_effect_mem"):
+        return ()
+    # An unknown operator with memory side effects: its state has the shape of a result.
+    shapes = {spec.shape for spec in op.outputs}
+    return tuple(
+        slot
+        for slot, operand in enumerate(op.flat_inputs())
+        if isinstance(operand, Param)
+        and slot < len(op.input_specs)
+        and (spec := op.input_specs[slot]) is not None
+        and spec.shape in shapes
+    )

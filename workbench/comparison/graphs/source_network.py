@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.fusions import ends_of
 from workbench.comparison.graphs.ge_origins import origin_of, original_names, original_types
+from workbench.comparison.graphs.roles import ends_of
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Bundle, Graph, Op, Value
 from workbench.graph.ops import OPS

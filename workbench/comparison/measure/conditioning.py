@@ -21,7 +21,7 @@ from workbench.graph.nodes import Const
 from workbench.graph.traits import CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Op
@@ -102,3 +102,17 @@ def _moments(item: Measured) -> tuple[float, float] | None:
 
 def _bounded(value: float) -> float:
     return min(max(value, 1.0), LARGEST)
+
+
+def correlated_error(op: Op, carried: Iterable[float]) -> float:
+    """Error that a sum of products may make of weights that training has moved apart.
+
+    ``carried`` are the errors of those inputs that an earlier step has left.
+
+    An update is made of the very activations that the weights meet again, so their differences add up
+    instead of averaging out: √K times as much as those of independent factors.
+    """
+    if op.op_type not in CONTRACTIONS:
+        return 0.0
+    errors = (error for error in carried if math.isfinite(error))
+    return math.sqrt(sum_length(op)) * max(errors, default=0.0)

@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from workbench.comparison.bind.anomalies import rewritten_slots
 from workbench.comparison.graphs.quantization import find_quantised
+from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.dtypes import DTYPES, roundoff
 from workbench.graph.nodes import Param, Value
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, STEPS

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.align import Alignment, align
-from workbench.comparison.align.fusions import ends_of
+from workbench.comparison.graphs.roles import ends_of
 from workbench.core.words import Message
 from workbench.dump.read.turns import RUN_GAP_US
 from workbench.dump.tree import Note, Skipped

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.fusions import LEAVES
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, original_types
+from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.pair.pairing import Pair
 from workbench.dump.tree import WATCHED, Skipped

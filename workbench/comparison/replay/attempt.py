@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.align.fusions import LEAVES
-from workbench.comparison.bind.anomalies import rewritten_slots
+from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.replay.inputs import Values
 from workbench.comparison.replay.kernel import EXACT, Trial, stored
 from workbench.comparison.replay.lowering import Work, golden_work, work_of

@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.align.differences import partner_settings
-from workbench.comparison.align.fusions import LEAVES, ends_of
-from workbench.comparison.bind.anomalies import rewritten_slots
-from workbench.comparison.graphs.roles import state_name
+from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
 from workbench.comparison.replay.attempt import TROUBLE, Attempts, as_stated
 from workbench.comparison.replay.kernel import EXACT, stored
 from workbench.comparison.replay.lowering import work_of

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from workbench.comparison.align.fusions import LEAVES
-from workbench.comparison.bind.anomalies import MISLABELLED, rewritten_slots, wider_device_type
+from workbench.comparison.bind.anomalies import MISLABELLED, wider_device_type
+from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.replay.kernel import plain_kernel
 from workbench.core.dtypes import DTYPES
 from workbench.core.dtypes import dtype as dtype_row

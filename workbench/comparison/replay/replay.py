@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.fusions import LEAVES, ends_of
+from workbench.comparison.graphs.roles import LEAVES, ends_of
 from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, Attempts, unequal
 from workbench.comparison.replay.floors import Floor, careful_floor, condition, quick_floor, unit_of
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance, stored

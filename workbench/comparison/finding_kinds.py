@@ -101,5 +101,6 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 """Kind → what is known of it."""
 
+
 NAMED = 0.7
 """Findings from this score on name a difference; they come before unexplained errors."""

@@ -1,4 +1,4 @@
-"""The reasons that a walk can give: what two graphs say differently about an operator."""
+"""The reasons that a walk can give: what two graphs, or two inputs, say differently about an operator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workbench.comparison.align.differences import (
     wiring_differences,
 )
 from workbench.comparison.measure.noise import PASS_FACTOR
+from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.follow.states import State
-    from workbench.graph.nodes import Graph
+    from workbench.comparison.measure.measure import Measured
+    from workbench.graph.nodes import Graph, Value
 
 
 class Names:
@@ -78,3 +80,34 @@ class Names:
                 if found:
                     return operand.op, found
         return number, ()
+
+
+def given_difference(
+    subject: tuple[str, str], item: Measured, slot: int, error: float
+) -> Difference:
+    """How an input that no operator produced differs, by its kind and name."""
+    kind, name = subject
+    metrics = item.divergence.metrics
+    shared = metrics.get("TargetNaN", 0)
+    if shared and shared == metrics["GoldenNaN"] == item.divergence.mismatch:
+        said = Message("compare/given-nan", slot=slot, name=name, count=int(shared))
+        return Difference("non-finite", name, said)
+    if item.divergence.size == 1 and "TargetMax" in metrics:
+        target, golden = _scalars(metrics["TargetMax"], metrics["GoldenMax"])
+        if kind == "attribute":
+            said = Message(
+                "compare/setting-input", slot=slot, name=name, target=target, golden=golden
+            )
+        else:
+            said = Message("compare/setting", name=name, target=target, golden=golden)
+    elif kind == "attribute":
+        said = Message("compare/given-input", slot=slot, name=name, error=error)
+    else:
+        said = Message("compare/given", name=name, error=error)
+    return Difference(kind, name, said)
+
+
+def _scalars(target: float, golden: float) -> tuple[str, str]:
+    """Two scalars with as few digits as tell them apart."""
+    digits = next((n for n in (6, 9, 17) if f"{target:.{n}g}" != f"{golden:.{n}g}"), 17)
+    return f"{target:.{digits}g}", f"{golden:.{digits}g}"
