@@ -93,7 +93,7 @@ def test_rooms_of_the_comparison_import_from_earlier_ones_only():
 
 def test_folders_of_the_comparison_hold_at_most_fifteen_modules():
     folders = [path.parent for path in MODULES if area(path) == "comparison"]
-    assert max(Counter(folders).values()) <= 16  # __init__ is not counted
+    assert max(Counter(folders).values()) <= 15 + 1  # __init__ is the face
 
 
 def test_no_relative_imports_hide_a_layer():

@@ -10,7 +10,7 @@ from kit.evidence import clauses, diverges
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.follow.overflowing import OVERFLOWED
+from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph.models import MLP

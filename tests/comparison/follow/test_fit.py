@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.comparison.follow.fit import ENOUGH, LEAST, WIDER, Fit
+from workbench.comparison.follow.expected_error import ENOUGH, LEAST, WIDER, Fit
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Op
 

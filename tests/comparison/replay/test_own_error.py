@@ -15,7 +15,7 @@ from workbench.comparison.replay.replay import Own
 from workbench.show.columns import columns, gain, screen_columns
 from workbench.show.json_result import from_json
 
-REAL = Path(__file__).parents[2] / "sample_dumps/real_pair"
+REAL = Path(__file__).parents[3] / "sample_dumps/real_pair"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from kit.build.sample_results import make_row
 from kit.build.small_dumps import chain, in_memory, shoot
 from kit.evidence import clauses, codes
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.follow.own_batches import OWN_BATCH
+from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.result import Coverage

@@ -24,7 +24,7 @@ from workbench.comparison.findings.facts import (
     unblamed_settings,
     unmatched,
 )
-from workbench.comparison.follow.meeting import is_meeting
+from workbench.comparison.follow.ranks import is_meeting
 from workbench.comparison.graphs.ge_origins import original_names
 from workbench.comparison.graphs.view import Origin
 from workbench.comparison.result import Finding

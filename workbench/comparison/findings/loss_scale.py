@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.comparison.finding_kinds import KINDS, NAMED
 from workbench.comparison.findings.iterations import named_iterations
-from workbench.comparison.follow.flags import FLAGS, flag_of
+from workbench.comparison.follow.overflow import FLAGS, flag_of
 from workbench.comparison.graphs.phases import is_backward, phases
 from workbench.comparison.graphs.roles import state_name, updates
 from workbench.comparison.result import Finding

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.follow.own_batches import (
-    OWN_BATCH,
-    holds_alike,
-    other_ranks,
-    updated_alike,
-)
+from workbench.comparison.follow.ranks import OWN_BATCH, holds_alike, other_ranks, updated_alike
 from workbench.comparison.result import Finding
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message

@@ -6,9 +6,9 @@ import math
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from workbench.comparison.follow.fit import Fit
-from workbench.comparison.follow.flags import both_overflow
-from workbench.comparison.follow.own_batches import ranks_of_one_job
+from workbench.comparison.follow.expected_error import Fit
+from workbench.comparison.follow.overflow import both_overflow
+from workbench.comparison.follow.ranks import ranks_of_one_job
 from workbench.comparison.graphs.roles import updated_names, updates
 from workbench.comparison.measure.noise import contexts
 from workbench.comparison.pair.updates import updated_by_one

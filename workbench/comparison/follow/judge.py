@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.follow.overflowing import OVERFLOWED
-from workbench.comparison.follow.own_batches import OWN_BATCH
+from workbench.comparison.follow.overflow import OVERFLOWED
+from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.measure.noise import PASS_FACTOR, floor
 from workbench.comparison.replay.own_error import result_slot
 from workbench.comparison.result import Row

@@ -13,16 +13,14 @@ from workbench.comparison.align.differences import (
     of_one_subject,
     wiring_differences,
 )
+from workbench.comparison.follow.expected_error import began_apart, is_beyond
 from workbench.comparison.follow.golden_side import golden_is_off
-from workbench.comparison.follow.meeting import measured_of_peers, states_of_peers
-from workbench.comparison.follow.naming import Names, given_difference
-from workbench.comparison.follow.neighbors import overwritten
-from workbench.comparison.follow.overflowing import is_overflowed
-from workbench.comparison.follow.own_batches import holds_alike
+from workbench.comparison.follow.naming import Names, given_difference, overwritten
+from workbench.comparison.follow.overflow import is_overflowed
+from workbench.comparison.follow.ranks import holds_alike, measured_of_peers, states_of_peers
 from workbench.comparison.follow.readings import read_inputs, read_values
 from workbench.comparison.follow.states import GAIN, Event, State, is_version_matter
 from workbench.comparison.follow.tolerances import excuse
-from workbench.comparison.follow.updating import began_apart, is_beyond
 from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
 from workbench.comparison.measure.conditioning import STEADY_FACTOR, conditioning, correlated_error
 from workbench.comparison.measure.noise import HINTED_FACTOR, PASS_FACTOR, floor
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Block
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.meeting import Peer
+    from workbench.comparison.follow.ranks import Peer
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Graph, Op, Operand
 

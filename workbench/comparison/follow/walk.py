@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.follow.flow import Flow
 from workbench.comparison.follow.masking import heal
-from workbench.comparison.follow.meeting import together, visit_together
+from workbench.comparison.follow.ranks import together, visit_together
 from workbench.comparison.follow.states import GAIN, Event
 from workbench.comparison.follow.tolerances import excuse
 from workbench.comparison.follow.visit import Visit

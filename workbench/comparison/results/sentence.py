@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.comparison.findings.facts import counted
-from workbench.comparison.follow.flags import FLAGS
-from workbench.comparison.follow.own_batches import OWN_BATCH
+from workbench.comparison.follow.overflow import FLAGS
+from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.map_file import TOLERATED
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message

@@ -11,7 +11,7 @@ from workbench.comparison.bind.binding import Binding
 from workbench.comparison.findings.watched import (
     CHANGED,
 )
-from workbench.comparison.follow.own_batches import OWN_BATCH
+from workbench.comparison.follow.ranks import OWN_BATCH
 from workbench.comparison.pair.kernels import EXPECTED
 from workbench.comparison.pair.pairing import Pairing
 from workbench.comparison.result import Anomaly, Coverage

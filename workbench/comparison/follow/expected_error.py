@@ -1,7 +1,13 @@
-"""How far an optimizer may carry two runs apart: no farther than the step that it takes.
+"""The error that an operator is expected to add: by what was reproduced before it, and by the step that it takes.
 
-A gradient is often known to few digits, but a step is a small part of the variable. With s the length of the
-step over that of the variable, e the error of the variable before it and d that of the direction,
+A forecast that gives the statistics of many operators to a small part of what their number formats explain is
+right about how the device computes. An operator that is off by more than its forerunners is then off for a
+reason of its own, though its number format alone would explain as much. That holds as long as what it reads is
+reproduced to the last figure: roundings that have once fallen otherwise let others fall otherwise, whatever their size.
+
+An optimizer carries two runs no farther apart than the step that it takes. A gradient is often known to few
+digits, but a step is a small part of the variable. With s the length of the step over that of the variable, e the
+error of the variable before it and d that of the direction,
 
     error of the variable = own rounding + e + s · d
 
@@ -13,6 +19,7 @@ noise may turn.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import Difference
@@ -21,6 +28,7 @@ from workbench.comparison.graphs.roles import updates
 from workbench.comparison.measure.conditioning import golden_norm
 from workbench.comparison.measure.noise import PASS_FACTOR, floor, jump_limit, jumps, op_roundoff
 from workbench.core.words import Message
+from workbench.graph.traits import IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,3 +128,50 @@ def _rate(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | No
 def _norm(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:
     item = measured.get(("input", slot))
     return golden_norm(item) if item is not None else None
+
+
+ENOUGH = 3
+"""Operators that compute and were reproduced before less than the number format is expected."""
+
+
+WIDER = 2.0
+"""How much worse than the worst of its forerunners an operator may be reproduced."""
+
+
+LEAST = 1e-5
+"""Smallest floor: figures are printed with six digits, and summed up in float32."""
+
+
+@dataclass
+class Fit:
+    """Operators reproduced so far, their types, and the worst of their errors as a share of what explains it.
+
+    An operator of another type may round once more or once less than the forecast.
+    """
+
+    count: int = 0
+    worst: float = 0.0
+    types: set[str] = field(default_factory=set)
+
+    def floor(self, event: Event, op: Op) -> float:
+        """Error that an operator's own rounding leaves beside the forecast."""
+        if op.op_type in IDENTITY or not _is_forecast(event):
+            return event.own_floor
+        if self.count < ENOUGH or event.inherited:
+            return event.own_floor
+        once = 0.0 if op.op_type in self.types else op_roundoff(op, npu=False) / event.factor
+        return min(event.own_floor, max(LEAST, once, WIDER * self.worst * event.own_floor))
+
+    def learn(self, event: Event, op: Op, floor: float) -> None:
+        """Take in an operator that nobody blames; ``floor`` is what its number formats explain."""
+        if event.guilty or event.tainted or not _is_forecast(event) or op.op_type in MOVEMENT:
+            return
+        assert event.worst is not None
+        if event.worst.divergence.size > 1 and floor:
+            self.count += 1
+            self.types.add(op.op_type)
+            self.worst = max(self.worst, event.worst.error / floor)
+
+
+def _is_forecast(event: Event) -> bool:
+    return event.worst is not None and event.worst.forecast is not None

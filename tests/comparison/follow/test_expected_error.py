@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
 from workbench.comparison.bind.binding import Block
+from workbench.comparison.follow.expected_error import step_limit
 from workbench.comparison.follow.states import Event
-from workbench.comparison.follow.updating import step_limit
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import jump_limit
 from workbench.comparison.measure.tensors import measure_arrays
