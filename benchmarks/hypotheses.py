@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from kit.build.faulty_trials import KINDS, planted
-from workbench.comparison.explain.arithmetic import settled
+from workbench.comparison.explain.arithmetic import with_fitted_arithmetic
 from workbench.comparison.explain.calibration import features
 from workbench.comparison.explain.case import BUDGET
 from workbench.comparison.explain.explain import attempts, explain
@@ -51,7 +51,7 @@ def show_fit(cases):
     np.seterr(all="ignore")
     for one in cases:
         if one.trial.error > one.visible * one.trial.floor:
-            case = settled(one.trial, BUDGET)
+            case = with_fitted_arithmetic(one.trial, BUDGET)
             tried, _ = attempts(case)
             if tried:
                 rows.append(features(case, tried))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.bind.watching import find_changes
-from workbench.comparison.explain.origins import tell
+from workbench.comparison.explain.origins import explain_origins
 from workbench.comparison.explain.overwrites import blame_writers, infer_writers
 from workbench.comparison.findings.evidence import replay_facts
-from workbench.comparison.findings.find import find, first_failure
-from workbench.comparison.findings.iterations import summarize, tell_when
-from workbench.comparison.findings.loss_scale import name_scaling
+from workbench.comparison.findings.find import find, unexplained_failure
+from workbench.comparison.findings.iterations import divergence_onset, summarize
+from workbench.comparison.findings.loss_scale import loss_scale_findings
 from workbench.comparison.findings.next_dump import with_next_step
 from workbench.comparison.findings.producers import with_producers
-from workbench.comparison.findings.ranks import tell_of_batches, with_outlier
+from workbench.comparison.findings.ranks import rank_findings, tell_of_batches
 from workbench.comparison.findings.watched import (
     OVERWRITTEN,
     evidence,
@@ -85,19 +85,19 @@ def compare_dumps(
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
     blame_writers(flow)
-    tell(flow)
+    explain_origins(flow)
     infer_writers(flow)
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))
     pairs = [row for row in rows if row.match_rule]
-    findings = name_scaling(find(flow, pairs), flow)
+    findings = loss_scale_findings(find(flow, pairs), flow)
     if chosen.limits:
         findings = [_under_profile(finding, pairs) for finding in findings]
         if not any(finding.defect for finding in findings):
-            findings = [*first_failure(flow, pairs), *findings]
+            findings = [*unexplained_failure(flow, pairs), *findings]
     steps = summarize(flow, measured, rows)
-    findings = with_outlier(tell_when(findings, flow, steps), flow)
+    findings = rank_findings(divergence_onset(findings, flow, steps), flow)
     findings = tell_of_batches(findings, flow, pairs)
     findings = with_producers(findings, flow, told)
     findings = with_next_step(_with_watched(findings, pairing, selection, rows), flow)

@@ -94,6 +94,11 @@ class Row:
     own_error: float | None = None
 
     @property
+    def graph_key(self) -> tuple[int, int]:
+        """Rank and graph id: of which graph its operator is."""
+        return self.rank, self.graph_id
+
+    @property
     def reason_code(self) -> str:
         """Code of the reason; empty if there is none, or another tool's."""
         return self.reason.code if isinstance(self.reason, Message) else ""

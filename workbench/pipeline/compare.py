@@ -213,9 +213,9 @@ class Comparison:
         A row fails above ``factor`` times its noise floor, or above an error of ``limit``. Sentence, findings and
         verdict stay those of the comparison: they rest on more than one threshold.
         """
-        from workbench.comparison.results.regrade import grade_words, regraded
+        from workbench.comparison.results.regrade import grade_words, regrade
 
-        rows = regraded(self.rows, factor, limit)
+        rows = regrade(self.rows, factor, limit)
         made = self._with(rows, "regrade", {"factor": factor, "limit": limit})
         facts = {**self.result.facts, "re-graded": grade_words(factor, limit) or ""}
         made.result = replace(made.result, facts=facts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.result import Row, Side
     from workbench.graph.nodes import Graph
     from workbench.pipeline.compare import Comparison
@@ -72,7 +72,7 @@ class MatchContext:
         return self._places.find(self.row)
 
     @cached_property
-    def _blocks(self) -> Mapping[Side, Block]:
+    def _blocks(self) -> Mapping[Side, Execution]:
         return self._places.blocks(self._found)
 
     @cached_property

@@ -168,7 +168,7 @@ def _operator(binding: Binding, key: tuple[int, int], number: int, op: Op) -> di
     files = [
         record.path
         for block, runs in sorted(binding.runs.items())
-        if (block.rank, block.graph_id) == key and number in runs
+        if block.graph_key == key and number in runs
         for _, record in sorted(runs[number].tensors.items())
     ]
     frame = op.frame

@@ -19,7 +19,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.comparison.findings.next_dump import Asked, Suspects
+    from workbench.comparison.findings.next_dump import DumpRequest, NextDump
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
@@ -127,7 +127,7 @@ def _folder(path: str) -> str:
     return "./suspects" if stem == "." else f"{stem or '/dump'}_suspects"
 
 
-def _plan(name: str, base: DumpPlan, found: Suspects) -> DumpPlan:
+def _plan(name: str, base: DumpPlan, found: NextDump) -> DumpPlan:
     """Return the plan of the form."""
     entries = (_selector(one, name) for one in found.asked)
     select = tuple(dict.fromkeys(entry for entry in entries if entry is not None))
@@ -149,7 +149,7 @@ def _plan(name: str, base: DumpPlan, found: Suspects) -> DumpPlan:
     )
 
 
-def _selector(asked: Asked, surface: str) -> Selector | None:
+def _selector(asked: DumpRequest, surface: str) -> Selector | None:
     """Entry for one operator; of a name that files have changed an expression, where that is taken."""
     if asked.certain:
         return Selector("name", asked.name, model=asked.model if surface == "acl" else "")

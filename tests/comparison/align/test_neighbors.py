@@ -6,7 +6,7 @@ import numpy as np
 
 import workbench as wb
 from workbench import nn
-from workbench.comparison.align.neighbors import Evidence
+from workbench.comparison.align.neighbors import NeighborMatcher
 from workbench.config import new
 
 BRANCHES = 100
@@ -28,9 +28,9 @@ def test_a_value_that_very_many_read_does_not_have_everybody_weighed_with_everyb
     for surface, options in (("acl", {"device": "a2"}), ("mindspore-cpu", {})):
         trees[surface] = tmp_path / surface
         wb.simulate(graph, None, new(surface), trees[surface], surface=surface, **options)
-    weighed, weigh = [], Evidence.weigh
+    weighed, weigh = [], NeighborMatcher.weigh
     monkeypatch.setattr(
-        Evidence, "weigh", lambda self, t, g: weighed.append((t, g)) or weigh(self, t, g)
+        NeighborMatcher, "weigh", lambda self, t, g: weighed.append((t, g)) or weigh(self, t, g)
     )
     comparison = wb.compare(trees["acl"], trees["mindspore-cpu"])
     assert len(weighed) < 20 * BRANCHES  # not BRANCHES²

@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, Trial, plain_kernel, stored
+from workbench.comparison.replay.kernel import EXACT, Arithmetic, Trial, cast_like, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
@@ -29,7 +29,7 @@ def operator(
     kernel = plain_kernel(op)
     read = dict(enumerate(inputs))
     exact = kernel.run(read, arithmetic)[0]
-    expected = stored(exact, exact.astype(np.float32))
+    expected = cast_like(exact, exact.astype(np.float32))
     output = given(expected.copy()) if callable(given) else given
     return Trial(kernel, read, 0, output.astype(np.float32), expected, floor, arithmetic, earlier)
 

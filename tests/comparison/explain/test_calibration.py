@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from workbench.comparison.explain.calibration import WEIGHTS, features, probability
-from workbench.comparison.explain.case import Case, Guess
-from workbench.comparison.explain.explain import Tried
+from workbench.comparison.explain.case import Candidate, Evaluation, ScoredCandidate
 from workbench.comparison.replay.kernel import Kernel, Trial
 
 WANTED = np.random.default_rng(5).normal(size=(16, 32)).astype(np.float32)
-CASE = Case(Trial(Kernel((), ()), {}, 0, WANTED * 2, WANTED, 1e-4))
+CASE = Evaluation(Trial(Kernel((), ()), {}, 0, WANTED * 2, WANTED, 1e-4))
 
 
 def tried(*scores, parameters=0.0):
     return [
-        Tried(Guess(f"kind {n}", WANTED, "", parameters), 1e-5, 0.5, score)
+        ScoredCandidate(Candidate(f"kind {n}", WANTED, "", parameters), 1e-5, 0.5, score)
         for n, score in enumerate(scores)
     ]
 
@@ -43,5 +42,5 @@ def test_probabilities_are_those_of_exclusive_kinds():
 
 def test_every_feature_has_a_weight():
     assert features(CASE, tried(1, 2)).keys() == WEIGHTS.keys()
-    exact = Case(replace(CASE.trial, floor=0.0))
+    exact = Evaluation(replace(CASE.trial, floor=0.0))
     assert all(math.isfinite(value) for value in features(exact, tried(0, 0)).values())

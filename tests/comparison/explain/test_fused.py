@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, stored
+from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, cast_like
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param, Value
 
@@ -33,7 +33,7 @@ def trial(given, arithmetic=Arithmetic("cube"), floor=1e-6):  # noqa: B008 - a c
         (Value(2),),
     )
     inputs = {0: X, 1: W, 2: B}
-    expected = stored(kernel.run(inputs, arithmetic)[0], given)
+    expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
     return Trial(kernel, inputs, 0, given, expected, floor, arithmetic)
 
 

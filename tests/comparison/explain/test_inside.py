@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.explain.explain import explain
-from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, stored
+from workbench.comparison.replay.kernel import Arithmetic, Kernel, Trial, cast_like
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param, Value
 
@@ -36,7 +36,7 @@ def told(given, arithmetic=CUBE, floor=2e-6):
         (Value(2),),
     )
     inputs = {0: X, 1: W, 2: B}
-    expected = stored(kernel.run(inputs, arithmetic)[0], given)
+    expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
     return explain(Trial(kernel, inputs, 0, given, expected, floor, arithmetic))
 
 

@@ -11,7 +11,7 @@ from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from kit.words import check_said
 from workbench.comparison.findings.evidence import own_words, replay_facts
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import Own
+from workbench.comparison.replay.replay import OwnError
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 
@@ -22,14 +22,14 @@ def said_of(own):
 
 
 def test_an_explained_error_says_by_what():
-    said, _ = said_of(Own(1, 3e-4, Floor(5e-4, 1e-4), 0.5))
+    said, _ = said_of(OwnError(1, 3e-4, Floor(5e-4, 1e-4), 0.5))
     place, reason = Message("compare/place-output", slot=1), Message("compare/floor-ulp")
     check_said(said, "compare/replay-matches", where=place, error=3e-4, reason=reason)
 
 
 def test_a_suspect_says_how_many_times_too_large_it_is_and_what_was_assumed():
     zeros = Message("compare/assumed-zeros", name="w")
-    own = Own(0, 0.02, Floor(1e-7, 1e-5), 0.25, assumed=(zeros,), suspect=2000.0)
+    own = OwnError(0, 0.02, Floor(1e-7, 1e-5), 0.25, assumed=(zeros,), suspect=2000.0)
     said, assumed = said_of(own)
     values = {
         "error": 0.02,
@@ -42,17 +42,17 @@ def test_a_suspect_says_how_many_times_too_large_it_is_and_what_was_assumed():
 
 
 def test_what_should_be_exact_says_so():
-    said, _ = said_of(Own(0, 0.5, Floor(0.0, 0.0), 1.0, suspect=float("inf")))
+    said, _ = said_of(OwnError(0, 0.5, Floor(0.0, 0.0), 1.0, suspect=float("inf")))
     check_said(said, "compare/replay-not-exact", error=0.5)
 
 
 def test_an_updated_input_is_called_one():
-    said, _ = said_of(Own(-3, 0.0, Floor(1e-7, 0.0), 0.0))
+    said, _ = said_of(OwnError(-3, 0.0, Floor(1e-7, 0.0), 0.0))
     check_said(said, "compare/replay-exact", where=Message("compare/place-updated", slot=2))
 
 
 def test_what_is_finite_on_one_side_alone_is_called_so():
-    said, _ = said_of(Own(0, float("inf"), Floor(1e-7, 0.0), 1.0, suspect=float("inf")))
+    said, _ = said_of(OwnError(0, float("inf"), Floor(1e-7, 0.0), 1.0, suspect=float("inf")))
     elements = Message("compare/all-elements")
     check_said(said, "compare/replay-non-finite", elements=elements)
 
@@ -87,6 +87,6 @@ def test_the_believed_device_is_told():
 
 
 def test_an_outlier_is_told_beside_its_like():
-    said, _ = said_of(Own(0, 2e-5, Floor(5e-4, 5e-4), 0.5, suspect=3.0))
+    said, _ = said_of(OwnError(0, 2e-5, Floor(5e-4, 5e-4), 0.5, suspect=3.0))
     elements = Message("compare/some-elements", percent=50.0)
     check_said(said, "compare/replay-outlier", error=2e-5, elements=elements)

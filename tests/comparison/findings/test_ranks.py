@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kit.words import check_said
-from workbench.comparison.bind.binding import Binding, Block, OpRun
+from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.findings.ranks import find_outlier
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.core.words import Message
@@ -26,11 +26,13 @@ def bound(net, values, io="output"):
     op, runs = net.ops[number], {}
     for rank, value in enumerate(values):
         if value is not None:
-            block = Block(rank, "Net", 0, 3, 0)
+            block = Execution(rank, "Net", 0, 3, 0)
             key = TensorKey(op.op_type, op.name, io, 0, 0, 3, rank=rank)
             source = ArraySource(np.array([value, 1], np.float32))
             record = TensorRecord(key, SPEC, source)
-            runs[block] = {number: OpRun(block, number, op.op_type, op.name, {(io, 0): record})}
+            runs[block] = {
+                number: OperatorRun(block, number, op.op_type, op.name, {(io, 0): record})
+            }
     graphs = {(rank, 0): net for rank in range(len(values))}
     return Binding(Dump("", "mindspore", []), graphs, runs)
 

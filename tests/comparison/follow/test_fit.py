@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.comparison.follow.expected_error import ENOUGH, LEAST, WIDER, Fit
+from workbench.comparison.follow.expected_error import ENOUGH, LEAST, WIDER, ForecastFit
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Op
 
@@ -21,7 +21,7 @@ def event(error=0.0, *, forecast=0.0, inherited=0.0, size=9, **more):
 
 
 def after(*errors, op=CONV, **more):
-    fit = Fit()
+    fit = ForecastFit()
     for error in errors:
         fit.learn(event(error, **more), op, FLOOR)
     return fit

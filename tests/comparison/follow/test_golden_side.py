@@ -10,7 +10,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, shoot
 from kit.evidence import codes
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.follow.golden_side import golden_is_off
+from workbench.comparison.follow.golden_side import golden_error
 from workbench.core.plan import DumpPlan
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
@@ -28,7 +28,7 @@ def compared(target, golden):
 def told(found):
     """What is said of every operator, by number."""
     flow = found.flow
-    said = {number: golden_is_off(flow, event) for (_, number), event in flow.events.items()}
+    said = {number: golden_error(flow, event) for (_, number), event in flow.events.items()}
     return {number: differences for number, differences in said.items() if differences}
 
 
@@ -82,7 +82,7 @@ def test_what_both_inherit_is_not_the_goldens_fault():
 def test_without_replay_nothing_is_said():
     flow = compared(RIGHT, WRONG).flow
     flow.replayed = None
-    assert not any(golden_is_off(flow, event) for event in flow.events.values())
+    assert not any(golden_error(flow, event) for event in flow.events.values())
 
 
 def test_a_weight_that_only_its_cast_shows_is_to_blame_and_not_the_golden(tmp_path):

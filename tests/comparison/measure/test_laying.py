@@ -9,7 +9,7 @@ import pytest
 
 from kit.build.ge_dumps import save
 from kit.words import check_said
-from workbench.comparison.measure.laying import lie_apart
+from workbench.comparison.measure.laying import layout_mismatch
 from workbench.comparison.measure.tensors import measure
 from workbench.config import new
 from workbench.core.formats import read_format
@@ -39,7 +39,7 @@ def npy(path, array, device=""):
 
 
 def equal(target, golden) -> bool:
-    return not lie_apart(target, golden) and measure(target, golden).error == 0
+    return not layout_mismatch(target, golden) and measure(target, golden).error == 0
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -58,9 +58,9 @@ def test_as_many_elements_are_not_the_same_elements(tmp_path):
 
 def test_a_shape_that_does_not_fit_is_a_reason(tmp_path):
     target = npy(tmp_path / "t.npy", to_device(SQUARE, "ND", "FRACTAL_NZ"), "FRACTAL_NZ")
-    reason = lie_apart(target, npy(tmp_path / "g.npy", SQUARE.reshape(8, 128)))
+    reason = layout_mismatch(target, npy(tmp_path / "g.npy", SQUARE.reshape(8, 128)))
     assert reason.code == "compare/layouts-differ"
-    reason = lie_apart(target, npy(tmp_path / "g.npy", SQUARE.reshape(-1)))
+    reason = layout_mismatch(target, npy(tmp_path / "g.npy", SQUARE.reshape(-1)))
     check_said(
         reason, "compare/layouts-differ", target_shape=(2, 2, 16, 16), target_format="FRACTAL_NZ",
         golden_shape=(1024,),
@@ -71,7 +71,7 @@ def test_two_device_formats_of_which_nothing_more_is_known_stay_apart(tmp_path):
     one = container(tmp_path / "a", to_device(HOST, "NCHW", "NC1HWC0"), 3)
     other = container(tmp_path / "b", to_device(HOST, "NCHW", "FRACTAL_Z"), 4)
     formats = {"target_format": "NC1HWC0", "golden_format": "FRACTAL_Z"}
-    check_said(lie_apart(one, other), "compare/layouts-differ", **formats)
+    check_said(layout_mismatch(one, other), "compare/layouts-differ", **formats)
 
 
 def test_equal_device_formats_are_compared_as_they_lie(tmp_path):

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
-from workbench.comparison.measure.conditioning import LARGEST, conditioning
+from workbench.comparison.measure.conditioning import LARGEST, condition_number
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import (
     CUBE_INPUT,
     PASS_FACTOR,
-    contexts,
-    floor,
-    jumps,
-    sum_length,
+    coarsest_roundoff,
+    expected_rounding,
+    is_discontinuous,
+    reduction_length,
 )
 from workbench.comparison.measure.tensors import measure_arrays
 from workbench.core.dtypes import DTYPES
@@ -33,18 +33,22 @@ def chain_of(*formats, op_type="Tanh"):
 
 
 def test_a_value_once_rounded_stays_as_coarse_as_its_coarsest_ancestor():
-    assert contexts(chain_of("float32", "float16", "float32"), npu=False) == [SINGLE, HALF, HALF]
+    assert coarsest_roundoff(chain_of("float32", "float16", "float32"), npu=False) == [
+        SINGLE,
+        HALF,
+        HALF,
+    ]
 
 
 def test_exact_formats_add_no_rounding():
-    assert contexts(chain_of("float32", "int32", "float32"), npu=False) == [SINGLE] * 3
+    assert coarsest_roundoff(chain_of("float32", "int32", "float32"), npu=False) == [SINGLE] * 3
 
 
 def test_cube_units_round_their_inputs_whatever_the_graph_says():
     net = Net()
     net.op("MatMul", net.feed("x"), net.weight("w"))
-    assert contexts(net.graph(), npu=True) == [CUBE_INPUT]
-    assert contexts(net.graph(), npu=False) == [SINGLE]
+    assert coarsest_roundoff(net.graph(), npu=True) == [CUBE_INPUT]
+    assert coarsest_roundoff(net.graph(), npu=False) == [SINGLE]
 
 
 def test_updated_parameters_carry_the_coarsest_format_of_the_graph():
@@ -53,31 +57,31 @@ def test_updated_parameters_carry_the_coarsest_format_of_the_graph():
     net.op("Neg", w)
     step = net.op("Tanh", x, dtype="float16")
     net.op("AssignAdd", w, step)
-    assert contexts(net.graph(), npu=False)[0] == HALF
+    assert coarsest_roundoff(net.graph(), npu=False)[0] == HALF
 
 
 @pytest.mark.parametrize(("k", "m", "n"), [(1, 3, 3), (64, 4, 4), (1000, 2, 5)])
 def test_the_summands_of_a_product_follow_from_its_shapes(k, m, n):
     net = Net()
     net.op("MatMul", net.feed("a", (m, k)), net.feed("b", (k, n)), shape=(m, n))
-    assert sum_length(net.ops[0]) == pytest.approx(k)
+    assert reduction_length(net.ops[0]) == pytest.approx(k)
 
 
 def test_a_sum_over_rows_has_as_many_summands_as_elements_a_result():
     net = Net()
     net.op("ReduceSum", net.feed("a", (8, 100)), shape=(8,))
-    assert sum_length(net.ops[0]) == 100
+    assert reduction_length(net.ops[0]) == 100
 
 
 @pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e8m0", "float16"])
 @pytest.mark.parametrize("op", [None, *chain_of("float8_e8m0", op_type="ReduceSum").ops])
 def test_no_format_is_so_coarse_that_zeros_pass(op, name):
-    assert floor(op, DTYPES[name].roundoff) * PASS_FACTOR < 1.0  # the error of zeros
+    assert expected_rounding(op, DTYPES[name].roundoff) * PASS_FACTOR < 1.0  # the error of zeros
 
 
 @pytest.mark.parametrize(("op_type", "expected"), [("Argmax", True), ("Tanh", False)])
 def test_operators_that_jump_are_known(op_type, expected):
-    assert jumps(chain_of("float32", op_type=op_type).ops[0]) is expected
+    assert is_discontinuous(chain_of("float32", op_type=op_type).ops[0]) is expected
 
 
 @settings(max_examples=40, deadline=None)
@@ -91,7 +95,7 @@ def test_rounding_of_a_product_stays_below_the_limit(k, seed, name):
     ins = net.feed("a", (6, k), name), net.feed("b", (k, 6), name)
     net.op("MatMul", *ins, shape=(6, 6), dtype=name)
     graph = net.graph()
-    limit = PASS_FACTOR * floor(graph.ops[0], contexts(graph, npu=False)[0])
+    limit = PASS_FACTOR * expected_rounding(graph.ops[0], coarsest_roundoff(graph, npu=False)[0])
     error = np.linalg.norm(low.astype(np.float64) - a @ b) / np.linalg.norm(a @ b)
     assert error < limit
 
@@ -109,7 +113,7 @@ def kappa(op_type, inputs, output, shape=None):
     operands = [net.feed(f"i{n}", np.shape(x)) for n, x in enumerate(inputs)]
     net.op(op_type, *operands, shape=np.shape(output))
     table = {n: item(x) for n, x in enumerate(inputs)}
-    return conditioning(net.ops[0], table, {0: item(output)})
+    return condition_number(net.ops[0], table, {0: item(output)})
 
 
 def test_a_sum_that_does_not_cancel_magnifies_little():
@@ -155,4 +159,4 @@ def test_an_unknown_operator_has_no_estimate():
 def test_without_data_there_is_no_estimate():
     net = Net()
     net.op("Sub", net.feed("a"), net.feed("b"))
-    assert conditioning(net.ops[0], {}, {}) is None
+    assert condition_number(net.ops[0], {}, {}) is None

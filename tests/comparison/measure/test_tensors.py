@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from kit.words import check_said, refused
 from workbench.comparison.measure.metrics import CANCELLED
-from workbench.comparison.measure.reading import SEGMENT, Pair
+from workbench.comparison.measure.reading import SEGMENT, OpenPair
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.core.errors import FormatError
 from workbench.core.tensors import ArraySource
@@ -181,7 +181,7 @@ def test_the_number_of_threads_changes_nothing(save, threads):
 def meet(monkeypatch):
     """What the caller's thread does while two others have opened the files and wait with their first segment."""
     caller, arrived, done = threading.current_thread(), threading.Barrier(3), threading.Event()
-    segment = Pair.segment
+    segment = OpenPair.segment
 
     def waiting(pair, first, count):
         if threading.current_thread() is not caller and not done.is_set():
@@ -195,7 +195,7 @@ def meet(monkeypatch):
             call()
             done.set()
 
-    monkeypatch.setattr(Pair, "segment", waiting)
+    monkeypatch.setattr(OpenPair, "segment", waiting)
     return meet
 
 

@@ -10,15 +10,15 @@ import pytest
 from kit.build import small_dumps as small
 from kit.build.replays import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, shoot
-from workbench.comparison.bind.binding import Block
-from workbench.comparison.replay.attempt import Attempt, Attempts, unequal
+from workbench.comparison.bind.binding import Execution
+from workbench.comparison.replay.attempt import Attempt, Attempts, share_unequal
 from workbench.comparison.replay.kernel import EXACT, plain_kernel
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
 
 RNG = np.random.default_rng(17)
-BLOCK = Block(0, "Net", 0, 0, 0)
+BLOCK = Execution(0, "Net", 0, 0, 0)
 
 
 def normal(*shape):
@@ -56,7 +56,7 @@ def attempts(shots, graph, golden=None, theirs=None):
     ],
 )
 def test_the_share_of_other_numbers(given, expected, share):
-    assert unequal(np.array(given, float), np.array(expected, float)) == share
+    assert share_unequal(np.array(given, float), np.array(expected, float)) == share
 
 
 # --- results -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from workbench.comparison.bind.binding import Block
+from workbench.comparison.bind.binding import Execution
 from workbench.comparison.replay.attempt import Attempt
 from workbench.comparison.replay.floors import (
     Floor,
@@ -23,7 +23,7 @@ from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
 
 RNG = np.random.default_rng(23)
-BLOCK = Block(0, "Net", 0, 0, 0)
+BLOCK = Execution(0, "Net", 0, 0, 0)
 U32, U16, UB16 = 2.0**-24, 2.0**-11, 2.0**-8
 
 

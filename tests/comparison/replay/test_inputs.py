@@ -10,8 +10,8 @@ import pytest
 from kit.build import small_dumps as small
 from kit.build.replays import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
-from workbench.comparison.bind.binding import Block
-from workbench.comparison.replay.inputs import Values
+from workbench.comparison.bind.binding import Execution
+from workbench.comparison.replay.inputs import DumpedInputs
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
@@ -22,11 +22,11 @@ RNG = np.random.default_rng(11)
 
 def values_of(shots, graph):
     dump = in_memory(shots, graph)
-    return Values(paired(dump, dump).target)
+    return DumpedInputs(paired(dump, dump).target)
 
 
 def block(iteration=0):
-    return Block(0, "Net", 0, iteration, 0)
+    return Execution(0, "Net", 0, iteration, 0)
 
 
 def normal(*shape):
@@ -77,7 +77,7 @@ def test_an_input_of_which_there_is_no_file_at_all_is_not_known():
     assert values.read(block(), 1, 0) is None
     assert values.given(block(), 0, 0) is None
     assert values.read(block(7), 1, 0) is None
-    assert values.read(Block(3, "Net", 9, 0, 0), 1, 0) is None
+    assert values.read(Execution(3, "Net", 9, 0, 0), 1, 0) is None
 
 
 def test_an_output_has_the_shape_of_the_graph():
@@ -315,7 +315,7 @@ def mislabelled(tmp_path, wide):
     head = path.read_bytes()[: -half.nbytes]
     path.write_bytes(head + wide.tobytes())
     dump = replace(load(root), graphs={(0, 0): graph})
-    return Values(paired(dump, dump).target)
+    return DumpedInputs(paired(dump, dump).target)
 
 
 def test_a_mislabelled_file_is_known_by_the_elements_that_it_has(tmp_path):
@@ -342,7 +342,7 @@ def test_files_that_cannot_be_read_are_not_there(tmp_path):
     for path in root.rglob("*.npy"):
         path.write_bytes(path.read_bytes()[:70])
     dump = load(root)
-    values = Values(paired(dump, dump).target)
+    values = DumpedInputs(paired(dump, dump).target)
     assert [values.given(block(), n, 0) for n in (0, 1)] == [None, None]
     assert [values.read(block(), n, 0) for n in (0, 1)] == [None, None]
 

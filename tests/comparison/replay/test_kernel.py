@@ -16,9 +16,9 @@ from workbench.comparison.replay.kernel import (
     Change,
     Kernel,
     Trial,
+    cast_like,
     distance,
     plain_kernel,
-    stored,
 )
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -87,7 +87,7 @@ def test_distance_of_single_numbers_integers_and_small_formats():
 
 
 def test_stored_rounds_and_shapes_like_the_file():
-    found = stored(np.array([2049.0, 1.0]), np.zeros((2, 1), np.float16))
+    found = cast_like(np.array([2049.0, 1.0]), np.zeros((2, 1), np.float16))
     assert found.dtype == np.float16
     assert found.tolist() == [[2048.0], [1.0]]  # 2049 lies between 2048 and 2050: ties to even
 
@@ -95,12 +95,12 @@ def test_stored_rounds_and_shapes_like_the_file():
 def test_overflow_is_infinite_or_the_largest_number():
     like = np.zeros(2, np.float16)
     wide = np.array([1e6, -1e6])
-    assert stored(wide, like).tolist() == [np.inf, -np.inf]
-    assert stored(wide, like, saturates=True).tolist() == [65504.0, -65504.0]
+    assert cast_like(wide, like).tolist() == [np.inf, -np.inf]
+    assert cast_like(wide, like, saturates=True).tolist() == [65504.0, -65504.0]
 
 
 def test_stored_keeps_a_shape_that_does_not_fit():
-    assert stored(np.zeros(3), np.zeros((2, 2), np.float32)).shape == (3,)
+    assert cast_like(np.zeros(3), np.zeros((2, 2), np.float32)).shape == (3,)
 
 
 # --- kernels -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from kit.words import check_said
 from workbench.comparison.align.align import align
-from workbench.comparison.replay.lowering import RANDOM, REGISTERS, work_of
+from workbench.comparison.replay.lowering import RANDOM, REGISTERS, lower
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
@@ -57,18 +57,18 @@ OUT = spec(2, 5, 4, 4)
 )
 def test_what_nobody_can_compute_again_is_refused_with_its_reason(kinds, code):
     for kind in kinds:
-        work = work_of(0, op(kind, Param(0)), None)
+        work = lower(0, op(kind, Param(0)), None)
         assert work.kernel is None
         check_said(work.reason, f"compare/{code}", op_type=kind)
 
 
 def test_an_unknown_type_is_refused_by_name():
-    reason = work_of(0, op("Quux", Param(0)), None).reason
+    reason = lower(0, op("Quux", Param(0)), None).reason
     check_said(reason, "compare/no-kernel", op_type="Quux")
 
 
 def test_too_few_inputs_are_a_reason_not_an_exception():
-    work = work_of(0, op("MatMul", Param(0)), None)
+    work = lower(0, op("MatMul", Param(0)), None)
     assert work.kernel is None
     assert isinstance(work.reason.values["why"], GraphError)
 
@@ -81,14 +81,14 @@ def test_too_few_inputs_are_a_reason_not_an_exception():
     [("MatMul", "table"), ("MatMulV2", "spelling"), ("MatMulExt", "expansion")],
 )
 def test_three_ways_to_the_same_product(op_type, rule):
-    work = work_of(0, op(op_type, Param(0), Param(1)), None)
+    work = lower(0, op(op_type, Param(0), Param(1)), None)
     x, y = RNG.standard_normal((2, 2, 2))
     assert work.rule == rule
     np.testing.assert_allclose(work.kernel.run({0: x, 1: y})[0], x @ y)
 
 
 def test_an_operator_that_stands_for_itself_is_plain():
-    work = work_of(0, op("ReLU", Param(0), **named(("a", "ReLU"))), None)
+    work = lower(0, op("ReLU", Param(0), **named(("a", "ReLU"))), None)
     assert work.rule == "table"
 
 
@@ -101,7 +101,7 @@ def fused(**attrs):
 
 
 def test_a_chain_from_its_types_reads_its_inputs_in_order():
-    work = work_of(0, fused(), None)
+    work = lower(0, fused(), None)
     assert work.rule == "types"
     found = work.kernel.run({0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = np.maximum(convolution(IMAGE, WEIGHT) + BIAS[:, None, None], 0)
@@ -109,7 +109,7 @@ def test_a_chain_from_its_types_reads_its_inputs_in_order():
 
 
 def test_the_first_operator_of_a_chain_has_the_kernels_settings():
-    work = work_of(0, fused(stride=2), None)
+    work = lower(0, fused(stride=2), None)
     found = work.kernel.run({0: IMAGE, 1: WEIGHT, 2: BIAS})[0]
     expected = convolution(IMAGE, WEIGHT)[:, :, ::2, ::2] + BIAS[:, None, None]
     np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-10, atol=1e-12)
@@ -117,7 +117,7 @@ def test_the_first_operator_of_a_chain_has_the_kernels_settings():
 
 def test_a_chain_that_reads_more_than_its_types_do_is_refused():
     kinds = named(("a", "Add"), ("b", "ReLU"))
-    work = work_of(0, op("Add", Param(0), Param(1), Param(2), **kinds), None)
+    work = lower(0, op("Add", Param(0), Param(1), Param(2), **kinds), None)
     assert work.kernel is None
     first, second = (work.reason.values[name] for name in ("first", "second"))
     check_said(first, "compare/fusion-inputs", kernel="Add+ReLU", more=1)
@@ -126,7 +126,7 @@ def test_a_chain_that_reads_more_than_its_types_do_is_refused():
 
 @pytest.mark.parametrize("second", ["Quux", "Transpose"])
 def test_a_chain_of_which_settings_are_unknown_is_refused(second):
-    work = work_of(0, op("Add", Param(0), Param(1), **named(("a", "Add"), ("b", second))), None)
+    work = lower(0, op("Add", Param(0), Param(1), **named(("a", "Add"), ("b", second))), None)
     assert work.kernel is None
     first = work.reason.values["first"]
     check_said(first, "compare/fusion-unknown", kernel=f"Add+{second}")
@@ -136,7 +136,7 @@ def test_a_convolution_that_begins_a_batch_normalization():
     """Part of a BatchNorm in training: the convolution's result, sums and sums of squares by channel."""
     kinds = named(("conv", "Conv2D"), ("bn", "BatchNorm"), _datadump_is_multiop=True)
     three = (OUT, spec(5), spec(5))
-    work = work_of(0, op("Conv2D", Param(0), Param(1), outputs=three, name="conv", **kinds), None)
+    work = lower(0, op("Conv2D", Param(0), Param(1), outputs=three, name="conv", **kinds), None)
     out, sums, squares = work.kernel.run({0: IMAGE, 1: WEIGHT})
     expected = convolution(IMAGE, WEIGHT)
     np.testing.assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
@@ -155,7 +155,7 @@ def test_the_update_of_a_batch_normalization_with_its_activation():
     sums, squares = wide.sum((0, 2, 3)), (wide**2).sum((0, 2, 3))
     scale, offset = RNG.standard_normal((2, 5))
     read = dict(enumerate((x, sums, squares, scale, offset, np.zeros(5), np.ones(5))))
-    work = work_of(0, operator, None)
+    work = lower(0, operator, None)
     found = work.kernel.run(read)
     mean, var = wide.mean((0, 2, 3)), wide.var((0, 2, 3))
     at = (slice(None), None, None)
@@ -192,7 +192,7 @@ def test_a_fused_kernel_computes_what_the_goldens_operators_do():
                 (spec(2, 3), spec(5, 3), spec(5)))  # fmt: skip
     target = Graph("compiled", _parameters(), (kernel,), (Value(0),), dialect="ge")
     found = align(target, network(transpose_b=True))
-    work = work_of(0, kernel, found)
+    work = lower(0, kernel, found)
     x, w, b = (RNG.standard_normal(s) for s in ((2, 3), (5, 3), (5,)))
     assert work.rule == "fusion", work.reason
     np.testing.assert_allclose(work.kernel.run({0: x, 1: w, 2: b})[0], 3 * (x @ w.T + b))

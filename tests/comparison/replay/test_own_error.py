@@ -11,7 +11,7 @@ from kit.build.sample_results import make_result, make_row
 from kit.build.small_dumps import chain, given, in_memory, shoot
 from workbench.comparison.follow.judge import replayed_error
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import Own
+from workbench.comparison.replay.replay import OwnError
 from workbench.show.columns import columns, gain, screen_columns
 from workbench.show.json_result import from_json
 
@@ -118,7 +118,7 @@ def test_a_column_that_nobody_can_fill_is_not_on_screen(key):
 def test_every_result_of_an_operator_has_its_own_an_input_that_it_overwrites_too(
     io, slot, expected
 ):
-    own = Own(1, 0.2, Floor(1e-7, 1e-7), 1.0, errors=((0, 0.1), (1, 0.2), (-3, 0.3)))
+    own = OwnError(1, 0.2, Floor(1e-7, 1e-7), 1.0, errors=((0, 0.1), (1, 0.2), (-3, 0.3)))
     flow = SimpleNamespace(own_error=lambda _block, _op: own)
     pair = SimpleNamespace(io=io, slot=slot, run=SimpleNamespace(block=None, op=0))
     assert replayed_error(flow, SimpleNamespace(pair=pair)) == expected

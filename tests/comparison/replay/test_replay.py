@@ -13,7 +13,7 @@ from kit.build.replays import by_name, dumped, on_device, on_reference, reasons,
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import OUTLIER, SUSPECT, Own, replay
+from workbench.comparison.replay.replay import OUTLIER, SUSPECT, OwnError, replay
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
@@ -348,5 +348,5 @@ def test_real_kernels_do_what_their_own_settings_ask_for(real):
     [(1.0, 1000.0, 1e-3), (math.inf, math.inf, 1e-3), (6e-4, 3.0, 2e-4), (5e-4, 0.0, 1e-3)],
 )
 def test_what_is_explained_is_a_number_even_of_an_infinite_error(error, suspect, explained):
-    own = Own(0, error, Floor(1e-4, 1e-3), 1.0, suspect=suspect)
+    own = OwnError(0, error, Floor(1e-4, 1e-3), 1.0, suspect=suspect)
     assert own.explained == pytest.approx(explained)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.comparison.replay.kernel import plain_kernel
-from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, expanded, respelled
+from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op, expanded
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, Op, Param
 from workbench.graph.ops import OPS
@@ -22,7 +22,7 @@ def op(op_type, *inputs, **attrs):
 def run(operator, *arrays):
     kernel = expanded(operator)
     if kernel is None:
-        kernel = plain_kernel(respelled(operator))
+        kernel = plain_kernel(canonical_op(operator))
     return kernel.run(dict(enumerate(arrays)))[0]
 
 
@@ -41,7 +41,7 @@ def test_every_spelling_is_that_of_a_row():
 
 def test_a_name_of_the_table_and_an_unknown_one_are_no_spelling():
     for op_type in ("MatMul", "NoSuchOperator"):
-        assert respelled(op(op_type, Param(0))) is None
+        assert canonical_op(op(op_type, Param(0))) is None
         assert expanded(op(op_type, Param(0))) is None
 
 

@@ -9,7 +9,7 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
 from kit.evidence import the
 from kit.words import check_said
-from workbench.comparison.explain.explain import UNEXPLAINED, Explained
+from workbench.comparison.explain.explain import UNEXPLAINED, Explanation
 from workbench.core.words import Message
 from workbench.pipeline.compare import compare
 
@@ -63,15 +63,15 @@ def test_nothing_reads_like_a_machine(tmp_path, name, culprits, cut):
 
 def test_what_no_kind_of_fault_explains_is_called_so():
     all_wrong = Message("compare/pattern-all")
-    said = Explained(UNEXPLAINED, 0.0, 0.0, all_wrong, 1.0).said
+    said = Explanation(UNEXPLAINED, 0.0, 0.0, all_wrong, 1.0).said
     check_said(said, "compare/not-identified", text=all_wrong)
 
 
 def test_what_is_likely_is_said_with_its_confidence_and_nothing_else():
     sign = Message("compare/fault-sign")
-    said = Explained("wrong-sign", 1.0, 1.0, sign, 0.93).said
+    said = Explanation("wrong-sign", 1.0, 1.0, sign, 0.93).said
     check_said(said, "compare/likely", kind="wrong-sign", text=sign, probability=0.93)
-    assert Explained("wrong-sign", 1.0, 1.0, sign, 0.49).said is None
+    assert Explanation("wrong-sign", 1.0, 1.0, sign, 0.49).said is None
 
 
 def test_one_tensor_alone_is_one(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.build.sample_results import make_row, network_result
 from kit.words import check_said, refused
-from workbench.comparison.results.regrade import regraded
+from workbench.comparison.results.regrade import regrade
 
 CASES = {
     # status, error, floor, factor, limit: new status
@@ -35,7 +35,7 @@ CASES = {
 def test_a_row_gets_the_status_of_the_thresholds(case):
     status, error, floor, factor, limit, expected = CASES[case]
     row = make_row(status=status, error=error, noise_floor=floor)
-    (new,) = regraded([row], factor, limit)
+    (new,) = regrade([row], factor, limit)
     assert new.status == expected
 
 
@@ -43,7 +43,7 @@ def test_a_row_gets_the_status_of_the_thresholds(case):
 def test_a_higher_threshold_never_fails_more(one, other):
     rows = network_result(60, 1).rows
     fails = [
-        sum(row.status == "fail" for row in regraded(rows, factor))
+        sum(row.status == "fail" for row in regrade(rows, factor))
         for factor in sorted([one, other])
     ]
     assert fails[0] >= fails[1]
@@ -52,9 +52,9 @@ def test_a_higher_threshold_never_fails_more(one, other):
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_a_threshold_that_is_none_is_refused(value):
     with refused("compare/threshold", subject="factor"):
-        regraded([], value)
+        regrade([], value)
     with refused("compare/threshold", subject="limit"):
-        regraded([], None, value)
+        regrade([], None, value)
 
 
 def test_a_comparison_re_graded_says_so_and_keeps_its_sentence():

@@ -12,9 +12,9 @@ from workbench.comparison.replay.kernel import (
     EXACT,
     Arithmetic,
     Trial,
+    cast_like,
     distance,
     plain_kernel,
-    stored,
 )
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
@@ -150,13 +150,13 @@ def _trial(op, kind, how, faulty, right, reference, formats, rng, graph):
     if kind == "overrun":
         given = read_again(graph, faulty, op.name)
     try:
-        expected = stored(kernel.run(inputs, arithmetic)[0], given)
+        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
         believed = kernel.run(_inputs(reference if how == "golden" else right, op.name), arithmetic)
     except GraphError:
         return None
     if expected.shape != given.shape:
         return None
-    noise = distance(right[op.name]["output", 0], stored(believed[0], given))
+    noise = distance(right[op.name]["output", 0], cast_like(believed[0], given))
     if not np.isfinite(noise):
         return None
     least = 2.0**-24 if given.dtype.kind not in "biu" else 0.0
@@ -264,6 +264,6 @@ def _clean(op, formats, right):
     inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
     kernel = plain_kernel(op)
     for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):
-        expected = stored(kernel.run(inputs, arithmetic)[0], given)
+        expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
         noise = distance(given, expected)
         yield Trial(kernel, inputs, 0, given, expected, 1.2 * noise, arithmetic)

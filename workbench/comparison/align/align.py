@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.align.fusions import Fusion, inserted
 from workbench.comparison.align.groups import Group, edges_of, find_groups, rule_of
-from workbench.comparison.align.identities import Handing
+from workbench.comparison.align.identities import IdentityMatcher
 from workbench.comparison.align.matching import Matching, OpMatch
-from workbench.comparison.align.neighbors import Evidence
+from workbench.comparison.align.neighbors import NeighborMatcher
 from workbench.comparison.graphs.layers import with_layers
 from workbench.comparison.graphs.quantization import NOTHING, Quantised, find_quantised
 from workbench.comparison.graphs.roles import ends_of
@@ -123,7 +123,7 @@ def align(target: Graph, golden: Graph, forced: Overrides = NO_OVERRIDES) -> Ali
     work.by_hand(forced)
     work.by_fusion()
     work.by_ancestry()
-    evidence, handing = Evidence(work), Handing(work)
+    evidence, handing = NeighborMatcher(work), IdentityMatcher(work)
     evidence.grow()
     handing.identities()
     handing.repeated()

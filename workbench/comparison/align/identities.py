@@ -17,7 +17,7 @@ AGAIN = "again"
 """Rule of operators that repeat what an aligned one has computed."""
 
 
-class Handing:
+class IdentityMatcher:
     """Operators that hand values on, and those that repeat others."""
 
     def __init__(self, work: Matching) -> None:

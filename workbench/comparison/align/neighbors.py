@@ -21,7 +21,7 @@ LEAST = 1.4
 """Weight of evidence below which two operators are not called the same."""
 
 
-class Evidence:
+class NeighborMatcher:
     """What speaks for pairs of operators that are not matched yet."""
 
     def __init__(self, work: Matching) -> None:

@@ -22,7 +22,7 @@ from workbench.graph.traits import UNWRITTEN_ON_CPU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from workbench.comparison.bind.binding import Binding, OpRun
+    from workbench.comparison.bind.binding import Binding, OperatorRun
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
 
@@ -35,7 +35,7 @@ Found = tuple[str, int, Message]
 """io, slot, and what is odd."""
 
 
-def find_oddities(binding: Binding) -> None:
+def find_anomalies(binding: Binding) -> None:
     """Mark every distrusted tensor of the binding and note it."""
     for runs in binding.runs.values():
         for run in runs.values():
@@ -46,11 +46,11 @@ def find_oddities(binding: Binding) -> None:
                 _mark(binding, run, MISLABELLED, _oversized(run))
                 _mark(binding, run, UNWRITTEN, _unwritten_by_type(run, on_cpu=binding.on_cpu))
                 continue
-            for kind, rule in ODDITY_RULES.items():
+            for kind, rule in ANOMALY_RULES.items():
                 _mark(binding, run, kind, rule(run, op, graph, binding.on_cpu))
 
 
-def _mark(binding: Binding, run: OpRun, kind: str, found: Iterable[Found]) -> None:
+def _mark(binding: Binding, run: OperatorRun, kind: str, found: Iterable[Found]) -> None:
     """Note what a rule found; the first rule that distrusts a tensor names it."""
     for io, slot, said in found:
         record = run.tensors[io, slot]
@@ -59,14 +59,14 @@ def _mark(binding: Binding, run: OpRun, kind: str, found: Iterable[Found]) -> No
             binding.notes.append(Note(kind, run.op_name, said))
 
 
-def _unwritten_by_type(run: OpRun, *, on_cpu: bool) -> Iterator[Found]:
+def _unwritten_by_type(run: OperatorRun, *, on_cpu: bool) -> Iterator[Found]:
     """Without a graph: outputs that the CPU kernel of this type never writes."""
     for io, slot in run.tensors:
         if on_cpu and io == "output" and slot in UNWRITTEN_ON_CPU.get(run.op_type, ()):
             yield io, slot, _unwritten_at(io, slot, run.op_type, slot)
 
 
-def _oversized(run: OpRun) -> Iterator[Found]:
+def _oversized(run: OperatorRun) -> Iterator[Found]:
     """Without a graph: files that are twice as long as their header says."""
     for (io, slot), record in run.tensors.items():
         if _is_oversized(record):
@@ -112,7 +112,7 @@ def _label(record: TensorRecord) -> str:
         return ""
 
 
-def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
+def _mislabelled(run: OperatorRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """The kernel wrote a wider type than host type and file say: as labelled it is noise."""
     for (io, slot), record in run.tensors.items():
         written = _written_by(op, io, slot, graph)
@@ -129,7 +129,7 @@ def _mislabelled(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found
             yield io, slot, Message("compare/mislabelled", where=place, label=label, real=real)
 
 
-def _unused(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
+def _unused(run: OperatorRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """An output of several that nobody reads: kernels leave such memory as it was."""
     if len(op.outputs) < 2:
         return
@@ -139,7 +139,7 @@ def _unused(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
             yield io, slot, Message("compare/unused", where=f"{io}.{slot}")
 
 
-def _unwritten(run: OpRun, op: Op, graph: Graph, on_cpu: bool) -> Iterator[Found]:
+def _unwritten(run: OperatorRun, op: Op, graph: Graph, on_cpu: bool) -> Iterator[Found]:
     """An output that the CPU kernel never writes, and whoever is handed it."""
     if not on_cpu:
         return
@@ -164,7 +164,7 @@ def _results(graph: Graph) -> set[object]:
     return {output for output in graph.outputs if isinstance(output, Value)}
 
 
-def _rewritten(run: OpRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
+def _rewritten(run: OperatorRun, op: Op, graph: Graph, _cpu: bool) -> Iterator[Found]:
     """Inputs are dumped after the kernel ran: state shows its updated value."""
     for io, slot in run.tensors:
         if io == "input" and slot in rewritten_slots(op):
@@ -183,7 +183,7 @@ def _flat_input(op: Op, slot: int) -> object:
     return None
 
 
-ODDITY_RULES: dict[str, Callable[[OpRun, Op, Graph, bool], Iterator[Found]]] = {
+ANOMALY_RULES: dict[str, Callable[[OperatorRun, Op, Graph, bool], Iterator[Found]]] = {
     MISLABELLED: _mislabelled,
     UNUSED: _unused,
     UNWRITTEN: _unwritten,

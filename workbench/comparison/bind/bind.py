@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workbench.comparison.bind.anomalies import find_oddities
-from workbench.comparison.bind.binding import Binding, Block, OpRun
+from workbench.comparison.bind.anomalies import find_anomalies
+from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
 from workbench.comparison.graphs.inlining import inlined
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
@@ -94,7 +94,7 @@ def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> B
             tables = _tables(fitting)
         names = _choose(fitting, tables, records, binding) if fitting else {}
         _assign(records, names, binding)
-    find_oddities(binding)
+    find_anomalies(binding)
     return binding
 
 
@@ -199,7 +199,7 @@ def _has_size(tensors: Mapping[tuple[str, int], TensorRecord], op: Op) -> bool:
     for (io, slot), record in tensors.items():
         if io == "output" and slot < len(op.outputs):
             try:
-                spec = record.label if record.source is None else record.source.spec()
+                spec = record.spec
             except FormatError:
                 return False
             if (
@@ -269,7 +269,7 @@ def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> 
     for record in sorted(records, key=lambda record: record.timestamp_us):
         checkpoint()
         key = record.key
-        block = Block(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+        block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
         if key.op_type == "Parameter":
             plain = (key.io, key.slot) == ("output", 0)
             name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
@@ -289,13 +289,13 @@ def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> 
         _add(record, block, number, binding)
 
 
-def _add(record: TensorRecord, block: Block, number: int, binding: Binding) -> None:
+def _add(record: TensorRecord, block: Execution, number: int, binding: Binding) -> None:
     runs = binding.runs.setdefault(block, {})
     run = runs.get(number)
     if run is None:
         graph = binding.graph(block)
         name = graph.ops[number].name if graph is not None and number >= 0 else record.key.op_name
-        run = runs[number] = OpRun(block, number, record.key.op_type, name)
+        run = runs[number] = OperatorRun(block, number, record.key.op_type, name)
     place = record.key.io, _slot(record, binding.operator(run))
     if place in run.tensors:
         said = Message("compare/twice", where=f"{place[0]}.{place[1]}")

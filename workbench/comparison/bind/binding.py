@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op
 
 
-class Block(NamedTuple):
+class Execution(NamedTuple):
     """One execution of one graph: the tensors that belong to one pass over its operators."""
 
     rank: int
@@ -24,15 +24,20 @@ class Block(NamedTuple):
     iteration: int
     turn: int
 
+    @property
+    def graph_key(self) -> tuple[int, int]:
+        """Rank and graph id: which graph was executed."""
+        return self.rank, self.graph_id
+
 
 @dataclass(slots=True)
-class OpRun:
+class OperatorRun:
     """One execution of one operator: its tensors by ``(io, slot)``.
 
     ``op`` is the operator's number in its graph, -1 where no graph knows it.
     """
 
-    block: Block
+    block: Execution
     op: int
     op_type: str
     op_name: str
@@ -55,8 +60,8 @@ class Binding:
 
     dump: Dump
     graphs: Mapping[tuple[int, int], Graph]
-    runs: dict[Block, dict[int, OpRun]] = field(default_factory=dict)
-    parameters: dict[Block, dict[str, TensorRecord]] = field(default_factory=dict)
+    runs: dict[Execution, dict[int, OperatorRun]] = field(default_factory=dict)
+    parameters: dict[Execution, dict[str, TensorRecord]] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     oddities: dict[int, str] = field(default_factory=dict)
@@ -68,11 +73,11 @@ class Binding:
             self.dump.info.get("device_target", self.dump.info.get("writer", "")).lower() == "cpu"
         )
 
-    def graph(self, block: Block) -> Graph | None:
+    def graph(self, block: Execution) -> Graph | None:
         """Graph of a block."""
-        return self.graphs.get((block.rank, block.graph_id))
+        return self.graphs.get(block.graph_key)
 
-    def operator(self, run: OpRun) -> Op | None:
+    def operator(self, run: OperatorRun) -> Op | None:
         """Operator of a run."""
         graph = self.graph(run.block)
         return graph.ops[run.op] if graph is not None and run.op >= 0 else None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.bind.binding import Binding, Block
+    from workbench.comparison.bind.binding import Binding, Execution
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MOST = 1 << 20  # elements of a tensor that is looked at
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """A file of a tensor: when operator ``op`` was done, as its output or input ``slot``."""
 
     op: int
@@ -52,10 +52,10 @@ class Damage:
     ``inferred`` says that there is no such file, but what the reader gave tells it.
     """
 
-    block: Block
+    block: Execution
     value: Value
-    written: Look
-    reader: Look
+    written: Snapshot
+    reader: Snapshot
     since: int
     inferred: bool = False
 
@@ -71,20 +71,20 @@ def root(graph: Graph, value: Value) -> Value:
         row = OPS.get(graph.ops[value.op].op_type)
         if row is None or row.engine != "none" or value.slot:
             return value
-        source = next(graph.ops[value.op].flat_inputs(), None)
+        source = graph.ops[value.op].operand(0)
         if not isinstance(source, Value) or source.op >= value.op:
             return value
         value = source
 
 
-def looks(binding: Binding, block: Block, graph: Graph) -> dict[Value, list[Look]]:
+def looks(binding: Binding, block: Execution, graph: Graph) -> dict[Value, list[Snapshot]]:
     """All files of tensors that operators of a graph gave, in order of time; weights and feeds are left out."""
-    found: dict[Value, list[Look]] = {}
+    found: dict[Value, list[Snapshot]] = {}
     for number, run in sorted(binding.runs.get(block, {}).items()):
         for (io, slot), record in sorted(run.tensors.items()) if number >= 0 else ():
             value = _shown(graph, number, io, slot)
             if value is not None and id(record) not in binding.oddities:
-                found.setdefault(value, []).append(Look(number, io, slot, record))
+                found.setdefault(value, []).append(Snapshot(number, io, slot, record))
     for some in found.values():
         some.sort(key=lambda look: (look.op, look.io == "input"))
     return found
@@ -96,7 +96,7 @@ def _shown(graph: Graph, number: int, io: str, slot: int) -> Value | None:
     if io == "output":
         value = Value(number, slot)
     else:
-        operand = next((one for n, one in enumerate(op.flat_inputs()) if n == slot), None)
+        operand = op.operand(slot)
         if not isinstance(operand, Value) or slot in rewritten_slots(op):
             return None
         value = operand
@@ -118,7 +118,7 @@ def data(record: TensorRecord) -> Array | None:
 
 
 def find_damage(
-    block: Block, value: Value, some: Sequence[Look], size: int | None
+    block: Execution, value: Value, some: Sequence[Snapshot], size: int | None
 ) -> Damage | None:
     """The first damage of a tensor of ``size`` elements; ``None`` if all looks show the same, or only one was had."""
     written = some[0]
@@ -186,7 +186,7 @@ def _number(value: float | str) -> float | None:
 
 
 def damages(
-    binding: Binding, block: Block, near: Collection[int] | None = None
+    binding: Binding, block: Execution, near: Collection[int] | None = None
 ) -> Iterator[Damage]:
     """Tensors of an execution that were written over, in the order of when that shows.
 

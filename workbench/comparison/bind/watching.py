@@ -144,7 +144,7 @@ def _first_change(
 def _told(record: TensorRecord, span: Span, since: str, binding: Binding) -> Change:
     """Say who was looked at, who was not, and who still reads the output, as far as a graph tells."""
     key = record.key
-    graph = binding.graphs.get((key.rank, key.graph_id))
+    graph = binding.graphs.get(key.graph_key)
     numbers = {sanitize(op.name): n for n, op in enumerate(graph.ops)} if graph is not None else {}
 
     def named(name: str, op_type: str) -> Named:

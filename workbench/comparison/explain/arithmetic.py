@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.comparison.explain.case import FAILURES, Case
+from workbench.comparison.explain.case import FAILURES, Evaluation
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance
 from workbench.run.cube import CUBE
 from workbench.run.profiles import HF32, HF32_AWAY
@@ -28,13 +28,13 @@ _FLIPS = 3.0  # so many times less than a rounding still lets one pass that fell
 _SPREAD = 2.0  # times the noise that is measured
 
 
-def settled(trial: Trial, budget: float) -> Case:
+def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
     """Return the case of a trial, computed as most elements of the output say if that is not known.
 
     An arithmetic counts only if it differs from what was expected by no more than the floor: it explains
     noise, not the operator's own error. The floor is lowered to what the right elements show of noise.
     """
-    case = Case(trial, budget)
+    case = Evaluation(trial, budget)
     if not case.is_float or not case.error > case.floor:
         return case
     told = case.expected != 0  # zeros are right whatever the arithmetic
@@ -52,13 +52,13 @@ def settled(trial: Trial, budget: float) -> Case:
             least, best = surprise, other
     if best is trial:
         return case
-    found = Case(best, case.left)
+    found = Evaluation(best, case.left)
     return _lowered(found, _measured(found))
 
 
-def _lowered(case: Case, floor: float) -> Case:
+def _lowered(case: Evaluation, floor: float) -> Evaluation:
     """Return a case with a lower noise floor, if it is one."""
-    return case if floor >= case.floor else Case(replace(case.trial, floor=floor), case.left)
+    return case if floor >= case.floor else Evaluation(replace(case.trial, floor=floor), case.left)
 
 
 def _others(trial: Trial) -> Iterator[Trial]:
@@ -76,7 +76,7 @@ def _others(trial: Trial) -> Iterator[Trial]:
             yield replace(trial, expected=expected, arithmetic=arithmetic)
 
 
-def _measured(case: Case) -> float:
+def _measured(case: Evaluation) -> float:
     """Noise of the elements that are not off, within what the floor was."""
     near = ~case.off
     if not near.any():

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.comparison.explain.case import Case, Tried
+    from workbench.comparison.explain.case import Evaluation, ScoredCandidate
 
 _RIVAL = 4.0  # more free numbers than the best guess
 _NONE = 0.1  # weight of everything that nobody has thought of
@@ -29,7 +29,7 @@ WEIGHTS: dict[str, float] = {
 """Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
 
 
-def features(case: Case, tried: Sequence[Tried]) -> dict[str, float]:
+def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, float]:
     """What tells how far the best of several guesses can be trusted.
 
     ``left``: what it leaves over, ``visible``: the error, both in floors; ``lead``: how much longer the second
@@ -53,7 +53,7 @@ def features(case: Case, tried: Sequence[Tried]) -> dict[str, float]:
     }
 
 
-def _fits(one: Tried, first: Tried, case: Case) -> bool:
+def _fits(one: ScoredCandidate, first: ScoredCandidate, case: Evaluation) -> bool:
     few = one.guess.parameters <= first.guess.parameters + _RIVAL
     return few and one.remains <= max(case.floor, 2 * first.remains)
 
@@ -62,7 +62,7 @@ def _log(error: float, floor: float) -> float:
     return math.log(min(max(error / floor, 0.1), 1e3)) if floor else (3.0 if error else 0.0)
 
 
-def probability(case: Case, tried: Sequence[Tried]) -> list[float]:
+def probability(case: Evaluation, tried: Sequence[ScoredCandidate]) -> list[float]:
     """Return the probability of every guess; the first one's is calibrated, the others share what is left.
 
     Those behind weigh the less, the longer their descriptions are.

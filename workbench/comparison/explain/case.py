@@ -66,7 +66,7 @@ class OverBudgetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class Candidate:
     """What the operator gives if it has a certain fault.
 
     ``parameters`` counts the free numbers that were fitted to what it gave; a choice among a few is
@@ -81,20 +81,20 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ScoredCandidate:
     """A guess and what it leaves over, and its score: the lower, the better.
 
     The score is a length of description (Rissanen, *Modeling by shortest data description*, 1978): what it takes
     to say, to a tenth of the noise, what the guess leaves over of every element, and its fitted numbers.
     """
 
-    guess: Guess
+    guess: Candidate
     remains: float
     exact: float
     score: float
 
 
-class Case:
+class Evaluation:
     """A trial, ready for guesses.
 
     Attributes
@@ -237,22 +237,22 @@ class Case:
             count += int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
         return count / output.size
 
-    def again(self, change: Change, times: float = 1.0) -> Array | None:
+    def recomputed(self, change: Change, times: float = 1.0) -> Array | None:
         """Return the output with one thing changed, ``None`` if that does not fit.
 
         Raises OverBudgetError where it would cost more than is left; ``times`` as much as usual.
         """
         self.spend(self.cost * times)
-        return again(self.trial, change)
+        return recomputed(self.trial, change)
 
     def computed(self, part: int, arithmetic: Arithmetic, times: float = 1.0) -> Array | None:
-        """Return the output with one operator computed in another arithmetic, as `again` does."""
+        """Return the output with one operator computed in another arithmetic, as `recomputed` does."""
         if len(self.trial.kernel.ops) > 1:
-            return self.again(Change(part, arithmetic=arithmetic), times)
+            return self.recomputed(Change(part, arithmetic=arithmetic), times)
         self.spend(self.cost * times)
-        return again(replace(self.trial, arithmetic=arithmetic), Change())
+        return recomputed(replace(self.trial, arithmetic=arithmetic), Change())
 
-    def thin(self) -> Case | None:
+    def thin(self) -> Evaluation | None:
         """The same case of one image and few channels, for an operator alone that takes them apart.
 
         ``None`` where that is not worth it. It tells which of many windows are worth computing whole.
@@ -268,7 +268,7 @@ class Case:
         few = (slice(0, 1), slice(0, _THIN))
         given, expected = self.trial.given[few], self.trial.expected[few]
         trial = replace(self.trial, inputs=inputs, given=given, expected=expected)
-        return Case(trial, math.inf)
+        return Evaluation(trial, math.inf)
 
     def tensors(self, part: int) -> list[Array]:
         """Return the tensors that an operator of the kernel reads; [] if they cannot be computed."""
@@ -279,7 +279,7 @@ class Case:
                 seen[:] = tensors
                 return tensors
 
-            self.again(Change(part, load=load))
+            self.recomputed(Change(part, load=load))
             self._read[part] = seen
         return self._read[part]
 
@@ -295,7 +295,7 @@ class Case:
         return ((number, ops[number]) for number in reversed(range(len(ops))))
 
 
-def again(trial: Trial, change: Change) -> Array | None:
+def recomputed(trial: Trial, change: Change) -> Array | None:
     """Return the output of a trial with one thing changed, ``None`` if that does not fit."""
     try:
         output = trial.again(change)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.comparison.explain.arithmetic import settled
+from workbench.comparison.explain.arithmetic import with_fitted_arithmetic
 from workbench.comparison.explain.calibration import probability
-from workbench.comparison.explain.case import BUDGET, FAILURES, OverBudgetError, Tried
+from workbench.comparison.explain.case import BUDGET, FAILURES, OverBudgetError, ScoredCandidate
 from workbench.comparison.explain.pattern import describe
 from workbench.comparison.explain.table import COMPUTED, HYPOTHESES
 from workbench.core.words import Message
@@ -18,7 +18,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.comparison.explain.case import Case, Guess
+    from workbench.comparison.explain.case import Candidate, Evaluation
     from workbench.comparison.replay.kernel import Trial
 
 UNEXPLAINED = "unexplained"
@@ -33,7 +33,7 @@ _ENOUGH = 32  # elements of which all are equal before nothing further is tried
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class Explanation:
     """A kind of fault that explains an operator's own error.
 
     Attributes
@@ -63,7 +63,7 @@ class Explained:
         return Message("compare/likely", kind=self.kind, text=self.text, probability=chance)
 
 
-def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:
+def explain(trial: Trial, budget: float = BUDGET) -> list[Explanation]:
     """Return the kinds of faults that explain an operator's own error, best first.
 
     Nothing where the error is within the trial's floor. ``budget`` bounds the operations on numbers; kinds that
@@ -72,32 +72,32 @@ def explain(trial: Trial, budget: float = BUDGET) -> list[Explained]:
     if trial.given.shape != trial.expected.shape or not trial.given.size:
         return []
     with np.errstate(all="ignore"):
-        case = settled(trial, budget)
+        case = with_fitted_arithmetic(trial, budget)
         if not case.error > case.floor or not trial.error > trial.floor:
             return []
         tried, missed = attempts(case)
         return _ranked(case, tried, missed)
 
 
-def _ranked(case: Case, tried: list[Tried], missed: list[str]) -> list[Explained]:
+def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -> list[Explanation]:
     chances = probability(case, tried)
     found = [
-        Explained(one.guess.kind, _share(one, case), one.exact, one.guess.said, chance)
+        Explanation(one.guess.kind, _share(one, case), one.exact, one.guess.said, chance)
         for one, chance in zip(tried, chances, strict=True)
     ]
     found.sort(key=lambda one: -one.probability)
     rest = max(1.0 - sum(chances), 0.0)
     if not found or found[0].share < _HALF:
-        found.insert(0, Explained(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
+        found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
     if missed:
         said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
         found[0] = replace(found[0], text=said)
     return found
 
 
-def attempts(case: Case) -> tuple[list[Tried], list[str]]:
+def attempts(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]]:
     """Return the best guess of every kind that explains anything, best first, and the kinds not tried."""
-    best: dict[str, Tried] = {}
+    best: dict[str, ScoredCandidate] = {}
     missed: list[str] = []
     nothing = case.surprise(case.trial.expected)
     for kind, hypothesis in HYPOTHESES.items():
@@ -116,7 +116,7 @@ def attempts(case: Case) -> tuple[list[Tried], list[str]]:
     return sorted(best.values(), key=lambda one: one.score), missed
 
 
-def _guesses(guesses: Iterator[Guess]) -> Iterator[Guess]:
+def _guesses(guesses: Iterator[Candidate]) -> Iterator[Candidate]:
     """Guesses up to one that cannot be computed: untrusted inputs end a kind, not the rest."""
     try:
         yield from guesses
@@ -124,7 +124,7 @@ def _guesses(guesses: Iterator[Guess]) -> Iterator[Guess]:
         return
 
 
-def judged(guess: Guess, case: Case) -> Tried | None:
+def judged(guess: Candidate, case: Evaluation) -> ScoredCandidate | None:
     """Score a guess; ``None`` if it leaves most of the error, or is what was expected."""
     case.spend(_JUDGING * case.given.size)
     remains = case.remains(guess.output)
@@ -134,10 +134,10 @@ def judged(guess: Guess, case: Case) -> Tried | None:
         return None
     fitted = guess.parameters * case.number
     score = case.surprise(guess.output, loose=guess.loose) + fitted
-    return Tried(guess, remains, case.exact(guess.output), score)
+    return ScoredCandidate(guess, remains, case.exact(guess.output), score)
 
 
-def _settles(one: Tried, case: Case) -> bool:
+def _settles(one: ScoredCandidate, case: Evaluation) -> bool:
     """Whether a guess with next to no free numbers explains everything, to the last bit or far down into noise.
 
     One number everywhere can have many causes, and so can few elements.
@@ -147,7 +147,7 @@ def _settles(one: Tried, case: Case) -> bool:
     return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
 
 
-def _share(one: Tried, case: Case) -> float:
+def _share(one: ScoredCandidate, case: Evaluation) -> float:
     if math.isinf(case.error):
         return max(1.0 - one.remains, 0.0)
     return max(1.0 - one.remains / case.error, 0.0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.bind.looks import Damage, Look, data, root
+from workbench.comparison.bind.looks import Damage, Snapshot, data, root
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.hypotheses.elements import REPEAT
 from workbench.comparison.explain.memory import orders
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.kernel import Trial
     from workbench.graph.nodes import Graph
 
@@ -54,7 +54,7 @@ class Head(NamedTuple):
     places: NDArray[np.intp]
 
 
-def infer_damage(flow: Flow, event: Event) -> Damage | None:
+def infer_damage(flow: Flow, event: Assessment) -> Damage | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
     graph = flow.pairing.target.graph(event.block)
     if graph is None or not _is_open(flow, event):
@@ -74,7 +74,7 @@ def infer_damage(flow: Flow, event: Event) -> Damage | None:
     return min(found, key=lambda one: one[0], default=(0.0, None))[1]
 
 
-def _trial(flow: Flow, graph: Graph, event: Event) -> Trial | None:
+def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
     """A guilty operator with what it should have read: of its own run, else beside the golden's."""
     own, replayed = event.replayed, flow.replayed
     if replayed is None:
@@ -96,7 +96,7 @@ def _trial(flow: Flow, graph: Graph, event: Event) -> Trial | None:
     return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
 
 
-def _is_open(flow: Flow, event: Event) -> bool:
+def _is_open(flow: Flow, event: Assessment) -> bool:
     """Whether no look at its inputs and no better explanation speaks against it."""
     run = flow.pairing.target.runs[event.block].get(event.op)
     if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
@@ -107,7 +107,7 @@ def _is_open(flow: Flow, event: Event) -> bool:
     return known.probability < _DOUBTED
 
 
-def _read(graph: Graph, event: Event, trial: Trial) -> Iterator[tuple[int, Value]]:
+def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, Value]]:
     """Inputs that operators gave: slots, and whose memory they are."""
     for slot, operand in enumerate(graph.ops[event.op].flat_inputs()):
         if isinstance(operand, Value) and slot in trial.inputs:
@@ -117,7 +117,7 @@ def _read(graph: Graph, event: Event, trial: Trial) -> Iterator[tuple[int, Value
 
 
 def _over(
-    flow: Flow, graph: Graph, event: Event, trial: Trial, slot: int, value: Value
+    flow: Flow, graph: Graph, event: Assessment, trial: Trial, slot: int, value: Value
 ) -> Iterator[tuple[float, Damage]]:
     """Damage at the beginning of an input that explains the error, in any order it may have; what it leaves."""
     run = flow.pairing.target.runs[event.block].get(value.op)
@@ -126,15 +126,15 @@ def _over(
     if record is None or since + 1 >= event.op or max(array.size, trial.given.size) > _MOST:
         return
     written = replace(record, source=ArraySource(array))
-    first = Look(value.op, "output", value.slot, written)
+    first = Snapshot(value.op, "output", value.slot, written)
     outputs = [*_outputs(flow, event.block, range(since + 1, event.op))]
     for head in _heads(array, slot):
         for left, lying in _found(trial, head, outputs):
-            look = Look(event.op, "input", slot, replace(record, source=ArraySource(lying)))
+            look = Snapshot(event.op, "input", slot, replace(record, source=ArraySource(lying)))
             yield left, Damage(event.block, value, first, look, since, inferred=True)
 
 
-def _since(flow: Flow, graph: Graph, event: Event, value: Value) -> int:
+def _since(flow: Flow, graph: Graph, event: Assessment, value: Value) -> int:
     """The last operator after which an input was as written: whoever read it gave what it had to.
 
     That one may have written over it itself, when it had read it.
@@ -149,7 +149,7 @@ def _since(flow: Flow, graph: Graph, event: Event, value: Value) -> int:
     return found
 
 
-def _outputs(flow: Flow, block: Block, numbers: Iterable[int]) -> Iterator[Array]:
+def _outputs(flow: Flow, block: Execution, numbers: Iterable[int]) -> Iterator[Array]:
     """Outputs of operators, flat, in every order they may have."""
     runs = flow.pairing.target.runs[block]
     for number in numbers:
@@ -269,9 +269,9 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
 
 def _result(trial: Trial, inputs: dict[int, Array], slot: int, array: Array) -> Array:
     wide = np.empty(trial.given.shape)  # nothing is rounded
-    result = replace(trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT).again(
-        NOTHING
-    )
+    result = replace(
+        trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT
+    ).again(NOTHING)
     return np.asarray(result, np.float64).reshape(-1)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from workbench.comparison.explain.explain import UNEXPLAINED, Explained, explain
+from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
 from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
-from workbench.comparison.replay.kernel import Trial, stored
+from workbench.comparison.replay.kernel import Trial, cast_like
 from workbench.comparison.replay.replay import SUSPECT
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.replay import Replay
 
     Array = NDArray[Any]
@@ -33,7 +33,7 @@ BY_NAME = {"attribute": "wrong-attribute", "overwritten": "overrun"}
 """Kind of a finding → kind of the fault, where the difference itself says it."""
 
 
-def tell(flow: Flow) -> None:
+def explain_origins(flow: Flow) -> None:
     """Explain the guilty executions whose own error replay knows; the first ones, in order."""
     replayed = flow.replayed
     if replayed is None:
@@ -43,7 +43,7 @@ def tell(flow: Flow) -> None:
         event.explained_by = _explained(replayed, event) if known else _beside(replayed, event)
 
 
-def _explained(replayed: Replay, event: Event) -> Explained | None:
+def _explained(replayed: Replay, event: Assessment) -> Explanation | None:
     own = event.replayed
     attempt = replayed.attempts.attempt(event.block, event.op)
     if own is None or not isinstance(attempt, Attempt):
@@ -56,7 +56,7 @@ def _explained(replayed: Replay, event: Event) -> Explained | None:
     return _first(found)
 
 
-def _beside(replayed: Replay, event: Event) -> Explained | None:
+def _beside(replayed: Replay, event: Assessment) -> Explanation | None:
     """Explain what an operator gave by what the golden gave, where its own inputs are not known."""
     try:
         trial = trial_beside(replayed, event)
@@ -65,7 +65,7 @@ def _beside(replayed: Replay, event: Event) -> Explained | None:
         return None
 
 
-def trial_beside(replayed: Replay, event: Event) -> Trial | None:
+def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     """An operator with what the golden read and gave; raises one of ``TROUBLE``."""
     worst = event.worst
     attempt = replayed.attempts.of_partner(event.block, event.op, loosely=True)
@@ -75,7 +75,7 @@ def trial_beside(replayed: Replay, event: Event) -> Trial | None:
     if ours is None or theirs is None or slot >= len(attempt.kernel.results):
         return None
     given = ours.array()
-    expected = stored(theirs.array(), given)
+    expected = cast_like(theirs.array(), given)
     if given.shape != expected.shape:
         return None
     floor = min(event.factor * event.explained, worst.error / SUSPECT)
@@ -83,12 +83,12 @@ def trial_beside(replayed: Replay, event: Event) -> Trial | None:
     return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=earlier)
 
 
-def _first(found: list[Explained]) -> Explained | None:
+def _first(found: list[Explanation]) -> Explanation | None:
     """The best explanation, one with a name before none at all."""
     return next((one for one in found if one.kind != UNEXPLAINED or one is found[0]), None)
 
 
-def _earlier(replayed: Replay, event: Event) -> Iterator[Array]:
+def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:
     """Outputs that the device held before, the latest first; its own of the iteration before come first."""
     values = replayed.attempts.ours
     last = event.block._replace(iteration=event.block.iteration - 1)
@@ -103,7 +103,7 @@ def _earlier(replayed: Replay, event: Event) -> Iterator[Array]:
             yield array
 
 
-def has_few_wrong(flow: Flow, event: Event) -> bool:
+def has_few_wrong(flow: Flow, event: Assessment) -> bool:
     """Whether what differs most of what an operator reads does so in few elements only."""
     read = [
         item

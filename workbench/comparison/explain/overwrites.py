@@ -24,10 +24,10 @@ from workbench.graph.nodes import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.comparison.bind.binding import Block
-    from workbench.comparison.explain.writers import Suspect
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.explain.writers import WriterCandidate
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.graph.nodes import Graph
 
 MOST = 12
@@ -48,7 +48,7 @@ _CLEARED, _CONVICTED = (
 
 def blame_writers(flow: Flow) -> None:
     """Put writers in the place of the guilty operators that two looks at a tensor explain."""
-    touched: dict[Block, set[int]] = {}
+    touched: dict[Execution, set[int]] = {}
     for event in flow.guilty[:MOST]:
         touched.setdefault(event.block, set()).add(event.op)
     binding = flow.pairing.target
@@ -57,7 +57,7 @@ def blame_writers(flow: Flow) -> None:
 
 def infer_writers(flow: Flow) -> None:
     """Put writers in the place of guilty operators whose results show that an input was written over."""
-    found: dict[tuple[Block, Value], Damage] = {}
+    found: dict[tuple[Execution, Value], Damage] = {}
     for event in flow.guilty[:INFERRED]:
         damage = infer_damage(flow, event)
         if damage is not None:
@@ -99,7 +99,7 @@ def _blame(flow: Flow, some: Sequence[Damage]) -> None:
     flow.guilty[at:at] = [_event(flow, explained[0], one, some, suspects) for one in suspects]
 
 
-def _explains(flow: Flow, damage: Damage, event: Event) -> bool:
+def _explains(flow: Flow, damage: Damage, event: Assessment) -> bool:
     """Whether a damage explains that an operator was found guilty.
 
     It reads the tensor; or it gave it, and only its readers' files were compared.
@@ -135,8 +135,12 @@ def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
 
 
 def _event(
-    flow: Flow, event: Event, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
-) -> Event:
+    flow: Flow,
+    event: Assessment,
+    suspect: WriterCandidate,
+    some: Sequence[Damage],
+    suspects: Sequence[WriterCandidate],
+) -> Assessment:
     """The event of a reader, told of a writer."""
     subject = str(some[0].value)
     said = _told(flow, suspect, some, suspects)
@@ -147,7 +151,10 @@ def _event(
 
 
 def _told(
-    flow: Flow, suspect: Suspect, some: Sequence[Damage], suspects: Sequence[Suspect]
+    flow: Flow,
+    suspect: WriterCandidate,
+    some: Sequence[Damage],
+    suspects: Sequence[WriterCandidate],
 ) -> Iterator[Message]:
     """What was written over, when, and why it was this operator."""
     damage = some[0]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
 
     Array = NDArray[Any]
 
@@ -21,7 +21,7 @@ _TILE = 16
 _SPECIAL = {65504.0: "float16", 448.0: "float8_e4m3fn"}
 
 
-def describe(case: Case) -> Message:
+def describe(case: Evaluation) -> Message:
     """Describe an operator's own error: place, sign, ratio, produced values."""
     if not case.given.size:
         return Message("compare/pattern-empty")
@@ -29,7 +29,7 @@ def describe(case: Case) -> Message:
     return Message("compare/pattern", parts=parts)
 
 
-def _extent(case: Case) -> Message:
+def _extent(case: Evaluation) -> Message:
     """How much of the output is off."""
     count, size = case.places.size, case.given.size
     if not count:
@@ -42,7 +42,7 @@ def _extent(case: Case) -> Message:
     return Message(code, count=count, size=size, percent=100 * count / size, first=first, last=last)
 
 
-def _axes(case: Case) -> Iterator[Message]:
+def _axes(case: Evaluation) -> Iterator[Message]:
     """Axes along which the error keeps to few places, or comes and goes with a period."""
     if not case.places.size or case.places.size == case.given.size:
         return
@@ -79,7 +79,7 @@ def _period(share: Array) -> int:
     return 0
 
 
-def _sign(case: Case) -> Iterator[Message]:
+def _sign(case: Evaluation) -> Iterator[Message]:
     """Whether what is off is so to one side, or by one factor."""
     places = case.places if case.places.size else np.arange(case.given.size)
     given = case.given[places].astype(np.float64)
@@ -103,7 +103,7 @@ def _sign(case: Case) -> Iterator[Message]:
             yield Message("compare/pattern-ratio", factor=middle)
 
 
-def _values(case: Case) -> Iterator[Message]:
+def _values(case: Evaluation) -> Iterator[Message]:
     """Values that only show where something went wrong."""
     given, wanted = case.given, case.expected
     with np.errstate(all="ignore"):
@@ -123,7 +123,7 @@ def _values(case: Case) -> Iterator[Message]:
             yield Message("compare/pattern-value", count=count, value=name)
 
 
-def _subnormal(case: Case) -> NDArray[np.bool_]:
+def _subnormal(case: Evaluation) -> NDArray[np.bool_]:
     if not case.is_float:
         return np.zeros(case.given.size, np.bool_)
     least = 2.0**-14 if case.trial.given.dtype == np.float16 else 2.0**-126

@@ -18,9 +18,9 @@ from workbench.comparison.explain.hypotheses import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.comparison.explain.case import Case, Guess
+    from workbench.comparison.explain.case import Candidate, Evaluation
 
-FROM_OUTPUT: dict[str, Callable[[Case], Iterator[Guess]]] = {
+FROM_OUTPUT: dict[str, Callable[[Evaluation], Iterator[Candidate]]] = {
     "nan-output": elements.nan_output,
     "bit-flip": elements.bit_flip,
     "overwritten-element": elements.overwritten_element,
@@ -36,7 +36,7 @@ FROM_OUTPUT: dict[str, Callable[[Case], Iterator[Guess]]] = {
 }
 """Guesses from what was given and expected alone: cheap."""
 
-COMPUTED: dict[str, Callable[[Case], Iterator[Guess]]] = {
+COMPUTED: dict[str, Callable[[Evaluation], Iterator[Candidate]]] = {
     "integer-wrap": others.integer_wrap,
     "missing-step": others.missing_step,
     "swapped-inputs": operands.swapped_inputs,
@@ -51,7 +51,9 @@ COMPUTED: dict[str, Callable[[Case], Iterator[Guess]]] = {
 }
 """Guesses that need the operator computed again."""
 
-INSIDE: dict[str, Callable[[Case], Iterator[Guess]]] = {"faults between steps": inside.inside}
+INSIDE: dict[str, Callable[[Evaluation], Iterator[Candidate]]] = {
+    "faults between steps": inside.inside
+}
 """Guesses of several kinds, about what one operator of a kernel hands on to the next."""
 
 HYPOTHESES = {**FROM_OUTPUT, **INSIDE, **COMPUTED}

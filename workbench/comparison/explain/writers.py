@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.bind.binding import Binding, OpRun
+    from workbench.comparison.bind.binding import Binding, OperatorRun
     from workbench.graph.nodes import Graph
 
     Array = NDArray[Any]
@@ -48,7 +48,7 @@ _INSERTED = 0.3  # copies that the compiler inserts are the same in every networ
 _NEAR = 512  # bytes; blocks begin at multiples of it, so that the next tensor is hardly nearer
 
 
-class Suspect(NamedTuple):
+class WriterCandidate(NamedTuple):
     """An operator that may have written over a tensor, how likely that is, and what speaks for it."""
 
     op: int
@@ -114,7 +114,7 @@ class Memory:
 
 def find_writers(
     binding: Binding, damages: Sequence[Damage], prior: Mapping[int, float]
-) -> list[Suspect]:
+) -> list[WriterCandidate]:
     """Return who may have written over tensors of one graph, the likeliest first.
 
     One operator did it all: it ran before each of them showed it. ``prior`` is how likely operators are
@@ -140,7 +140,7 @@ def find_writers(
             elif pieces:
                 weights[number] *= _by_size(memory, number, period)
     total = sum(weights.values()) or 1.0
-    ranked = [Suspect(n, weight / total, why[n]) for n, weight in weights.items()]
+    ranked = [WriterCandidate(n, weight / total, why[n]) for n, weight in weights.items()]
     return sorted(ranked, key=lambda one: -one.chance)
 
 
@@ -259,7 +259,7 @@ def _longest(off: NDArray[np.bool_]) -> tuple[int, int]:
     return int(starts[best]), int(ends[best] - starts[best])
 
 
-def _places(run: OpRun | None) -> Iterator[tuple[int, int, int]]:
+def _places(run: OperatorRun | None) -> Iterator[tuple[int, int, int]]:
     """Slot, first address and end of every dumped output."""
     for (io, slot), record in run.tensors.items() if run is not None else ():
         if io == "output" and isinstance(record.source, BlockSource):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Block, OpRun
+    from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.pair.pairing import Pairing
     from workbench.dump.tree import Failure
 
@@ -52,9 +52,9 @@ def endings(pairing: Pairing) -> list[Finding]:
     return found
 
 
-def _end(pairing: Pairing, block: Block, alone: set[int]) -> _End | None:
+def _end(pairing: Pairing, block: Execution, alone: set[int]) -> _End | None:
     """Where an execution stops being dumped; ``None`` if something behind the first gap is there."""
-    aligned = pairing.alignments.get((block.rank, block.graph_id))
+    aligned = pairing.alignments.get(block.graph_key)
     if aligned is None or block not in pairing.blocks:
         return None
     ours = pairing.target.runs.get(block, {})
@@ -67,7 +67,10 @@ def _end(pairing: Pairing, block: Block, alone: set[int]) -> _End | None:
 
 
 def _missing(
-    aligned: Alignment, ours: dict[int, OpRun], theirs: dict[int, OpRun], alone: set[int]
+    aligned: Alignment,
+    ours: dict[int, OperatorRun],
+    theirs: dict[int, OperatorRun],
+    alone: set[int],
 ) -> Iterator[int]:
     """Operators of the target that left nothing, while their counterparts' tensors have no partner.
 
@@ -86,7 +89,7 @@ def _missing(
             yield number
 
 
-def _first(aligned: Alignment, ours: dict[int, OpRun], last: int, missing: int) -> int:
+def _first(aligned: Alignment, ours: dict[int, OperatorRun], last: int, missing: int) -> int:
     """The first operator behind the last one: an inserted one, too, if others of its type were dumped."""
     ops = aligned.target.graph.ops
     known = {ops[number].op_type for number in ours if number >= 0}
@@ -94,7 +97,7 @@ def _first(aligned: Alignment, ours: dict[int, OpRun], last: int, missing: int) 
     return next((n for n in between if ops[n].op_type in known and ops[n].outputs), missing)
 
 
-def _finding(pairing: Pairing, block: Block, end: _End, alone: set[int]) -> Finding:
+def _finding(pairing: Pairing, block: Execution, end: _End, alone: set[int]) -> Finding:
     graph = pairing.alignments[block.rank, block.graph_id].target.graph
     op = graph.ops[end.first]
     failure = next((one for one in pairing.target.dump.failures if one.rank == block.rank), None)
@@ -110,19 +113,19 @@ def _finding(pairing: Pairing, block: Block, end: _End, alone: set[int]) -> Find
     return Finding(
         kind, op.name, op.op_type, block.graph_id, block.iteration, "output", 0, KINDS[kind].score,
         None, None, None, evidence, KINDS[kind].advice,
-        pairing.frame((block.rank, block.graph_id), end.first),
+        pairing.frame(block.graph_key, end.first),
         _order(pairing, block, end.first), block.rank,
         "aicore-exception" if told else "", KINDS[kind].score if told else 0.0,
     )  # fmt: skip
 
 
-def _order(pairing: Pairing, block: Block, number: int) -> int:
+def _order(pairing: Pairing, block: Execution, number: int) -> int:
     """Place of an operator over the whole run, as that of a `Pair`."""
     return (pairing.block_order.index(block) << 24) + number
 
 
 def _proof(
-    pairing: Pairing, block: Block, end: _End, failure: Failure | None, alone: set[int]
+    pairing: Pairing, block: Execution, end: _End, failure: Failure | None, alone: set[int]
 ) -> Message | None:
     """What shows that more was asked for than was dumped; ``None`` if nothing does."""
     if failure is not None and failure.scene == "norm":
@@ -130,7 +133,7 @@ def _proof(
     if failure is not None:
         return Message("compare/exception-dump")
     for other in pairing.block_order:
-        same = (other.rank, other.graph_id) == (block.rank, block.graph_id)
+        same = other.graph_key == block.graph_key
         runs = pairing.target.runs[other]
         if same and other != block and any(number in runs for number in end.missing):
             return Message("compare/dumped-beyond", iteration=other.iteration, turn=other.turn)

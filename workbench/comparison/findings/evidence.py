@@ -10,10 +10,10 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.comparison.replay.replay import Own, Replay
+    from workbench.comparison.replay.replay import OwnError, Replay
 
 
-def own_words(own: Own) -> Iterator[Message]:
+def own_words(own: OwnError) -> Iterator[Message]:
     """Say what an operator adds by itself, and what explains it."""
     place = Message("compare/place-output", slot=own.slot)
     if own.slot < 0:
@@ -22,7 +22,7 @@ def own_words(own: Own) -> Iterator[Message]:
     yield from own.assumed
 
 
-def _measured(own: Own, place: Message) -> Message:
+def _measured(own: OwnError, place: Message) -> Message:
     error = own.error
     if not own.suspect and not error:
         return Message("compare/replay-exact", where=place)
@@ -41,7 +41,7 @@ def _measured(own: Own, place: Message) -> Message:
     )  # fmt: skip
 
 
-def _elements(own: Own) -> Message:
+def _elements(own: OwnError) -> Message:
     """How many elements differ."""
     if own.unequal == 1.0:
         return Message("compare/all-elements")

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row
     from workbench.graph.nodes import Op
 
 
-def blamed_name(flow: Flow, event: Event) -> str:
+def blamed_name(flow: Flow, event: Assessment) -> str:
     """Name of the operator that an event blames, by its graph or else its files."""
     op = blamed_operator(flow, event)
     if op is not None:
@@ -32,7 +32,7 @@ def blamed_name(flow: Flow, event: Event) -> str:
     return run.op_name if run is not None else ""
 
 
-def blamed_operator(flow: Flow, event: Event) -> Op | None:
+def blamed_operator(flow: Flow, event: Assessment) -> Op | None:
     """Return the operator that an event blames; ``None`` without a graph."""
     graph = flow.pairing.target.graph(event.block)
     return graph.ops[event.blamed] if graph is not None and event.blamed >= 0 else None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.result import Row
     from workbench.graph.nodes import Op
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class _Blame:
     """A guilty event with its kind decided; ``values`` are those of the first difference."""
 
-    event: Event
+    event: Assessment
     kind: str
     subject: str
     said: tuple[Message, ...]
@@ -60,7 +60,7 @@ def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
         # The error came in before anything was compared: what differs by name is the better answer.
         blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
         blames += _began_before(flow, alone=not blames)
-    defects = _merge(flow, blames) or list(first_failure(flow, rows))
+    defects = _merge(flow, blames) or list(unexplained_failure(flow, rows))
     ends = endings(flow.pairing)
     defects += [one for one in ends if one.defect]
     facts = [one for one in ends if not one.defect]
@@ -97,7 +97,7 @@ def _version_matters(flow: Flow) -> list[Finding]:
     return _merge(flow, [_Blame(event, "info", "version", said) for event in flow.version_matters])
 
 
-def _decide(event: Event) -> _Blame:
+def _decide(event: Assessment) -> _Blame:
     """Choose the kind of a guilty event from its differences, the surest first."""
     named: list[Difference] = [d for d in event.differences if d.kind != "precision"]
     named.sort(key=lambda d: -KINDS[d.kind].score)
@@ -234,7 +234,7 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[Message]:
     yield from further([name for name, _ in others])
 
 
-def _measured(flow: Flow, event: Event, worst: Measured) -> Message:
+def _measured(flow: Flow, event: Assessment, worst: Measured) -> Message:
     """How far apart the worst tensor of an event is."""
     place = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
     if worst.divergence.mismatch:
@@ -244,7 +244,7 @@ def _measured(flow: Flow, event: Event, worst: Measured) -> Message:
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
 
 
-def _circumstances(event: Event) -> Iterator[Message]:
+def _circumstances(event: Assessment) -> Iterator[Message]:
     """What makes a place special, or doubtful."""
     if event.block.turn:
         yield Message("compare/turn", turn=event.block.turn)
@@ -254,7 +254,7 @@ def _circumstances(event: Event) -> Iterator[Message]:
         yield Message("compare/unseen", count=event.unseen)
 
 
-def _whose(flow: Flow, event: Event) -> str:
+def _whose(flow: Flow, event: Assessment) -> str:
     """Whose figures an event has, if they are not those of the operator that it blames."""
     run = flow.pairing.target.runs[event.block].get(event.op)
     return f"{run.op_name}: " if event.writer is not None and run is not None else ""
@@ -287,7 +287,7 @@ def _extremes(metrics: Mapping[str, float]) -> dict[str, int]:
     return found
 
 
-def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
+def unexplained_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
     """Failing tensors nobody was blamed for: name the first, so that no failure goes unnamed."""
     row = next((r for r in rows if r.status == "fail"), None)
     if row is None:
@@ -308,8 +308,8 @@ def first_failure(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
 
 def _first_reader(flow: Flow, row: Row) -> tuple[str, Op | None]:
     """What a Parameter file holds, a weight or data, and the first computing operator that reads it."""
-    graph = flow.pairing.target.graphs.get((row.rank, row.graph_id))
-    found = flow.pairing.alignments.get((row.rank, row.graph_id))
+    graph = flow.pairing.target.graphs.get(row.graph_key)
+    found = flow.pairing.alignments.get(row.graph_key)
     if graph is None or found is None:
         return "parameter", None
     for index, parameter in enumerate(graph.parameters):

@@ -59,7 +59,7 @@ class Parts:
         operands = list(op.flat_inputs())
         operand = operands[item.pair.slot] if item.pair.slot < len(operands) else None
         while isinstance(operand, Value) and graph.ops[operand.op].op_type in IDENTITY:
-            operand = next(graph.ops[operand.op].flat_inputs(), None)
+            operand = graph.ops[operand.op].operand(0)
         name = state_name(graph, operand) if operand is not None else ""
         state = name in self.flow.updated or (run.block.rank, name) in self.flow.updated_by_one
         return START if part != "optimizer" and state else ""
@@ -109,7 +109,7 @@ def _badness(row: Row) -> tuple[int, float]:
     return _SEVERITY.index(row.status), math.inf if math.isnan(error) else error
 
 
-def tell_when(
+def divergence_onset(
     findings: Iterable[Finding], flow: Flow, steps: Sequence[IterationRow]
 ) -> list[Finding]:
     """Add to every defect in which iteration and part of it the runs part, and what the others say."""

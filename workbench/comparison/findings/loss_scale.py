@@ -25,14 +25,14 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.comparison.bind.binding import Binding, Block
+    from workbench.comparison.bind.binding import Binding, Execution
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.measure.measure import Measured
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op
 
 
-def name_scaling(findings: Iterable[Finding], flow: Flow) -> list[Finding]:
+def loss_scale_findings(findings: Iterable[Finding], flow: Flow) -> list[Finding]:
     """Return the findings, those that the loss scale explains named so; named ones come first."""
     found = [_underflow(finding, flow) for finding in findings]
     for ours, blocks in _overflows(flow).items():
@@ -42,7 +42,7 @@ def name_scaling(findings: Iterable[Finding], flow: Flow) -> list[Finding]:
     return [*defects, *(f for f in found if not f.defect)]
 
 
-def _event_at(finding: Finding, flow: Flow) -> tuple[Block, int] | None:
+def _event_at(finding: Finding, flow: Flow) -> tuple[Execution, int] | None:
     number, op = finding.order >> 24, finding.order & 0xFFFFFF
     blocks = flow.pairing.block_order
     if not 0 <= number < len(blocks):
@@ -81,7 +81,7 @@ def _too_small(op: Op, item: Measured) -> Message | None:
 def _least(record: TensorRecord) -> float:
     """Least magnitude of a tensor's format, if gradients get there; else 0."""
     try:
-        spec = record.label if record.source is None else record.source.spec()
+        spec = record.spec
     except FormatError:
         return 0.0
     return 2.0**-24 if spec.dtype == "float16" else 0.0
@@ -94,9 +94,9 @@ def _renamed(finding: Finding, kind: str, said: tuple[Message, ...]) -> Finding:
     )  # fmt: skip
 
 
-def _overflows(flow: Flow) -> dict[bool, list[Block]]:
+def _overflows(flow: Flow) -> dict[bool, list[Execution]]:
     """Blocks of the target in which one side alone raised its flag: the target (``True``) or the golden."""
-    found: dict[bool, list[Block]] = {}
+    found: dict[bool, list[Execution]] = {}
     for block in flow.pairing.block_order:
         ours = flag_of(flow.pairing.target, block)
         theirs = flag_of(flow.pairing.golden, flow.pairing.blocks[block])
@@ -124,7 +124,7 @@ def _both(flow: Flow) -> Iterator[Finding]:
 
 
 def _overflow(
-    findings: list[Finding], flow: Flow, blocks: list[Block], *, ours: bool
+    findings: list[Finding], flow: Flow, blocks: list[Execution], *, ours: bool
 ) -> list[Finding]:
     """Name the first finding of the first overflow by it, or tell of the flag alone."""
     first = blocks[0]
@@ -141,7 +141,7 @@ def _overflow(
     return [*findings, _at_the_flag(flow, first, said, ours=ours)]
 
 
-def _at_the_flag(flow: Flow, block: Block, said: tuple[Message, ...], *, ours: bool) -> Finding:
+def _at_the_flag(flow: Flow, block: Execution, said: tuple[Message, ...], *, ours: bool) -> Finding:
     pairing = flow.pairing
     run = flag_of(
         pairing.target if ours else pairing.golden, block if ours else pairing.blocks[block]
@@ -152,11 +152,11 @@ def _at_the_flag(flow: Flow, block: Block, said: tuple[Message, ...], *, ours: b
     return Finding(
         "overflow", name, kind, block.graph_id, block.iteration, "output", 0, KINDS["overflow"].score,
         None, None, None, said, KINDS["overflow"].advice,
-        pairing.frame((block.rank, block.graph_id), number), order, block.rank,
+        pairing.frame(block.graph_key, number), order, block.rank,
     )  # fmt: skip
 
 
-def _overflow_said(flow: Flow, blocks: list[Block], *, ours: bool) -> Iterator[Message]:
+def _overflow_said(flow: Flow, blocks: list[Execution], *, ours: bool) -> Iterator[Message]:
     pairing, first = flow.pairing, blocks[0]
     side = "target" if ours else "golden"
     run = flag_of(getattr(pairing, side), first if ours else pairing.blocks[first])
@@ -168,7 +168,7 @@ def _overflow_said(flow: Flow, blocks: list[Block], *, ours: bool) -> Iterator[M
         yield from _skipped(flow, first)
 
 
-def _skipped(flow: Flow, block: Block) -> Iterator[Message]:
+def _skipped(flow: Flow, block: Execution) -> Iterator[Message]:
     """Whether the step was skipped: updates that did not run, and parameters that stay as they were."""
     graph = flow.pairing.target.graph(block)
     if graph is None:
@@ -184,7 +184,7 @@ def _skipped(flow: Flow, block: Block) -> Iterator[Message]:
     yield Message(code, count=len(missing), unchanged=unchanged, known=known)
 
 
-def _left_out(flow: Flow, block: Block) -> Iterator[set[str]]:
+def _left_out(flow: Flow, block: Execution) -> Iterator[set[str]]:
     """Parameters of every operator of the optimizer that ran in the golden alone.
 
     MindSpore runs an optimizer that may be left out in a graph of its own.
@@ -205,7 +205,7 @@ def _left_out(flow: Flow, block: Block) -> Iterator[set[str]]:
                 yield names
 
 
-def _unchanged(flow: Flow, block: Block, graph: Graph, names: set[str]) -> tuple[int, int]:
+def _unchanged(flow: Flow, block: Execution, graph: Graph, names: set[str]) -> tuple[int, int]:
     """How many of the parameters are the same when the next iteration reads them, of how many."""
     following = block._replace(iteration=block.iteration + 1)
     now, then = (_readings(flow.pairing.target, b, graph, names) for b in (block, following))
@@ -214,7 +214,7 @@ def _unchanged(flow: Flow, block: Block, graph: Graph, names: set[str]) -> tuple
 
 
 def _readings(
-    binding: Binding, block: Block, graph: Graph, names: set[str]
+    binding: Binding, block: Execution, graph: Graph, names: set[str]
 ) -> dict[str, TensorRecord]:
     """What operators read of parameters in an execution, by name."""
     result: dict[str, TensorRecord] = {}

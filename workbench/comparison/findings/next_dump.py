@@ -21,9 +21,9 @@ from workbench.ir.ge_ops import never_dumps
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Binding, Block, OpRun
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.result import Finding, Side
     from workbench.graph.nodes import Graph, Op
 
@@ -38,7 +38,7 @@ UNEXPLAINED = frozenset(("own-error", "non-finite", "shape", "structure", "overf
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DumpRequest:
     """An operator to dump: its name, that of its model, and whether the name is certain.
 
     ``certain`` is false for the name of a file, in which ``_`` stands for several characters; ``suspect``
@@ -52,26 +52,26 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspects:
+class NextDump:
     """What a next dump should hold: operators with their neighbours, and of which iterations.
 
     ``suspects`` are the names of the operators themselves, ``why`` says what the dump at hand lacks.
     """
 
     suspects: tuple[str, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[DumpRequest, ...]
     iterations: tuple[int, ...]
     why: tuple[Message, ...]
 
 
-def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target") -> Suspects:
+def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target") -> NextDump:
     """Return the operators of the first defects, those they read and those that read them.
 
     Of the golden, what stands for them there.
     """
     defects = _first(finding for finding in findings if finding.defect)
-    asked: dict[Asked, None] = {}
-    covered: set[tuple[Block, int]] = set()
+    asked: dict[DumpRequest, None] = {}
+    covered: set[tuple[Execution, int]] = set()
     for finding in defects:
         for block, number in _places(flow, finding):
             # a neighbour of an earlier suspect is dumped with what it reads as it is
@@ -91,7 +91,7 @@ def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target"
     if side == "golden":
         steps = {b.iteration: g.iteration for b, g in flow.pairing.blocks.items()}
         iterations = {steps.get(number, number) for number in iterations}
-    return Suspects(
+    return NextDump(
         tuple(dict.fromkeys(finding.op_name for finding in defects)),
         tuple(asked),
         tuple(sorted(iterations)),
@@ -106,7 +106,7 @@ def _first(defects: Iterable[Finding]) -> list[Finding]:
     return list(found.values())[:MAX_SUSPECTS]
 
 
-def _places(flow: Flow, finding: Finding) -> Iterator[tuple[Block, int]]:
+def _places(flow: Flow, finding: Finding) -> Iterator[tuple[Execution, int]]:
     """Executions and number of a finding's operator; the number alone counts where it was not dumped."""
     for block, runs in flow.pairing.target.runs.items():
         if (block.rank, block.graph_id, block.iteration) != (
@@ -122,7 +122,7 @@ def _places(flow: Flow, finding: Finding) -> Iterator[tuple[Block, int]]:
             return  # other turns and ranks have operators of the same names
 
 
-def _around(flow: Flow, block: Block, number: int) -> list[int]:
+def _around(flow: Flow, block: Execution, number: int) -> list[int]:
     """Return the operator, what it reads and what reads it; operators before it that nobody dumped as well."""
     runs, graph = flow.pairing.target.runs[block], flow.pairing.target.graph(block)
     if graph is None or number < 0:
@@ -134,25 +134,27 @@ def _around(flow: Flow, block: Block, number: int) -> list[int]:
 
 
 def _asked(
-    binding: Binding, block: Block, numbers: Iterable[int], suspects: Collection[int]
-) -> Iterator[Asked]:
+    binding: Binding, block: Execution, numbers: Iterable[int], suspects: Collection[int]
+) -> Iterator[DumpRequest]:
     """Name operators of one side."""
     runs, graph, name_of = binding.runs[block], binding.graph(block), Names(binding, block.rank)
     model = graph.name if graph is not None and graph.dialect == "ge" else ""
     for number in numbers:
         if graph is None or number < 0:
             name, certain = _file_name(runs[number])
-            yield Asked(name, block.net_name, certain, number in suspects)
+            yield DumpRequest(name, block.net_name, certain, number in suspects)
         elif not never_dumps(graph.ops[number]):
-            yield Asked(name_of(graph, number), model, suspect=number in suspects)
+            yield DumpRequest(name_of(graph, number), model, suspect=number in suspects)
 
 
-def _golden(flow: Flow, block: Block, number: int, wanted: Iterable[int]) -> Iterator[Asked]:
+def _golden(
+    flow: Flow, block: Execution, number: int, wanted: Iterable[int]
+) -> Iterator[DumpRequest]:
     """Name what stands in the golden for operators of the target."""
     pairing, other = flow.pairing, flow.pairing.blocks.get(block)
     if other is None:
         return
-    found = pairing.alignments.get((block.rank, block.graph_id))
+    found = pairing.alignments.get(block.graph_key)
     table: dict[int, set[int]] = {}
     for match in found.matches if found is not None else ():
         for one in match.target:
@@ -164,7 +166,7 @@ def _golden(flow: Flow, block: Block, number: int, wanted: Iterable[int]) -> Ite
     yield from _asked(pairing.golden, other, sorted(numbers), table.get(number, set()))
 
 
-def _producers(graph: Graph, runs: Mapping[int, OpRun], number: int) -> Iterator[int]:
+def _producers(graph: Graph, runs: Mapping[int, OperatorRun], number: int) -> Iterator[int]:
     """Operators whose results an operator reads; through those without a file to what they read."""
     waiting, seen = [number], {number}
     while waiting and len(seen) < MAX_UNSEEN:
@@ -199,7 +201,7 @@ class Names:
     def __call__(self, graph: Graph, number: int) -> str:
         return self._anew[graph.graph_id, number] if self._by_count else graph.ops[number].name
 
-    def _tells(self, run: OpRun, binding: Binding) -> str:
+    def _tells(self, run: OperatorRun, binding: Binding) -> str:
         """Which of two different names the files of an operator carry."""
         op = binding.operator(run)
         anew = self._anew.get((run.block.graph_id, run.op))
@@ -220,13 +222,13 @@ def _counted_anew(graphs: Sequence[Graph]) -> dict[tuple[int, int], str]:
     return names
 
 
-def _dumped(binding: Binding, rank: int) -> Iterator[OpRun]:
+def _dumped(binding: Binding, rank: int) -> Iterator[OperatorRun]:
     for block, runs in binding.runs.items():
         if block.rank == rank:
             yield from runs.values()
 
 
-def _file_name(run: OpRun) -> tuple[str, bool]:
+def _file_name(run: OperatorRun) -> tuple[str, bool]:
     """Name of an operator that no graph knows, and whether it is its full one: containers hold that."""
     record = next(iter(run.tensors.values()))
     if record.path and record.source is not None and not record.path.endswith((".npy", ".csv")):
@@ -239,7 +241,7 @@ def _file_name(run: OpRun) -> tuple[str, bool]:
     return run.op_name, "_" not in run.op_name
 
 
-def place_of(flow: Flow, finding: Finding) -> tuple[Block, int] | None:
+def place_of(flow: Flow, finding: Finding) -> tuple[Execution, int] | None:
     """Return execution and number of a finding's operator; ``None`` if the target has none of its name."""
     return next(_places(flow, finding), None)
 
@@ -275,12 +277,12 @@ def with_next_step(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
     ]
 
 
-def _blaming(flow: Flow, block: Block, number: int) -> Event | None:
+def _blaming(flow: Flow, block: Execution, number: int) -> Assessment | None:
     """Return the event that blames an operator which was not dumped itself."""
     return next((e for e in flow.guilty if e.block == block and e.blamed == number), None)
 
 
-def _missing(run: OpRun, op: Op | None) -> Message | None:
+def _missing(run: OperatorRun, op: Op | None) -> Message | None:
     has = {io: [slot for where, slot in run.tensors if where == io] for io in ("input", "output")}
     if not has["output"]:
         return Message("compare/outputs-not-dumped")

@@ -26,10 +26,10 @@ from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
-    from workbench.comparison.replay.forecast import Execution, Forecast, Run
+    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.replay.forecast import Forecast, ForecastExecution, Run
     from workbench.comparison.result import Finding
     from workbench.graph.nodes import Graph, Operand
 
@@ -86,7 +86,7 @@ def with_producers(findings: Sequence[Finding], flow: Flow, told: Forecast) -> l
     return result
 
 
-def _asked(findings: Sequence[Finding], flow: Flow) -> Iterator[tuple[int, Event]]:
+def _asked(findings: Sequence[Finding], flow: Flow) -> Iterator[tuple[int, Assessment]]:
     """The first own errors of which there are nothing but statistics, by their number."""
     events = {(event.block, event.blamed): event for event in flow.guilty if event.op >= 0}
     left = _TRIED
@@ -98,16 +98,16 @@ def _asked(findings: Sequence[Finding], flow: Flow) -> Iterator[tuple[int, Event
             yield number, event
 
 
-def _only_statistics(event: Event) -> bool:
+def _only_statistics(event: Assessment) -> bool:
     worst = event.worst
     return worst is not None and worst.pair.target.source is None and event.blamed == event.op
 
 
 def _exchanges(
-    places: list[tuple[Block, int]], flow: Flow, told: Forecast
-) -> dict[tuple[Block, int], _Behind]:
+    places: list[tuple[Execution, int]], flow: Flow, told: Forecast
+) -> dict[tuple[Execution, int], _Behind]:
     """Suspects whose statistics the forecast has once lanes of an input are exchanged."""
-    found: dict[tuple[Block, int], _Behind] = {}
+    found: dict[tuple[Execution, int], _Behind] = {}
     if not told.errors or not places:
         return found
     left = set(places)
@@ -123,7 +123,7 @@ def _exchanges(
     return found
 
 
-def _exchange(execution: Execution, run: Run, number: int) -> Iterator[tuple[int, int]]:
+def _exchange(execution: ForecastExecution, run: Run, number: int) -> Iterator[tuple[int, int]]:
     """Yield input slot and distance of the lanes whose exchange explains an operator's statistics.
 
     In one of two terms of a sum it does what it does in the other one.
@@ -149,7 +149,7 @@ def _largest(errors: Mapping[int, float]) -> float:
 
 
 def _producing(
-    flow: Flow, block: Block, graph: Graph, number: int, matches: list[tuple[int, int]]
+    flow: Flow, block: Execution, graph: Graph, number: int, matches: list[tuple[int, int]]
 ) -> _Behind:
     """Who may have exchanged lanes of an input: its producer, and those before it that keep lanes where they are."""
     operands = [*graph.ops[number].flat_inputs()]
@@ -160,7 +160,7 @@ def _producing(
     return _Behind(tuple(dict.fromkeys(nearest)), True, tuple(matches))
 
 
-def _is_read_well(flow: Flow, block: Block, graph: Graph, operand: Operand) -> bool:
+def _is_read_well(flow: Flow, block: Execution, graph: Graph, operand: Operand) -> bool:
     """Whether a product of the same tensor has the right statistics, which it had not if lanes were exchanged."""
     waiting, seen = [operand], 0
     while waiting and seen < _DEEPEST:
@@ -173,13 +173,13 @@ def _is_read_well(flow: Flow, block: Block, graph: Graph, operand: Operand) -> b
     return False
 
 
-def _agrees(flow: Flow, block: Block, number: int) -> bool:
+def _agrees(flow: Flow, block: Execution, number: int) -> bool:
     """Whether an operator gave what it had to, as far as its statistics tell."""
     event = flow.events.get((block, number))
     return event is not None and event.worst is not None and not (event.guilty or event.tainted)
 
 
-def _chain(flow: Flow, block: Block, graph: Graph, operand: Operand | None) -> list[int]:
+def _chain(flow: Flow, block: Execution, graph: Graph, operand: Operand | None) -> list[int]:
     """Return an input's producer, and those before it behind which elements are exchanged as before them."""
     runs, found = flow.pairing.target.runs[block], list[int]()
     while isinstance(operand, Value) and len(found) < _DEEPEST:
@@ -189,11 +189,11 @@ def _chain(flow: Flow, block: Block, graph: Graph, operand: Operand | None) -> l
             found.append(operand.op)
         if not renames and op.op_type not in _PLAIN:
             break
-        operand = next(op.flat_inputs(), None)
+        operand = op.operand(0)
     return found
 
 
-def _readable(flow: Flow, event: Event, graph: Graph, tested: bool) -> _Behind:
+def _readable(flow: Flow, event: Assessment, graph: Graph, tested: bool) -> _Behind:
     """Producers of what a suspect reads; those of one that looks at every element by itself cannot be meant.
 
     If several suspects read the same, it is rather that.
@@ -220,7 +220,7 @@ def _computing(graph: Graph, operand: Operand | None, skipped: Collection[str]) 
             return None
         if graph.ops[operand.op].op_type not in skipped:
             return operand.op
-        operand = next(graph.ops[operand.op].flat_inputs(), None)
+        operand = graph.ops[operand.op].operand(0)
     return None
 
 
@@ -231,7 +231,7 @@ def _places(behind: _Behind, graph: Graph, named: set[str]) -> list[int]:
 
 
 def _finding(
-    flow: Flow, reader: Finding, event: Event, graph: Graph, number: int, behind: _Behind
+    flow: Flow, reader: Finding, event: Assessment, graph: Graph, number: int, behind: _Behind
 ) -> Finding:
     """The finding about a producer."""
     op = graph.ops[number]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.binding import Binding
 from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.follow.ranks import OWN_BATCH, holds_alike, other_ranks, updated_alike
+from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ranks, updated_alike
 from workbench.comparison.result import Finding
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
@@ -23,7 +23,7 @@ from workbench.graph.table.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.comparison.bind.binding import Block, OpRun
+    from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.result import Row
     from workbench.core.tensors import TensorRecord
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Outlier(NamedTuple):
     """A tensor that ranks do not hold alike; ``ranks`` are those that differ from most, or all of them."""
 
-    run: OpRun
+    run: OperatorRun
     io: str
     slot: int
     name: str | Message
@@ -54,7 +54,7 @@ def find_outlier(binding: Binding) -> Outlier | None:
     """Return the first tensor that not all ranks hold alike; ``None`` if there is none, or one rank alone."""
     if not any(op.op_type in COLLECTIVES for graph in binding.graphs.values() for op in graph.ops):
         return None
-    groups: dict[tuple[int, ...], list[Block]] = {}
+    groups: dict[tuple[int, ...], list[Execution]] = {}
     for block in binding.runs:
         groups.setdefault((block.iteration, block.graph_id, block.turn), []).append(block)
     for place in sorted(groups):
@@ -72,7 +72,7 @@ def find_outlier(binding: Binding) -> Outlier | None:
 def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str | Message]]:
     """Tensors of a graph that all ranks hold alike: operator, slot, name."""
     for number, op in enumerate(graph.ops):
-        if op.op_type in COLLECTIVES and holds_alike(graph, op):
+        if op.op_type in COLLECTIVES and is_replicated(graph, op):
             for slot in range(len(op.outputs)):
                 name = Message("compare/output-of", slot=slot, op_name=op.name)
                 yield number, "output", slot, name
@@ -82,13 +82,13 @@ def _alike(graph: Graph) -> Iterator[tuple[int, str, int, str | Message]]:
 
 def _compared(
     binding: Binding,
-    blocks: Sequence[Block],
+    blocks: Sequence[Execution],
     op_name: str,
     key: tuple[str, int],
     name: str | Message,
 ) -> Outlier | None:
     """Compare a tensor on all ranks that dumped it."""
-    found: dict[int, tuple[OpRun, bytes]] = {}
+    found: dict[int, tuple[OperatorRun, bytes]] = {}
     for block in blocks:
         graph = binding.graph(block)
         number = graph.by_name.get(op_name) if graph is not None else None
@@ -118,7 +118,7 @@ def _digest(record: TensorRecord) -> bytes | None:
     return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
 
 
-def with_outlier(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
+def rank_findings(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
     """Tell which rank differs from its peers at its first defect; it is a defect of its own if there is none.
 
     On the golden side it is an anomaly. Two ranks of one job are looked at as the one job that they are.

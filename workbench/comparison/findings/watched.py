@@ -60,7 +60,7 @@ def _finding(
         noise_floor=None,
         evidence=tuple(evidence(first, len(group) - 1)),
         advice=KINDS[kind].advice,
-        source=pairing.frame((key.rank, key.graph_id), after.number),
+        source=pairing.frame(key.graph_key, after.number),
         order=orders.get((key.rank, key.graph_id, key.iteration, first.owner.name), 0),
         rank=key.rank,
     )

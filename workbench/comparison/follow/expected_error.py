@@ -23,10 +23,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import Difference
-from workbench.comparison.follow.states import GAIN
+from workbench.comparison.follow.states import AMPLIFICATION
 from workbench.comparison.graphs.roles import updates
 from workbench.comparison.measure.conditioning import golden_norm
-from workbench.comparison.measure.noise import PASS_FACTOR, floor, jump_limit, jumps, op_roundoff
+from workbench.comparison.measure.noise import (
+    PASS_FACTOR,
+    expected_rounding,
+    is_discontinuous,
+    jump_limit,
+    op_roundoff,
+)
 from workbench.core.words import Message
 from workbench.graph.traits import IDENTITY, MOVEMENT
 
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Graph, Op
 
@@ -52,7 +58,7 @@ _TURNED = 2.0
 """Error of a direction of which every sign is another one."""
 
 
-def is_beyond(flow: Flow, graph: Graph, event: Event, outputs: Mapping[int, Measured]) -> bool:
+def is_beyond(flow: Flow, graph: Graph, event: Assessment, outputs: Mapping[int, Measured]) -> bool:
     """Whether noise does not explain an operator's outputs; an updated variable is looked at alone, too.
 
     If it is the variable, that becomes the event's worst tensor. Inputs that an operator rewrites have
@@ -67,17 +73,17 @@ def is_beyond(flow: Flow, graph: Graph, event: Event, outputs: Mapping[int, Meas
             event.worst, event.explained = variable, limit / event.factor
             return True
     worst = event.worst.error if event.worst is not None else math.inf
-    if jumps(op) and event.inherited > 0 and math.isfinite(worst):
+    if is_discontinuous(op) and event.inherited > 0 and math.isfinite(worst):
         return worst > jump_limit(op, event.own_floor + event.inherited)
     return worst > event.factor * event.explained
 
 
-def step_limit(op: Op, event: Event, variable: Measured, before: float) -> float | None:
+def step_limit(op: Op, event: Assessment, variable: Measured, before: float) -> float | None:
     """Largest error of an updated variable that is no cause; ``None`` if it is not known.
 
     ``before`` is the error of the variable before the step; factors for noise are in the limit.
     """
-    noise = event.own_floor + event.inherited * (GAIN + event.inherited)
+    noise = event.own_floor + event.inherited * (AMPLIFICATION + event.inherited)
     if op.op_type in _ADAPTIVE:
         rate = _rate(event.measured, _ADAPTIVE[op.op_type])
         length = _ADAPTED * math.sqrt(variable.divergence.size)
@@ -94,11 +100,11 @@ def step_limit(op: Op, event: Event, variable: Measured, before: float) -> float
     whole = golden_norm(variable)
     if rate is None or not whole:
         return None
-    own = PASS_FACTOR * (floor(op, op_roundoff(op, npu=False)) + GAIN * before)
+    own = PASS_FACTOR * (expected_rounding(op, op_roundoff(op, npu=False)) + AMPLIFICATION * before)
     return own + rate * length / whole * min(direction, _TURNED)
 
 
-def began_apart(flow: Flow, graph: Graph, event: Event) -> tuple[Difference, ...]:
+def initial_state_differs(flow: Flow, graph: Graph, event: Assessment) -> tuple[Difference, ...]:
     """State that differs after its first update, where all that the operator reads and gives besides agrees.
 
     What it held before is in no dump: inputs are dumped after the operator has run.
@@ -143,7 +149,7 @@ LEAST = 1e-5
 
 
 @dataclass
-class Fit:
+class ForecastFit:
     """Operators reproduced so far, their types, and the worst of their errors as a share of what explains it.
 
     An operator of another type may round once more or once less than the forecast.
@@ -153,7 +159,7 @@ class Fit:
     worst: float = 0.0
     types: set[str] = field(default_factory=set)
 
-    def floor(self, event: Event, op: Op) -> float:
+    def floor(self, event: Assessment, op: Op) -> float:
         """Error that an operator's own rounding leaves beside the forecast."""
         if op.op_type in IDENTITY or not _is_forecast(event):
             return event.own_floor
@@ -162,16 +168,16 @@ class Fit:
         once = 0.0 if op.op_type in self.types else op_roundoff(op, npu=False) / event.factor
         return min(event.own_floor, max(LEAST, once, WIDER * self.worst * event.own_floor))
 
-    def learn(self, event: Event, op: Op, floor: float) -> None:
-        """Take in an operator that nobody blames; ``floor`` is what its number formats explain."""
+    def learn(self, event: Assessment, op: Op, rounding: float) -> None:
+        """Take in an operator that nobody blames; ``rounding`` is what its number formats explain."""
         if event.guilty or event.tainted or not _is_forecast(event) or op.op_type in MOVEMENT:
             return
         assert event.worst is not None
-        if event.worst.divergence.size > 1 and floor:
+        if event.worst.divergence.size > 1 and rounding:
             self.count += 1
             self.types.add(op.op_type)
-            self.worst = max(self.worst, event.worst.error / floor)
+            self.worst = max(self.worst, event.worst.error / rounding)
 
 
-def _is_forecast(event: Event) -> bool:
+def _is_forecast(event: Assessment) -> bool:
     return event.worst is not None and event.worst.forecast is not None

@@ -6,11 +6,11 @@ import math
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from workbench.comparison.follow.expected_error import Fit
+from workbench.comparison.follow.expected_error import ForecastFit
 from workbench.comparison.follow.overflow import both_overflow
 from workbench.comparison.follow.ranks import ranks_of_one_job
 from workbench.comparison.graphs.roles import updated_names, updates
-from workbench.comparison.measure.noise import contexts
+from workbench.comparison.measure.noise import coarsest_roundoff
 from workbench.comparison.pair.updates import updated_by_one
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Param
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.align.differences import Difference
-    from workbench.comparison.bind.binding import Block
-    from workbench.comparison.follow.states import Event, State
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.states import Assessment, ValueState
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.replay.replay import Own, Replay
+    from workbench.comparison.replay.replay import OwnError, Replay
     from workbench.graph.nodes import Graph, Op, Operand, Value
 
     Shape = tuple[int, ...]
@@ -55,18 +55,18 @@ class Flow:
         self.pairing = pairing
         self.npu = npu
         self.replayed = replayed
-        self.fit = Fit()
-        self.index: dict[tuple[Block, int], dict[tuple[str, int], Measured]] = {}
+        self.fit = ForecastFit()
+        self.index: dict[tuple[Execution, int], dict[tuple[str, int], Measured]] = {}
         for item in measured:
             run = item.pair.run
             if run is not None:
                 self.index.setdefault((run.block, run.op), {})[item.pair.io, item.pair.slot] = item
-        self.events: dict[tuple[Block, int], Event] = {}
-        self.guilty: list[Event] = []
-        self.tainted_named: list[Event] = []
-        self.before: list[Event] = []
-        self.excused: list[tuple[Event, Tolerance]] = []
-        self.version_matters: list[Event] = []
+        self.events: dict[tuple[Execution, int], Assessment] = {}
+        self.guilty: list[Assessment] = []
+        self.tainted_named: list[Assessment] = []
+        self.before: list[Assessment] = []
+        self.excused: list[tuple[Assessment, Tolerance]] = []
+        self.version_matters: list[Assessment] = []
         versions = {b.dump.info.get("ms_version") for b in (pairing.target, pairing.golden)}
         self.two_versions = len(versions) > 1
         self.tainted_params: set[tuple[int, str]] = set()
@@ -75,14 +75,14 @@ class Flow:
         self.own_params: set[tuple[int, str]] = set()
         self.given_apart: dict[tuple[int, str], Difference] = {}
         self.last_update: dict[tuple[int, str], float] = {}
-        self.walked: list[Block] = []
+        self.walked: list[Execution] = []
         self.overflowing = frozenset(both_overflow(pairing))
         self.updated = {
             name for graph in pairing.target.graphs.values() for name in updated_names(graph)
         }
         self.updated_by_one = updated_by_one(pairing)
-        self.input_states: dict[tuple[Block, int], dict[int, State]] = {}
-        self.values: dict[Block, dict[Value, State]] = {}
+        self.input_states: dict[tuple[Execution, int], dict[int, ValueState]] = {}
+        self.values: dict[Execution, dict[Value, ValueState]] = {}
         self.handed_over: dict[tuple[int, int, Shape | None], float] = {}
         self.coarsest: dict[tuple[int, int], float] = {}
         self._contexts: dict[tuple[int, int], list[float]] = {}
@@ -91,7 +91,7 @@ class Flow:
         """Whether batches of a rank update a parameter, by the name its file carries."""
         return any(rank == r and file_name in (name, sanitize(name)) for r, name in self.own_params)
 
-    def own_error(self, block: Block, number: int) -> Own | None:
+    def own_error(self, block: Execution, number: int) -> OwnError | None:
         """Own error of an operator, if it was replayed."""
         return None if self.replayed is None else self.replayed.own.get((block, number))
 
@@ -105,20 +105,20 @@ class Flow:
         """Whether any operator updates a parameter, by the name its file carries."""
         return any(file_name in (name, sanitize(name)) for name in self.updated)
 
-    def left_by_the_last_step(self, block: Block, graph: Graph, op: Op) -> list[float]:
+    def left_by_the_last_step(self, block: Execution, graph: Graph, op: Op) -> list[float]:
         """Errors of the parameters that an operator updates, before it does."""
         keys = ((block.rank, name) for _, name in updates(graph, op))
         found = (self.last_update.get(key, 0.0) for key in keys)
         return [error for error in found if math.isfinite(error)]
 
-    def left_in_variable(self, block: Block, graph: Graph, op: Op) -> float | None:
+    def left_in_variable(self, block: Execution, graph: Graph, op: Op) -> float | None:
         """Error of the variable that an optimizer updates before it does; ``None`` if it is not known."""
         name = next((name for slot, name in updates(graph, op) if slot == 0), "")
         known = 0.0 if block.iteration == 0 else None
         return self.last_update.get((block.rank, name), known) if name else None
 
     def remember_updates(
-        self, block: Block, graph: Graph, op: Op, measured: Mapping[tuple[str, int], Measured]
+        self, block: Execution, graph: Graph, op: Op, measured: Mapping[tuple[str, int], Measured]
     ) -> None:
         """Note how far apart the two sides left the parameters that an operator updates."""
         for slot, name in updates(graph, op):
@@ -127,7 +127,7 @@ class Flow:
             if item is not None and item.usable:
                 self.last_update[block.rank, name] = item.error
 
-    def hand_over(self, block: Block, graph: Graph, value: Value, error: float) -> None:
+    def hand_over(self, block: Execution, graph: Graph, value: Value, error: float) -> None:
         """Note the error of a result of a graph, which other graphs of the iteration may read."""
         if len(self.pairing.target.graphs) < 2 or value not in graph.outputs:
             return
@@ -136,20 +136,20 @@ class Flow:
             key = (block.rank, block.iteration, outputs[value.slot].shape)
             self.handed_over[key] = max(error, self.handed_over.get(key, 0.0))
 
-    def received(self, block: Block, graph: Graph, operand: Operand) -> float:
+    def received(self, block: Execution, graph: Graph, operand: Operand) -> float:
         """Largest error that an input may have which nobody dumped: that of the results so far."""
         if not isinstance(operand, Param):
             return 0.0
         shape = graph.parameters[operand.index].spec.shape
         return self.handed_over.get((block.rank, block.iteration, shape), 0.0)
 
-    def context(self, block: Block, graph: Graph, found: Alignment | None) -> list[float]:
+    def context(self, block: Execution, graph: Graph, found: Alignment | None) -> list[float]:
         """Coarsest roundoff behind every operator of the target, both sides taken together."""
-        key = (block.rank, block.graph_id)
+        key = block.graph_key
         if key not in self._contexts:
-            ours = contexts(graph, npu=self.npu)
+            ours = coarsest_roundoff(graph, npu=self.npu)
             if found is not None:
-                theirs = contexts(found.golden.graph, npu=self.npu)
+                theirs = coarsest_roundoff(found.golden.graph, npu=self.npu)
                 for t, g in found.partner.items():
                     ours[t] = max(ours[t], theirs[g])
                 for t, fusion in found.fused.items():

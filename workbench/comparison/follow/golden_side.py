@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
 
     Array = NDArray[Any]
 
 
-def golden_is_off(flow: Flow, event: Event) -> tuple[Difference, ...]:
+def golden_error(flow: Flow, event: Assessment) -> tuple[Difference, ...]:
     """Say that the golden's operator is wrong; empty if what both inherited explains the difference.
 
     Where the golden's operator cannot be computed again, it is wrong if its result is farther off than
@@ -52,13 +52,13 @@ _RUN = 64
 """Neighbors that one number may stand in."""
 
 
-def corrupted_weights(flow: Flow, event: Event) -> Iterator[str]:
+def corrupted_weights(flow: Flow, event: Assessment) -> Iterator[str]:
     """Names of the golden's weights that an operator reads with few elements of another value.
 
     They are looked at where they were dumped: by an operator that only hands them on, if not by this one.
     """
     block = event.block
-    found = flow.pairing.alignments.get((block.rank, block.graph_id))
+    found = flow.pairing.alignments.get(block.graph_key)
     other = flow.pairing.blocks.get(block)
     if flow.replayed is None or found is None or other is None or event.op < 0:
         return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.overflow import OVERFLOWED
 from workbench.comparison.follow.ranks import OWN_BATCH
-from workbench.comparison.measure.noise import PASS_FACTOR, floor
+from workbench.comparison.measure.noise import PASS_FACTOR, expected_rounding
 from workbench.comparison.replay.own_error import result_slot
 from workbench.comparison.result import Row
 from workbench.core.errors import FormatError
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
-    from workbench.comparison.pair.pairing import Lone
+    from workbench.comparison.pair.pairing import Unmatched
     from workbench.comparison.result import Row, Status
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
@@ -61,7 +61,7 @@ _ALONE = {side: Message(f"compare/only-{side}") for side in ("target", "golden")
 """Reason of a tensor without a partner, by the side that it is on."""
 
 
-def _lone_row(flow: Flow, lone: Lone, side: str) -> Row:
+def _lone_row(flow: Flow, lone: Unmatched, side: str) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
     binding = getattr(flow.pairing, side)
@@ -113,7 +113,7 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
     )
 
 
-def _overflows(flow: Flow, item: Measured, event: Event) -> bool:
+def _overflows(flow: Flow, item: Measured, event: Assessment) -> bool:
     """Whether a tensor differs because both runs overflow."""
     if not event.overflowed or item.pair.io == "output":
         return event.overflowed
@@ -156,7 +156,7 @@ def _spec(record: TensorRecord) -> TensorSpec:
     return found
 
 
-def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
+def judge(flow: Flow, item: Measured, event: Assessment | None) -> Judged:
     """Status of one pair; ``event`` is the execution it belongs to (``None``: a Parameter file)."""
     d = item.divergence
     if item.reason or d.reason:
@@ -179,17 +179,17 @@ def judge(flow: Flow, item: Measured, event: Event | None) -> Judged:
     return Judged("fail" if wrong else "warn", reason, own, inherited)
 
 
-def _own_floor(flow: Flow, item: Measured, event: Event | None) -> float:
+def _own_floor(flow: Flow, item: Measured, event: Assessment | None) -> float:
     if event is not None and item.pair.io == "output":
         return event.own_floor
     key = (item.pair.target.key.rank, item.pair.target.key.graph_id)
     coarsest = flow.coarsest.get(key, 0.0)
     if event is None:
-        return floor(None, coarsest)
-    return min(event.own_floor, floor(None, coarsest))
+        return expected_rounding(None, coarsest)
+    return min(event.own_floor, expected_rounding(None, coarsest))
 
 
-def _is_own(flow: Flow, item: Measured, event: Event | None) -> bool:
+def _is_own(flow: Flow, item: Measured, event: Assessment | None) -> bool:
     """Whether a difference is that of the batches of two ranks, and no defect is known upstream."""
     if event is None:
         return flow.is_own(item.pair.target.key.rank, item.pair.op_name)
@@ -202,7 +202,7 @@ def _is_own(flow: Flow, item: Measured, event: Event | None) -> bool:
     return state is not None and state.own and not state.causes
 
 
-def _heals(flow: Flow, item: Measured, event: Event) -> bool:
+def _heals(flow: Flow, item: Measured, event: Assessment) -> bool:
     """Whether a difference was found to have no effect."""
     if event.healed:
         return True
@@ -212,12 +212,12 @@ def _heals(flow: Flow, item: Measured, event: Event) -> bool:
     return quiet and state is not None and bool(state.causes)
 
 
-def _is_wrong(flow: Flow, item: Measured, event: Event | None) -> bool:
+def _is_wrong(flow: Flow, item: Measured, event: Assessment | None) -> bool:
     """Whether a defect explains an error above the floor."""
     if event is None:
         name = item.pair.op_name
         key = item.pair.target.key
-        if (key.rank, key.graph_id) not in flow.pairing.target.graphs:
+        if key.graph_key not in flow.pairing.target.graphs:
             return bool(flow.guilty)  # nobody can say whether the run updates it
         return flow.is_tainted(item.pair.target.key.rank, name) or not flow.is_updated(name)
     if item.pair.io == "output" or item.rewritten:

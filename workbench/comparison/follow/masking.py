@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.measure.noise import PASS_FACTOR, jumps
+from workbench.comparison.measure.noise import PASS_FACTOR, is_discontinuous
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.graph.nodes import Graph
 
 _WEIGHT = 2.0**-7
@@ -25,7 +25,7 @@ _WEIGHT = 2.0**-7
 _SURE = ("name", "structure", "map", "file-name")
 
 
-def heal(flow: Flow) -> None:
+def mark_masked(flow: Flow) -> None:
     """Acquit every guilty operator whose difference is of structure and has no effect."""
     acquitted = []
     for event in list(flow.guilty):
@@ -51,12 +51,12 @@ def heal(flow: Flow) -> None:
     flow.tainted_named = [event for event in flow.tainted_named if not event.healed]
 
 
-def _given(event: Event) -> set[tuple[str, str]]:
+def _given(event: Assessment) -> set[tuple[str, str]]:
     """What an operator was given that differs, by kind and name."""
     return {(d.kind, d.subject) for d in event.differences if d.kind in ("parameter", "input")}
 
 
-def _is_doubtful(event: Event) -> bool:
+def _is_doubtful(event: Assessment) -> bool:
     """Whether the blame may rest on values that do not correspond, or that are meant to differ.
 
     A named difference may be undone on purpose: a loss scale is divided out before the optimizer. What an
@@ -73,7 +73,7 @@ def _is_doubtful(event: Event) -> bool:
     return bool(rules) and not rules & set(_SURE)
 
 
-def _is_given_others(event: Event) -> bool:
+def _is_given_others(event: Assessment) -> bool:
     """Whether a weight has other statistics than it should have. A single number may be undone on purpose."""
     return all(d.kind == "parameter" for d in event.differences) and any(
         m.pair.io == "input"
@@ -84,7 +84,7 @@ def _is_given_others(event: Event) -> bool:
     )
 
 
-def _reached(flow: Flow, event: Event, graph: Graph) -> set[int] | None:
+def _reached(flow: Flow, event: Assessment, graph: Graph) -> set[int] | None:
     """Operators that the difference reaches; ``None`` if it reaches an end of the graph."""
     values = flow.values[event.block]
     results = {output for output in graph.outputs if isinstance(output, Value)}
@@ -107,18 +107,18 @@ def _reached(flow: Flow, event: Event, graph: Graph) -> set[int] | None:
     return reached
 
 
-def _proves_nothing(flow: Flow, event: Event, graph: Graph, reader: int) -> bool:
+def _proves_nothing(flow: Flow, event: Assessment, graph: Graph, reader: int) -> bool:
     """Whether agreement of a reader's outputs would say nothing, or they do not agree for good."""
     found = flow.events.get((event.block, reader))
     if found is None:
         return True
-    if jumps(graph.ops[reader]):
+    if is_discontinuous(graph.ops[reader]):
         state = flow.values[event.block].get(Value(reader, 0))
         return state is None or not state.tainted
     return _lasts(found)
 
 
-def _lasts(event: Event) -> bool:
+def _lasts(event: Assessment) -> bool:
     """Whether an operator leaves a difference in a parameter, which the next iteration reads."""
     if event.worst is None or not event.worst.rewritten:
         return False

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import State
+    from workbench.comparison.follow.states import ValueState
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Graph, Value
 
@@ -62,7 +62,7 @@ class Names:
         return tuple(wiring_differences(self._found, number))
 
     def stretch(
-        self, number: int, states: Mapping[int, State], own: tuple[Difference, ...]
+        self, number: int, states: Mapping[int, ValueState], own: tuple[Difference, ...]
     ) -> tuple[int, tuple[Difference, ...]]:
         """Return the operator to name: the first with a difference among those nobody has seen."""
         for before in sorted({n for state in states.values() for n in state.via}):
@@ -84,7 +84,7 @@ class Names:
         return number, ()
 
 
-def given_difference(
+def input_difference(
     subject: tuple[str, str], item: Measured, slot: int, error: float
 ) -> Difference:
     """How an input that no operator produced differs, by its kind and name."""
@@ -115,8 +115,8 @@ def _scalars(target: float, golden: float) -> tuple[str, str]:
     return f"{target:.{digits}g}", f"{golden:.{digits}g}"
 
 
-def overwritten(
-    flow: Flow, graph: Graph, block: Block, value: Value, reader: int, slot: int, limit: float
+def overwrite_difference(
+    flow: Flow, graph: Graph, block: Execution, value: Value, reader: int, slot: int, limit: float
 ) -> Difference:
     """Say that operator ``reader`` found something else in an input than its producer wrote.
 

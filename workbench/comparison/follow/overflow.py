@@ -20,9 +20,9 @@ from workbench.graph.nodes import Value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.comparison.bind.binding import Binding, Block, OpRun
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.core.tensors import TensorRecord
@@ -32,7 +32,7 @@ OVERFLOWED = Message("compare/both-overflow")
 """Why tensors of such a step are not comparable."""
 
 
-def is_overflowed(flow: Flow, event: Event, op: Op) -> bool:
+def is_overflowed(flow: Flow, event: Assessment, op: Op) -> bool:
     """Whether an operator's results are those of an overflow that both runs have, or come of one."""
     if event.block not in flow.overflowing:
         return False
@@ -68,7 +68,7 @@ def _not_finite(metrics: Mapping[str, float], side: str) -> float:
 def _is_saturated(record: TensorRecord, metrics: Mapping[str, float], side: str) -> bool:
     """Whether elements are at the end of the tensor's number format."""
     try:
-        spec = record.label if record.source is None else record.source.spec()
+        spec = record.spec
     except FormatError:
         return False
     found = DTYPES.get(spec.dtype)
@@ -84,7 +84,7 @@ _LARGEST_FLAG = 64
 """A flag or a float status has no more elements."""
 
 
-def flag_of(binding: Binding, block: Block) -> OpRun | None:
+def flag_of(binding: Binding, block: Execution) -> OperatorRun | None:
     """Return the operator that raised its flag in an execution."""
     for run in binding.runs.get(block, {}).values():
         record = run.tensors.get(("output", 0))
@@ -102,7 +102,7 @@ def _is_up(record: TensorRecord) -> bool:
         return False
 
 
-def both_overflow(pairing: Pairing) -> list[Block]:
+def both_overflow(pairing: Pairing) -> list[Execution]:
     """Return the target's executions in which both sides raise their flags."""
     return [
         block

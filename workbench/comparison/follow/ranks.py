@@ -21,8 +21,8 @@ from workbench.graph.table.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Block
-    from workbench.comparison.follow.states import State
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.follow.states import ValueState
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.graph.nodes import Graph, Op
@@ -38,7 +38,7 @@ class Peer(Protocol):
         """Peer operator ``number``."""
         ...
 
-    def input_state(self, number: int, slot: int, value: Value) -> State:
+    def input_state(self, number: int, slot: int, value: Value) -> ValueState:
         """Return what is known of an input."""
         ...
 
@@ -47,14 +47,14 @@ class Peer(Protocol):
         ...
 
 
-def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+def lockstep(blocks: Iterable[Execution]) -> Iterator[list[Execution]]:
     """Executions in their order, those of several ranks that belong together as one."""
 
-    def place(block: Block) -> tuple[object, ...]:
+    def place(block: Execution) -> tuple[object, ...]:
         return block.iteration, block.graph_id, block.turn, block.net_name
 
     for _, group in groupby(blocks, place):
-        found: list[Block] = []
+        found: list[Execution] = []
         for block in group:
             if any(one.rank == block.rank for one in found):
                 yield found
@@ -77,7 +77,7 @@ def is_meeting(op: Op) -> bool:
     return op.op_type in COLLECTIVES
 
 
-def states_of_peers(visit: Peer, op: Op) -> dict[int, State]:
+def states_of_peers(visit: Peer, op: Op) -> dict[int, ValueState]:
     """What is known of the other ranks' tensors, under negative slots.
 
     A named difference on another rank is blamed there.
@@ -126,7 +126,7 @@ _OF_A_RANK = re.compile(r"(?:worldsize\d+_global_)?rank_?\d+", re.ASCII)
 """Folder of one rank in the tree of a job."""
 
 
-def holds_alike(graph: Graph, op: Op) -> bool:
+def is_replicated(graph: Graph, op: Op) -> bool:
     """Whether all ranks must hold alike what an operator leaves."""
     if op.op_type in COLLECTIVES:
         return op.op_type not in _PARTS

@@ -23,7 +23,9 @@ _SAME_ELEMENTS = IDENTITY | frozenset(
 )
 
 
-def read_values(graph: Graph, found: Alignment | None, measured: Lookup) -> dict[Value, Measured]:
+def values_seen_by_readers(
+    graph: Graph, found: Alignment | None, measured: Lookup
+) -> dict[Value, Measured]:
     """Return the values that were dumped only as the input of an operator that reads the same thing."""
     table: dict[Value, Measured] = {}
     for number, op in enumerate(graph.ops):
@@ -38,7 +40,7 @@ def read_values(graph: Graph, found: Alignment | None, measured: Lookup) -> dict
     for number in reversed(range(len(graph.ops))):  # casts of casts carry one value
         op = graph.ops[number]
         item = table.get(Value(number, 0)) if op.op_type in IDENTITY else None
-        source = next(op.flat_inputs(), None)
+        source = op.operand(0)
         if item is not None and isinstance(source, Value) and not coarsens(op):
             table.setdefault(source, item)
     return table
@@ -66,7 +68,7 @@ def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured
         if item is not None and item.usable:
             return item
         op = graph.ops[operand.op]
-        operand = next(op.flat_inputs(), None) if op.op_type in _SAME_ELEMENTS else None
+        operand = op.operand(0) if op.op_type in _SAME_ELEMENTS else None
     return None
 
 

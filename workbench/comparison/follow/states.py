@@ -9,19 +9,19 @@ from workbench.comparison.measure.noise import PASS_FACTOR
 
 if TYPE_CHECKING:
     from workbench.comparison.align.differences import Difference
-    from workbench.comparison.bind.binding import Block
-    from workbench.comparison.explain.explain import Explained
+    from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.explain.explain import Explanation
     from workbench.comparison.measure.measure import Measured
-    from workbench.comparison.measure.quantization_error import Steps
-    from workbench.comparison.replay.replay import Own
+    from workbench.comparison.measure.quantization_error import QuantizationError
+    from workbench.comparison.replay.replay import OwnError
     from workbench.graph.nodes import Op
 
-GAIN = 2.0
+AMPLIFICATION = 2.0
 """Growth of relative error through one well-conditioned operator that still counts as inherited."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ValueState:
     """What is known of a value: its relative error, and whether a named defect explains it.
 
     ``causes`` are differences in something that no operator produced, on their way to the first
@@ -46,7 +46,7 @@ class Writer(NamedTuple):
 
 
 @dataclass(slots=True)
-class Event:
+class Assessment:
     """One execution of one operator, judged.
 
     ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
@@ -59,7 +59,7 @@ class Event:
     ``overflowed`` results come of an overflow that both runs have.
     """
 
-    block: Block
+    block: Execution
     op: int
     own_floor: float
     inherited: float
@@ -73,17 +73,17 @@ class Event:
     healed: bool = False
     worst: Measured | None = None
     blamed: int = -1
-    steps: Steps | None = None
+    steps: QuantizationError | None = None
     unseen: int = 0
     beyond: bool = False
     own: bool = False
-    replayed: Own | None = None
-    explained_by: Explained | None = None
+    replayed: OwnError | None = None
+    explained_by: Explanation | None = None
     writer: Writer | None = None
     overflowed: bool = False
 
 
-def is_version_matter(op: Op, event: Event) -> bool:
+def is_version_matter(op: Op, event: Assessment) -> bool:
     """Whether two versions of the framework are known to differ here and nothing reads it.
 
     MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.

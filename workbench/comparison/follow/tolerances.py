@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Event
+    from workbench.comparison.follow.states import Assessment
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Row
 
 
-def excuse(flow: Flow, event: Event) -> bool:
+def excuse(flow: Flow, event: Assessment) -> bool:
     """Whether the map file tolerates the error of an operator that would be blamed.
 
     Its error then counts as known: what reads it may carry it.
@@ -34,7 +34,7 @@ def excuse(flow: Flow, event: Event) -> bool:
     return found is not None
 
 
-def _who(flow: Flow, event: Event) -> Iterator[tuple[str, str]]:
+def _who(flow: Flow, event: Assessment) -> Iterator[tuple[str, str]]:
     """Names and types of the operator that would be blamed and of the one whose output shows it."""
     graph = flow.pairing.target.graph(event.block)
     if graph is not None and event.blamed >= 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import (
@@ -13,18 +12,31 @@ from workbench.comparison.align.differences import (
     of_one_subject,
     wiring_differences,
 )
-from workbench.comparison.follow.expected_error import began_apart, is_beyond
-from workbench.comparison.follow.golden_side import golden_is_off
-from workbench.comparison.follow.naming import Names, given_difference, overwritten
+from workbench.comparison.follow.expected_error import initial_state_differs, is_beyond
+from workbench.comparison.follow.golden_side import golden_error
+from workbench.comparison.follow.naming import Names, input_difference, overwrite_difference
 from workbench.comparison.follow.overflow import is_overflowed
-from workbench.comparison.follow.ranks import holds_alike, measured_of_peers, states_of_peers
-from workbench.comparison.follow.readings import read_inputs, read_values
-from workbench.comparison.follow.states import GAIN, Event, State, is_version_matter
+from workbench.comparison.follow.ranks import is_replicated, measured_of_peers, states_of_peers
+from workbench.comparison.follow.readings import read_inputs, values_seen_by_readers
+from workbench.comparison.follow.states import (
+    AMPLIFICATION,
+    Assessment,
+    ValueState,
+    is_version_matter,
+)
 from workbench.comparison.follow.tolerances import excuse
 from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
-from workbench.comparison.measure.conditioning import STEADY_FACTOR, conditioning, correlated_error
-from workbench.comparison.measure.noise import HINTED_FACTOR, PASS_FACTOR, floor
-from workbench.comparison.measure.quantization_error import STEPS_FACTOR, find_steps, rounded
+from workbench.comparison.measure.conditioning import (
+    STEADY_FACTOR,
+    condition_number,
+    correlated_error,
+)
+from workbench.comparison.measure.noise import NAMED_FACTOR, PASS_FACTOR, expected_rounding
+from workbench.comparison.measure.quantization_error import (
+    STEPS_FACTOR,
+    quantization_error,
+    rounded,
+)
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY, MOVEMENT
@@ -33,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.ranks import Peer
     from workbench.comparison.measure.measure import Measured
@@ -47,7 +59,7 @@ class Visit:
     """One execution of one graph."""
 
     def __init__(
-        self, flow: Flow, block: Block, graph: Graph, found: Alignment | None, number: int
+        self, flow: Flow, block: Execution, graph: Graph, found: Alignment | None, number: int
     ) -> None:
         self.flow = flow
         self.block = block
@@ -59,7 +71,7 @@ class Visit:
         self.values = flow.values.setdefault(block, {})
         self.given = ends_of(graph)
         self.names = Names(graph, found, self.context)
-        self.proxies = read_values(graph, found, self.measured)
+        self.proxies = values_seen_by_readers(graph, found, self.measured)
         self.peers: Sequence[Peer] = ()
         self.earlier = bool(flow.guilty or flow.before)
 
@@ -82,10 +94,10 @@ class Visit:
             if not s.causes and not s.own and math.isfinite(s.error)
         ]
         noise += self.flow.left_by_the_last_step(self.block, self.graph, op)
-        event = Event(
-            self.block, number, floor(op, self.context[number]), max(noise, default=0.0), tainted,
+        event = Assessment(
+            self.block, number, expected_rounding(op, self.context[number]), max(noise, default=0.0), tainted,
             self.base + number, self.measured(number),
-            own=any(s.own for s in states.values()) and not holds_alike(self.graph, op),
+            own=any(s.own for s in states.values()) and not is_replicated(self.graph, op),
         )  # fmt: skip
         self.flow.events[self.block, number] = event
         outputs = self._outputs(number, op)
@@ -108,24 +120,26 @@ class Visit:
             self._judge(event, op, states, causes)
         if event.replayed is not None and event.replayed.suspect and not event.guilty:
             self._blame(event, number, self.names.settings(number))
-        self.flow.fit.learn(event, op, floor(op, self.context[number]))
+        self.flow.fit.learn(event, op, expected_rounding(op, self.context[number]))
         self._leave(number, op, outputs, event, states)
 
     def _explain(
-        self, event: Event, op: Op, outputs: Mapping[int, Measured], carried: float
+        self, event: Assessment, op: Op, outputs: Mapping[int, Measured], carried: float
     ) -> None:
         """Error that the inputs and the formats explain, magnified as the data magnify it."""
         inputs = read_inputs(self.graph, event.op, self.measured)
         inputs |= measured_of_peers(self, op)
-        kappa = conditioning(op, inputs, outputs)
+        kappa = condition_number(op, inputs, outputs)
         event.factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
-        event.steps = find_steps(self.found, event.op, self.measured)
+        event.steps = quantization_error(self.found, event.op, self.measured)
         event.factor = event.factor if event.steps is None else STEPS_FACTOR
         event.own_floor = rounded(event.own_floor, event.steps) + self._rest_of_group(event.op)
         event.own_floor = self.flow.fit.floor(event, op)
         inherited = max(event.inherited, carried)
         # a product of two wrong factors, as the square that Adam takes, has both errors and their product
-        event.explained = (kappa or 1.0) * (event.own_floor + inherited * (GAIN + inherited))
+        event.explained = (kappa or 1.0) * (
+            event.own_floor + inherited * (AMPLIFICATION + inherited)
+        )
         event.beyond = is_beyond(self.flow, self.graph, event, outputs)
 
     def _rest_of_group(self, number: int) -> float:
@@ -137,7 +151,7 @@ class Visit:
             return 0.0
         ops = self.graph.ops
         others = [n for n in group.target if n < number and ops[n].op_type not in MOVEMENT]
-        return sum(floor(ops[n], self.context[n]) for n in others)
+        return sum(expected_rounding(ops[n], self.context[n]) for n in others)
 
     def _outputs(self, number: int, op: Op) -> dict[int, Measured]:
         """Usable measured outputs by slot; rewritten inputs count under negative slots."""
@@ -155,7 +169,7 @@ class Visit:
                 found[-1 - slot] = item
         return found
 
-    def _input_states(self, number: int, op: Op) -> dict[int, State]:
+    def _input_states(self, number: int, op: Op) -> dict[int, ValueState]:
         mine = self.measured(number)
         skip = rewritten_slots(op)
         return {
@@ -174,72 +188,78 @@ class Visit:
 
     def _input_state(
         self, number: int, op: Op, slot: int, operand: Operand, item: Measured | None
-    ) -> State:
+    ) -> ValueState:
         produced = isinstance(operand, Value) and operand.op not in self.given
         if item is None and op.op_type in IDENTITY and not produced:
             item = self.proxies.get(Value(number, 0))  # a cast on one side only has no pair itself
         usable = item is not None and item.usable
         error = item.error if usable and item is not None else 0.0
         if isinstance(operand, Value) and produced:
-            before = self.values.get(operand, State())
+            before = self.values.get(operand, ValueState())
             if not usable:
                 return before
             if before.tainted or before.causes or before.own:
-                return State(error, True, before.tainted, before.causes, own=before.own)
+                return ValueState(error, True, before.tainted, before.causes, own=before.own)
             return self._produced(number, slot, operand, before, error)
         return self._given(number, op, slot, operand, error if usable else None)
 
-    def input_state(self, number: int, slot: int, value: Value) -> State:
+    def input_state(self, number: int, slot: int, value: Value) -> ValueState:
         """Return the state of an input that an operator has produced."""
         item = self.measured(number).get(("input", slot))
         return self._input_state(number, self.graph.ops[number], slot, value, item)
 
-    def _produced(self, number: int, slot: int, value: Value, before: State, error: float) -> State:
+    def _produced(
+        self, number: int, slot: int, value: Value, before: ValueState, error: float
+    ) -> ValueState:
         """State of a measured input whose producer is not known to be wrong."""
-        limit = PASS_FACTOR * (floor(None, self.context[number]) + GAIN * before.error)
+        limit = PASS_FACTOR * (
+            expected_rounding(None, self.context[number]) + AMPLIFICATION * before.error
+        )
         seen = before.measured or all(self.graph.ops[n].op_type in IDENTITY for n in before.via)
         if error <= limit or not seen:
-            return State(error, True, via=before.via, carried=before.carried)
+            return ValueState(error, True, via=before.via, carried=before.carried)
         place = self.flow, self.graph, self.block
-        causes = self.names.wiring(number) or (overwritten(*place, value, number, slot, limit),)
-        return State(error, True, causes=causes)
+        causes = self.names.wiring(number) or (
+            overwrite_difference(*place, value, number, slot, limit),
+        )
+        return ValueState(error, True, causes=causes)
 
     def _given(
         self, number: int, op: Op, slot: int, operand: Operand, error: float | None
-    ) -> State:
+    ) -> ValueState:
         """State of a parameter, feed or constant; unmeasured feeds of later graphs may be wrong."""
         kind, _ = self._subject(op, slot, operand) or ("", "")
         name = state_name(self.graph, operand)
         carried = name in self.flow.updated
         if self._is_tainted_param(operand):
-            return State(error or 0.0, error is not None, tainted=True)
+            return ValueState(error or 0.0, error is not None, tainted=True)
         feed = kind == "input" and not carried  # torchair has weights as Data, too
         if self._is_own(name, error, feed=feed):
-            return State(error or 0.0, error is not None, own=True)
+            return ValueState(error or 0.0, error is not None, own=True)
         apart = self.flow.given_apart.get((self.block.rank, name))
         if error is None and apart is not None and self.block.iteration == 0:
-            return State(causes=(apart,))
+            return ValueState(causes=(apart,))
         if error is None:
             received = self.flow.received(self.block, self.graph, operand)
-            return State(received, tainted=self.earlier) if feed else State()
-        if error <= PASS_FACTOR * floor(None, self.context[number]):
-            return State(error, measured=True, carried=carried)
+            return ValueState(received, tainted=self.earlier) if feed else ValueState()
+        if error <= PASS_FACTOR * expected_rounding(None, self.context[number]):
+            return ValueState(error, measured=True, carried=carried)
         wired = tuple(wiring_differences(self.found, number, slot)) if self.found else ()
         if wired:
-            return State(error, True, causes=wired)
+            return ValueState(error, True, causes=wired)
         alone = self.flow.updated_by_one.get((self.block.rank, name))
         if alone and not self.first:
-            return State(error, True, causes=(Difference("structure", name, alone),))
+            return ValueState(error, True, causes=(Difference("structure", name, alone),))
         if not self.first and self._may_carry(number, name, error, feed=feed):
-            return State(error, True, tainted=self.earlier, carried=carried)
+            return ValueState(error, True, tainted=self.earlier, carried=carried)
         cause = self._cause(number, op, slot, error)
         if self.first and carried and self.block.iteration > 0:
             self._began_before(number, slot, name, cause)
-            return State(error, True, tainted=True)
+            return ValueState(error, True, tainted=True)
         if cause is None:
-            return State(error, True)
+            return ValueState(error, True)
         self.flow.given_apart[self.block.rank, name] = cause
-        return State(error, True, causes=(cause,))
+        return ValueState(error, True, causes=(cause,))
 
     def _is_own(self, name: str, error: float | None, *, feed: bool) -> bool:
         """Whether a difference is by design: ranks of one job have batches, and moments of them, of their own."""
@@ -268,13 +288,15 @@ class Visit:
         last = self.flow.last_update.get((self.block.rank, name))
         if last is None:
             return name in self.flow.updated
-        return error <= PASS_FACTOR * (floor(None, self.context[number]) + GAIN * last)
+        return error <= PASS_FACTOR * (
+            expected_rounding(None, self.context[number]) + AMPLIFICATION * last
+        )
 
     def _began_before(self, number: int, slot: int, name: str, cause: Difference | None) -> None:
         """A parameter that the run updates differs already: earlier iterations were not compared."""
         self.flow.tainted_params.add((self.block.rank, name))
         self.earlier = True
-        event = Event(self.block, number, floor(None, self.context[number]), 0.0, True,
+        event = Assessment(self.block, number, expected_rounding(None, self.context[number]), 0.0, True,
                       self.base + number, self.measured(number), blamed=number)  # fmt: skip
         event.worst = event.measured.get(("input", slot))
         said = Message("compare/differs-at-start", name=name, iteration=self.block.iteration)
@@ -285,11 +307,11 @@ class Visit:
 
     def _cause(self, number: int, op: Op, slot: int, error: float) -> Difference | None:
         item = self.measured(number).get(("input", slot)) or self.proxies[Value(number, 0)]
-        operand = next(islice(op.flat_inputs(), slot, None))
-        subject = self._subject(op, slot, operand, item.divergence.size)
-        if subject is None:
+        operand = op.operand(slot)
+        subject = operand and self._subject(op, slot, operand, item.divergence.size)
+        if not subject:
             return None
-        return given_difference(subject, item, slot, error)
+        return input_difference(subject, item, slot, error)
 
     def _hand_on(
         self,
@@ -297,16 +319,16 @@ class Visit:
         op: Op,
         outputs: Mapping[int, Measured],
         causes: tuple[Difference, ...],
-        event: Event,
+        event: Assessment,
     ) -> None:
         """Let a moving operator pass a cause to the first operator that computes."""
         event.tainted = True
         for slot in range(max(len(op.outputs), 1)):
             item = outputs.get(slot)
             error = item.error if item is not None else math.inf
-            self.values[Value(number, slot)] = State(error, item is not None, causes=causes)
+            self.values[Value(number, slot)] = ValueState(error, item is not None, causes=causes)
 
-    def _note_named(self, event: Event, op: Op, given: tuple[Difference, ...]) -> None:
+    def _note_named(self, event: Assessment, op: Op, given: tuple[Difference, ...]) -> None:
         """Remember a named difference behind another defect; it may be a cause of its own."""
         differences = (*given, *self.names.settings(event.op))
         if differences:
@@ -315,7 +337,11 @@ class Visit:
             self.flow.tainted_named.append(event)
 
     def _judge(
-        self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]
+        self,
+        event: Assessment,
+        op: Op,
+        states: Mapping[int, ValueState],
+        causes: tuple[Difference, ...],
     ) -> None:
         """Decide whether the operator is where an error begins, and by which difference."""
         differences = self.names.differences(event.op)
@@ -324,7 +350,7 @@ class Visit:
             self._blame(event, event.op, (*causes, *differences))
             return
         unequal = self._unequal_counts(event)
-        if not unequal and (event.worst is None or worst <= HINTED_FACTOR * event.explained):
+        if not unequal and (event.worst is None or worst <= NAMED_FACTOR * event.explained):
             return
         beyond = event.beyond
         blamed, found = self.names.stretch(event.op, states, differences)
@@ -332,9 +358,9 @@ class Visit:
             found = ()  # other operators for the same thing round otherwise; that is no hint
         if beyond and not found:
             blamed, found = self.names.mover(event.op)
-            found = found or began_apart(self.flow, self.graph, event)
+            found = found or initial_state_differs(self.flow, self.graph, event)
         if beyond and not found and self._is_cleared(event, states):
-            found = golden_is_off(self.flow, event)
+            found = golden_error(self.flow, event)
             beyond = bool(found)
         if not found and self.flow.two_versions and is_version_matter(op, event):
             event.healed, event.blamed = True, event.op
@@ -345,7 +371,11 @@ class Visit:
             self._blame(event, blamed, (*causes, *found) if blamed == event.op else found)
 
     def _judge_own(
-        self, event: Event, op: Op, states: Mapping[int, State], causes: tuple[Difference, ...]
+        self,
+        event: Assessment,
+        op: Op,
+        states: Mapping[int, ValueState],
+        causes: tuple[Difference, ...],
     ) -> None:
         """Judge what computes with the batch of its rank: by what has a name, and by NaN that no input has."""
         found = (*causes, *self.names.differences(event.op))
@@ -355,17 +385,17 @@ class Visit:
         named = {(self.block.rank, d.subject) for d in causes if d.kind == "parameter"}
         self.flow.tainted_params |= named
 
-    def _is_cleared(self, event: Event, states: Mapping[int, State]) -> bool:
+    def _is_cleared(self, event: Assessment, states: Mapping[int, ValueState]) -> bool:
         """Whether replay says that the operator did what it had to, and all that it read was compared."""
         replayed = self.flow.replayed
         ops = self.graph.ops  # replay looks through what only moves
         unseen = any(ops[n].op_type not in MOVEMENT for s in states.values() for n in s.via)
         return replayed is not None and replayed.clears(event.block, event.op) and not unseen
 
-    def _unequal_counts(self, event: Event) -> bool:
+    def _unequal_counts(self, event: Assessment) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())
 
-    def _blame(self, event: Event, number: int, differences: tuple[Difference, ...]) -> None:
+    def _blame(self, event: Assessment, number: int, differences: tuple[Difference, ...]) -> None:
         event.blamed = number
         event.guilty = not excuse(self.flow, event)
         # an argument that differs as dumped input and as constant of the graph is one difference
@@ -383,8 +413,8 @@ class Visit:
         number: int,
         op: Op,
         outputs: Mapping[int, Measured],
-        event: Event,
-        states: Mapping[int, State],
+        event: Assessment,
+        states: Mapping[int, ValueState],
     ) -> None:
         """Record what the operator's outputs carry."""
         self.flow.remember_updates(self.block, self.graph, op, self.measured(number))
@@ -395,13 +425,13 @@ class Visit:
             item = outputs.get(slot)
             if item is None:
                 error = max(event.inherited, correlated_error(op, _carried(states)))
-                state = State(
+                state = ValueState(
                     error, tainted=wrong, via=(*via[-64:], number), carried=carried, own=event.own
                 )
             else:
                 beyond = item.error > event.factor * event.own_floor
                 own = event.own and not item.divergence.equal
-                state = State(item.error, True, wrong and beyond, carried=carried, own=own)
+                state = ValueState(item.error, True, wrong and beyond, carried=carried, own=own)
             self.values[Value(number, slot)] = state
             self.flow.hand_over(self.block, self.graph, Value(number, slot), state.error)
         names = {(self.block.rank, name) for _, name in updates(self.graph, op)}
@@ -411,6 +441,6 @@ class Visit:
             self.flow.own_params |= names
 
 
-def _carried(states: Mapping[int, State]) -> Iterator[float]:
+def _carried(states: Mapping[int, ValueState]) -> Iterator[float]:
     """Errors of the inputs that an earlier step has left."""
     return (state.error for state in states.values() if state.carried)

@@ -15,18 +15,18 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from workbench.comparison.follow.flow import Flow
-from workbench.comparison.follow.masking import heal
-from workbench.comparison.follow.ranks import together, visit_together
-from workbench.comparison.follow.states import GAIN, Event
+from workbench.comparison.follow.masking import mark_masked
+from workbench.comparison.follow.ranks import lockstep, visit_together
+from workbench.comparison.follow.states import AMPLIFICATION, Assessment
 from workbench.comparison.follow.tolerances import excuse
 from workbench.comparison.follow.visit import Visit
-from workbench.comparison.measure.noise import PASS_FACTOR, floor, spec_roundoff
+from workbench.comparison.measure.noise import PASS_FACTOR, expected_rounding, spec_roundoff
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.replay import Replay
@@ -46,18 +46,18 @@ def walk(
     """
     flow = Flow(pairing, measured, npu=npu, replayed=replayed)
     numbers = count()
-    for blocks in together(pairing.block_order):
+    for blocks in lockstep(pairing.block_order):
         visits = []
         for block in blocks:
             graph = pairing.target.graph(block)
-            found = pairing.alignments.get((block.rank, block.graph_id))
+            found = pairing.alignments.get(block.graph_key)
             if graph is None:
                 _InTime(flow, block, next(numbers)).run()
             else:
                 visits.append(Visit(flow, block, graph, found, next(numbers)))
         visit_together(visits)
         flow.walked += blocks
-    heal(flow)
+    mark_masked(flow)
     return flow
 
 
@@ -68,7 +68,7 @@ class _InTime:
     operator may give, any later one may read.
     """
 
-    def __init__(self, flow: Flow, block: Block, number: int) -> None:
+    def __init__(self, flow: Flow, block: Execution, number: int) -> None:
         self.flow = flow
         self.block = block
         self.base = number << 24
@@ -100,7 +100,7 @@ class _InTime:
         key = (self.block.rank, self.block.graph_id)
         self.flow.coarsest[key] = max(self.coarsest, self.flow.coarsest.get(key, 0.0))
 
-    def _parts_by_design(self, event: Event) -> bool:
+    def _parts_by_design(self, event: Assessment) -> bool:
         """Whether an operator may differ between two ranks of a job: what it reads does, or is not known."""
         if self.flow.job is None:
             return False
@@ -112,7 +112,7 @@ class _InTime:
             event.inherited, event.explained = 0.0, event.own_floor
         return event.own
 
-    def _event(self, op: int) -> Event | None:
+    def _event(self, op: int) -> Assessment | None:
         measured = self.flow.index.get((self.block, op), {})
         usable = [m for m in measured.values() if m.usable]
         if not usable:
@@ -121,11 +121,13 @@ class _InTime:
         inherited = max(inputs, default=self.excused)
         labels = [r.label for m in usable for r in (m.pair.target, m.pair.golden)]
         self.coarsest = max(self.coarsest, *(spec_roundoff(label) for label in labels))
-        own = floor(None, self.coarsest)
-        wrong_inputs = inherited > max(PASS_FACTOR * own, GAIN * self.excused, self.allowed)
+        own = expected_rounding(None, self.coarsest)
+        wrong_inputs = inherited > max(
+            PASS_FACTOR * own, AMPLIFICATION * self.excused, self.allowed
+        )
         wrong_inputs |= self.failed and not inputs
-        event = Event(self.block, op, own, inherited, wrong_inputs, self.base - op, measured)
-        event.explained = own + GAIN * inherited
+        event = Assessment(self.block, op, own, inherited, wrong_inputs, self.base - op, measured)
+        event.explained = own + AMPLIFICATION * inherited
         outputs = [m for m in usable if m.pair.io == "output"]
         event.worst = max(outputs, key=lambda m: m.error, default=None)
         return event

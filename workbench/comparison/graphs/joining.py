@@ -34,9 +34,7 @@ def joined(dump: Dump, other: Dump) -> Dump:
         roots[rank, graph_id] = root[1]
         groups.setdefault(root, []).append(graph)
     records = tuple(
-        replace(
-            record, key=key._replace(graph_id=roots.get((key.rank, key.graph_id), key.graph_id))
-        )
+        replace(record, key=key._replace(graph_id=roots.get(key.graph_key, key.graph_id)))
         for record in dump.records
         for key in (record.key,)
     )

@@ -52,7 +52,7 @@ class Quantised:
             return False
         specs = op.device_inputs or op.input_specs
         spec = specs[slot] if slot < len(specs) else None
-        operand = next((one for n, one in enumerate(op.flat_inputs()) if n == slot), None)
+        operand = op.operand(slot)
         return operand in self.integers or not _is_float(spec)
 
 

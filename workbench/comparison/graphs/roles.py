@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.graph.nodes import Graph, Op, Operand
 
 
-def state_name(graph: Graph, operand: Operand) -> str:
+def state_name(graph: Graph, operand: Operand | None) -> str:
     """Name of the parameter that an operand is; empty if it is none."""
     if isinstance(operand, Param):
         return graph.parameters[operand.index].name
@@ -61,7 +61,7 @@ def ends_of(graph: Graph) -> set[int]:
 
 def quantised_weight(graph: Graph, op: Op) -> str:
     """Name of the weight that an operator makes floats of again; empty for any other operator."""
-    operand = next(op.flat_inputs(), None)
+    operand = op.operand(0)
     if op.op_type not in _ANTI_QUANT or not isinstance(operand, Value):
         return ""
     leaf = graph.ops[operand.op]

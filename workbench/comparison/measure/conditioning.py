@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from workbench.comparison.measure.noise import sum_length
+from workbench.comparison.measure.noise import reduction_length
 from workbench.graph.nodes import Const
 from workbench.graph.traits import CONTRACTIONS, MOVEMENT
 
@@ -45,7 +45,7 @@ _HARMLESS = MOVEMENT | frozenset(
 )  # fmt: skip
 
 
-def conditioning(
+def condition_number(
     op: Op, inputs: Mapping[int, Measured], outputs: Mapping[int, Measured]
 ) -> float | None:
     """Return κ ≥ 1 of an operator from its golden inputs and outputs; ``None`` if unknown."""
@@ -64,14 +64,14 @@ def conditioning(
     if op.op_type in CONTRACTIONS:
         if len(norms) < 2:
             return None
-        return _bounded(norms[0] * norms[1] / (math.sqrt(sum_length(op)) * result))
+        return _bounded(norms[0] * norms[1] / (math.sqrt(reduction_length(op)) * result))
     if op.op_type in _SUMS:
         terms = sum(not isinstance(operand, Const) for operand in op.flat_inputs())
         return _bounded(sum(norms) / result) if len(norms) >= terms else None
     if op.op_type in _REDUCTIONS:
         return _bounded(norms[0] / result)
     if op.op_type in _MEANS:
-        return _bounded(norms[0] / (result * sum_length(op)))
+        return _bounded(norms[0] / (result * reduction_length(op)))
     return None
 
 
@@ -115,4 +115,4 @@ def correlated_error(op: Op, carried: Iterable[float]) -> float:
     if op.op_type not in CONTRACTIONS:
         return 0.0
     errors = (error for error in carried if math.isfinite(error))
-    return math.sqrt(sum_length(op)) * max(errors, default=0.0)
+    return math.sqrt(reduction_length(op)) * max(errors, default=0.0)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from workbench.comparison.measure.laying import lie_apart
+from workbench.comparison.measure.laying import layout_mismatch
 from workbench.comparison.measure.metrics import NEAR_ZERO, SIZES
-from workbench.comparison.measure.reading import Pair
+from workbench.comparison.measure.reading import OpenPair
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, WorkbenchError
 
@@ -341,9 +341,9 @@ def read_elements(
     FormatError
         A side cannot be read, or they have no elements in common: says why.
     """
-    if apart := lie_apart(target, golden):
+    if apart := layout_mismatch(target, golden):
         raise FormatError(apart.code, **apart.values)
-    with Pair(target, golden) as pair:
+    with OpenPair(target, golden) as pair:
         ours, theirs = pair.target, pair.golden
         if ours.size != theirs.size:
             raise FormatError(SIZES, target=ours.size, golden=theirs.size)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.core.tensors import Source
 
 
-def lie_apart(target: Source, golden: Source) -> Message | None:
+def layout_mismatch(target: Source, golden: Source) -> Message | None:
     """Why elements of two tensors have other places; ``None`` if they have the same.
 
     A tensor that lies as its device has it is told the other's shape on the host first, which serves

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
-from workbench.comparison.measure.laying import lie_apart
+from workbench.comparison.measure.laying import layout_mismatch
 from workbench.comparison.measure.metrics import CANCELLED, SIZES, Divergence, unmeasured
 from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
@@ -174,7 +174,7 @@ def _measure(
     cancelled: Cancelled | None,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
-        if apart := lie_apart(target.source, golden.source):
+        if apart := layout_mismatch(target.source, golden.source):
             return unmeasured(apart)
         return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
@@ -190,7 +190,7 @@ def _measure(
 
 
 def _spec(record: TensorRecord) -> TensorSpec:
-    return record.label if record.source is None else record.source.spec()
+    return record.spec
 
 
 def _is_padded(record: TensorRecord, other: TensorRecord) -> bool:

@@ -36,7 +36,7 @@ _MOST = 0.3 / PASS_FACTOR
 """Largest floor. A tensor of zeros has an error of 1, which no format however coarse explains, and half as
 much again one of 0.5; products of hifloat8 stay below 0.1 (measured with the networks of ours)."""
 
-HINTED_FACTOR = 2.0
+NAMED_FACTOR = 2.0
 """The same multiple where the two graphs already differ in the operator's settings."""
 
 FLOAT32 = DTYPES["float32"].roundoff
@@ -73,7 +73,7 @@ def coarsens(op: Op) -> bool:
     return bool(given and taken) and spec_roundoff(given[0]) > spec_roundoff(taken[0])
 
 
-def contexts(graph: Graph, *, npu: bool) -> list[float]:
+def coarsest_roundoff(graph: Graph, *, npu: bool) -> list[float]:
     """Coarsest roundoff among the ancestors of every operator, itself included.
 
     Parameters that an operator of the graph updates carry the coarsest format of the whole graph.
@@ -101,7 +101,7 @@ def contexts(graph: Graph, *, npu: bool) -> list[float]:
     return result
 
 
-def sum_length(op: Op) -> float:
+def reduction_length(op: Op) -> float:
     """Length K of the sums an operator forms, from its shapes; 1 for elementwise ones.
 
     For a contraction of a (n_a elements) with b (n_b) into c (n_c), √(n_a·n_b/n_c) is exactly K for
@@ -114,17 +114,17 @@ def sum_length(op: Op) -> float:
     return max(1.0, max(sizes, default=1) / max(out, 1))
 
 
-def floor(op: Op | None, context: float) -> float:
+def expected_rounding(op: Op | None, context: float) -> float:
     """Relative error that the operator's own rounding explains (see the module's formula)."""
     unit = max(context, FLOAT32)
     if op is None:
         return min(2.0 * unit, _MOST)
     accumulator = FLOAT32 if op.op_type in CONTRACTIONS else unit
     approximation = APPROXIMATION if op.op_type in APPROXIMATED else 0.0
-    return min(2.0 * unit + math.sqrt(sum_length(op)) * accumulator + approximation, _MOST)
+    return min(2.0 * unit + math.sqrt(reduction_length(op)) * accumulator + approximation, _MOST)
 
 
-def jumps(op: Op | None) -> bool:
+def is_discontinuous(op: Op | None) -> bool:
     """Whether noise in an input may change elements of the output altogether."""
     return op is not None and op.op_type in STEPS
 

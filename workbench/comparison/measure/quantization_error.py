@@ -30,7 +30,7 @@ Layers of our networks reach 1.3; the rest is for sums that cancel.
 """
 
 
-class Steps(NamedTuple):
+class QuantizationError(NamedTuple):
     """How large the steps are, and the error that they leave."""
 
     size: float
@@ -42,14 +42,14 @@ class Steps(NamedTuple):
         return Message("compare/steps", size=self.size, error=self.error)
 
 
-def rounded(own_floor: float, steps: Steps | None) -> float:
+def rounded(own_floor: float, steps: QuantizationError | None) -> float:
     """Return the floor of a layer whose inputs and weights were rounded to int8."""
     return own_floor if steps is None else max(own_floor, math.hypot(steps.error, INT8))
 
 
-def find_steps(
+def quantization_error(
     found: Alignment | None, number: int, measured: Callable[[int], Places]
-) -> Steps | None:
+) -> QuantizationError | None:
     """Return the steps of what a layer reads that ends in an operator, as far as the dumps tell."""
     if found is None:
         return None
@@ -76,10 +76,10 @@ def _scale(op: Op) -> float:
     return scale * scale if op.attrs.get("sqrt_mode") is True else scale
 
 
-def steps_of(scale: float, item: Measured | None) -> Steps | None:
+def steps_of(scale: float, item: Measured | None) -> QuantizationError | None:
     """Return the steps of a quantization by x · scale; ``None`` if x is not known."""
     norm = golden_norm(item) if item is not None else None
     if item is None or not norm or scale <= 0:
         return None
     rms = norm / math.sqrt(item.divergence.size)
-    return Steps(1 / scale, 1 / scale / math.sqrt(12) / rms)
+    return QuantizationError(1 / scale, 1 / scale / math.sqrt(12) / rms)

@@ -59,7 +59,7 @@ class _Buffers(threading.local):
 _buffers = _Buffers()
 
 
-class Pair:
+class OpenPair:
     """Both sides, open; one at a time in a thread, as they share the thread's buffers."""
 
     __slots__ = ("complex", "golden", "target")
@@ -141,7 +141,7 @@ class Job:
     threads: int = 0
     exponent: int = 0
 
-    def gather(self, pair: Pair) -> Sums | None:
+    def gather(self, pair: OpenPair) -> Sums | None:
         """Return the sums of a pair of equal sizes, or ``None`` if cancelled."""
         files = isinstance(pair.target, Payload) and isinstance(pair.golden, Payload)
         if self.kernel.parallel and files and pair.target.size >= 2 * SEGMENT:
@@ -177,7 +177,7 @@ class _Segments:
         self._error: Exception | None = None
         self._others = min(job.threads or min(_cores(), _MOST_THREADS), count) - 1
 
-    def gather(self, pair: Pair) -> Sums | None:
+    def gather(self, pair: OpenPair) -> Sums | None:
         others = [threading.Thread(target=self._help, daemon=True) for _ in range(self._others)]
         for thread in others:
             thread.start()
@@ -198,7 +198,7 @@ class _Segments:
         cancelled = self._job.cancelled
         return self._stop.is_set() or (cancelled is not None and cancelled())
 
-    def _run(self, pair: Pair, cancelled: Cancelled) -> None:
+    def _run(self, pair: OpenPair, cancelled: Cancelled) -> None:
         """Take segments until none is left; ``next`` on a counter is atomic."""
         while (number := next(self._todo)) < len(self._results):
             first = number * SEGMENT
@@ -211,7 +211,7 @@ class _Segments:
 
     def _help(self) -> None:
         try:
-            with Pair(self._job.target, self._job.golden) as pair:
+            with OpenPair(self._job.target, self._job.golden) as pair:
                 if pair.target.size == pair.golden.size == self._size:
                     self._run(pair, self._stop.is_set)
         except Exception as error:  # raised again in the caller's thread

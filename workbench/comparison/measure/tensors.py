@@ -21,7 +21,7 @@ from workbench.comparison.measure.metrics import (
     finish,
     unmeasured,
 )
-from workbench.comparison.measure.reading import Job, Kernel, Pair
+from workbench.comparison.measure.reading import Job, Kernel, OpenPair
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
 
@@ -98,7 +98,7 @@ def measure(
         A source cannot be read or is not what it claims.
     """
     job = Job(target, golden, _kernel(kernel), cancelled, threads)
-    with Pair(target, golden) as pair:
+    with OpenPair(target, golden) as pair:
         ours, theirs = pair.target, pair.golden
         size = ours.size
         if size != theirs.size:
@@ -139,7 +139,7 @@ def _leaves_float64(sums: Sums) -> bool:
 
 def _rescale(job: Job, sums: Sums) -> Sums | None:
     """Gather again from scaled data; only sums that can leave float64 change."""
-    with Pair(job.target, job.golden) as pair:
+    with OpenPair(job.target, job.golden) as pair:
         again = job.gather(pair)
     if again is None:
         return None

@@ -14,7 +14,7 @@ from workbench.dump.tree import Note, Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.comparison.bind.binding import Binding, Block
+    from workbench.comparison.bind.binding import Binding, Execution
     from workbench.comparison.map_file import Overrides
     from workbench.comparison.pair.pairing import Pairing, Selection
 
@@ -55,7 +55,7 @@ def pair_graphs(
 
 
 def _graph_ids(binding: Binding) -> set[tuple[int, int]]:
-    used = {(b.rank, b.graph_id) for b in (*binding.runs, *binding.parameters)}
+    used = {b.graph_key for b in (*binding.runs, *binding.parameters)}
     return used | set(binding.graphs)
 
 
@@ -143,7 +143,9 @@ def pair_blocks(
     )
 
 
-def same_nets(ours: Iterable[Block], theirs: Iterable[Block]) -> tuple[list[Block], list[Block]]:
+def same_nets(
+    ours: Iterable[Execution], theirs: Iterable[Execution]
+) -> tuple[list[Execution], list[Execution]]:
     """Blocks of the nets that both sides have; all of them if no name is common."""
     ours, theirs = list(ours), list(theirs)
     common = {b.net_name for b in ours} & {b.net_name for b in theirs}
@@ -152,8 +154,8 @@ def same_nets(ours: Iterable[Block], theirs: Iterable[Block]) -> tuple[list[Bloc
     return [b for b in ours if b.net_name in common], [b for b in theirs if b.net_name in common]
 
 
-def _by_step(binding: Binding) -> dict[tuple[int, int, int], list[Block]]:
-    table: dict[tuple[int, int, int], list[Block]] = {}
+def _by_step(binding: Binding) -> dict[tuple[int, int, int], list[Execution]]:
+    table: dict[tuple[int, int, int], list[Execution]] = {}
     for block in sorted(binding.runs):
         table.setdefault((block.rank, block.graph_id, block.iteration), []).append(block)
     return table
@@ -169,7 +171,7 @@ def pair_iterations(ours: set[int], theirs: set[int], selection: Selection) -> d
     return {step: step for step in common}
 
 
-def _span(binding: Binding, block: Block) -> tuple[int, int]:
+def _span(binding: Binding, block: Execution) -> tuple[int, int]:
     times = [
         record.timestamp_us
         for run in binding.runs.get(block, {}).values()
@@ -178,7 +180,7 @@ def _span(binding: Binding, block: Block) -> tuple[int, int]:
     return (min(times), max(times)) if times else (0, 0)
 
 
-def _are_runs(binding: Binding, blocks: list[Block]) -> bool:
+def _are_runs(binding: Binding, blocks: list[Execution]) -> bool:
     """Whether repetitions are separate runs of the program: at least a second apart."""
     spans = [_span(binding, block) for block in blocks]
     return len(spans) > 1 and any(
@@ -186,7 +188,7 @@ def _are_runs(binding: Binding, blocks: list[Block]) -> bool:
     )
 
 
-def _note_runs(pairing: Pairing, side: str, binding: Binding, blocks: list[Block]) -> None:
+def _note_runs(pairing: Pairing, side: str, binding: Binding, blocks: list[Execution]) -> None:
     if _are_runs(binding, blocks):
         first = blocks[0]
         place = Message(
@@ -197,8 +199,8 @@ def _note_runs(pairing: Pairing, side: str, binding: Binding, blocks: list[Block
 
 
 def _pair_turns(
-    pairing: Pairing, ours: list[Block], theirs: list[Block]
-) -> Iterator[tuple[Block, Block]]:
+    pairing: Pairing, ours: list[Execution], theirs: list[Execution]
+) -> Iterator[tuple[Execution, Execution]]:
     """Turn by turn; if one side's folder holds older runs too, its newest executions count."""
     extra_t = len(ours) - len(theirs)
     if extra_t > 0 and theirs and _are_runs(pairing.target, ours):
@@ -210,7 +212,7 @@ def _pair_turns(
     yield from zip(ours, theirs, strict=False)
 
 
-def _skip_blocks(binding: Binding, blocks: list[Block], skipped: list[Skipped]) -> None:
+def _skip_blocks(binding: Binding, blocks: list[Execution], skipped: list[Skipped]) -> None:
     for block in blocks:
         for run in binding.runs.pop(block, {}).values():
             skipped += [Skipped(run.op_name, "older-run") for _ in run.tensors]

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.align.fusions import Fusion
-    from workbench.comparison.bind.binding import OpRun
+    from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.graphs.view import GraphView
     from workbench.comparison.pair.pairing import Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import Graph, Op
 
-    Runs = Mapping[int, OpRun]
+    Runs = Mapping[int, OperatorRun]
 
 FUSED, INSERTED, PART, ATTRIBUTE = "fused", "inserted", "part", "attribute"
 NO_TASK, FOLDED, QUANTISED = "no-task", "folded", "quantised"
@@ -82,7 +82,7 @@ def pair_fusions(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, b
 
 
 def _pair_inputs(
-    pairing: Pairing, found: Alignment, fusion: Fusion, run: OpRun, theirs: Runs, base: int
+    pairing: Pairing, found: Alignment, fusion: Fusion, run: OperatorRun, theirs: Runs, base: int
 ) -> None:
     """Pair the inputs of one kernel with those golden inputs that read the same value.
 
@@ -188,8 +188,8 @@ def _readers(golden: GraphView, fusion: Fusion) -> dict[Origin, list[tuple[int, 
 
 def pair_places(
     pairing: Pairing,
-    run: OpRun,
-    other: OpRun,
+    run: OperatorRun,
+    other: OperatorRun,
     place: tuple[str, int],
     there: tuple[str, int],
     base: int,
@@ -208,7 +208,7 @@ def pair_places(
 
 
 def _inside(
-    run: OpRun, view: GraphView, members: tuple[int, ...], edges: set[Origin]
+    run: OperatorRun, view: GraphView, members: tuple[int, ...], edges: set[Origin]
 ) -> Iterator[TensorRecord]:
     """Tensors of an operator that never leave its group: what members hand on, and constants."""
     origins = view.origins(run.op)
@@ -222,7 +222,7 @@ def _inside(
                 yield record
 
 
-def skip_left(pairing: Pairing, side: str, runs: Iterable[OpRun], reason: str) -> None:
+def skip_left(pairing: Pairing, side: str, runs: Iterable[OperatorRun], reason: str) -> None:
     """Skip what no pair has claimed of some operators."""
     for run in runs:
         skip_records(pairing, side, run.op_name, run.tensors.values(), reason)
@@ -257,7 +257,9 @@ def skip_unequalled(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs
                 _skip_lone(pairing, side, run, op, other, partner[number])
 
 
-def _skip_lone(pairing: Pairing, side: str, run: OpRun, op: Op, graph: Graph, partner: int) -> None:
+def _skip_lone(
+    pairing: Pairing, side: str, run: OperatorRun, op: Op, graph: Graph, partner: int
+) -> None:
     """Skip what the partner of an operator has not."""
     other = graph.ops[partner]
     if graph.dialect != "ge":

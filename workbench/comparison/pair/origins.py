@@ -18,17 +18,17 @@ from workbench.dump.names.mindspore import sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.comparison.bind.binding import OpRun
+    from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.pairing import Pairing
     from workbench.core.tensors import TensorRecord
 
-    Runs = Mapping[int, OpRun]
+    Runs = Mapping[int, OperatorRun]
 
 
 class _Output(NamedTuple):
     """An output of an execution and the tensor of the network that it is: operator, slot."""
 
-    run: OpRun
+    run: OperatorRun
     slot: int
     tensor: tuple[str, int]
 
@@ -76,7 +76,7 @@ def pair_origins(
         _skip_inside(pairing, side, (r for r in free if sanitize(r.op_name) in names), meant)
 
 
-def _skip_inside(pairing: Pairing, side: str, runs: Iterable[OpRun], meant: set[int]) -> None:
+def _skip_inside(pairing: Pairing, side: str, runs: Iterable[OperatorRun], meant: set[int]) -> None:
     """Skip what the namesakes of the other side's kernels gave, but for what has a partner."""
     for run in runs:
         outputs = [record for (io, _), record in run.tensors.items() if io == "output"]

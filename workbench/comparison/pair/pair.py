@@ -14,7 +14,7 @@ from workbench.comparison.pair.exclusions import leave_out, tell_unknown
 from workbench.comparison.pair.executions import pair_blocks, pair_graphs
 from workbench.comparison.pair.kernels import pair_fusions, pair_places, skip_left, skip_unequalled
 from workbench.comparison.pair.origins import pair_origins
-from workbench.comparison.pair.pairing import EVERYTHING, Lone, Pair, Pairing, Selection
+from workbench.comparison.pair.pairing import EVERYTHING, Pair, Pairing, Selection, Unmatched
 from workbench.comparison.pair.parameters import pair_parameters
 from workbench.comparison.pair.quantized import pair_quantised, skip_floats
 from workbench.comparison.pair.updates import pair_updates
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Binding, Block, OpRun
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.graphs.view import Origin
     from workbench.core.tensors import TensorRecord
 
@@ -50,11 +50,11 @@ def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYT
     return pairing
 
 
-def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
+def _pair_runs(pairing: Pairing, block: Execution, number: int) -> None:
     """Pair the tensors of one execution of one graph."""
     ours = pairing.target.runs[block]
     theirs = pairing.golden.runs[pairing.blocks[block]]
-    found = pairing.alignments.get((block.rank, block.graph_id))
+    found = pairing.alignments.get(block.graph_key)
     base = number << 24  # an execution has far fewer operators than this
     if found is not None and found.quantised:
         pair_quantised(pairing, found, ours, theirs, base)
@@ -82,7 +82,7 @@ def _pair_runs(pairing: Pairing, block: Block, number: int) -> None:
 
 
 def _pair_named_groups(
-    pairing: Pairing, ours: Mapping[int, OpRun], theirs: Mapping[int, OpRun], base: int
+    pairing: Pairing, ours: Mapping[int, OperatorRun], theirs: Mapping[int, OperatorRun], base: int
 ) -> None:
     """Pair the user's groups without a graph: inputs of the first operator, outputs of the last.
 
@@ -105,11 +105,11 @@ def _pair_named_groups(
 
 
 def _matched_runs(
-    ours: Mapping[int, OpRun],
-    theirs: Mapping[int, OpRun],
+    ours: Mapping[int, OperatorRun],
+    theirs: Mapping[int, OperatorRun],
     found: Alignment | None,
     forced: Mapping[str, str],
-) -> Iterator[tuple[int, OpRun, OpRun, str, float]]:
+) -> Iterator[tuple[int, OperatorRun, OperatorRun, str, float]]:
     """Executions that belong together: operator number, both runs, rule and score."""
     if found is None:
         yield from _by_file_name(ours, theirs, forced)
@@ -127,8 +127,8 @@ def _matched_runs(
 
 
 def _by_file_name(
-    ours: Mapping[int, OpRun], theirs: Mapping[int, OpRun], forced: Mapping[str, str]
-) -> Iterator[tuple[int, OpRun, OpRun, str, float]]:
+    ours: Mapping[int, OperatorRun], theirs: Mapping[int, OperatorRun], forced: Mapping[str, str]
+) -> Iterator[tuple[int, OperatorRun, OperatorRun, str, float]]:
     """Match where a side has no graph: the user's pairs, equal names, equal last parts of names."""
     by_name = {run.op_name: run for run in theirs.values()}
     typed = all(run.op_type for runs in (ours, theirs) for run in runs.values())
@@ -150,7 +150,7 @@ def _by_file_name(
             yield number, run, lasts[last], "short-name", 0.7
 
 
-def _file_key(run: OpRun, typed: bool) -> tuple[str, str]:
+def _file_key(run: OperatorRun, typed: bool) -> tuple[str, str]:
     """What files call an operator; golden data know neither its type nor graphs that GE cuts out."""
     name = sanitize(run.op_name)
     return (run.op_type, name) if typed else ("", _CUT_OUT.sub("", name))
@@ -160,9 +160,9 @@ def _last(name: str) -> str:
     return sanitize(name).rpartition("_")[2]
 
 
-def _unique_lasts(runs: Iterable[OpRun]) -> dict[tuple[str, str], OpRun]:
+def _unique_lasts(runs: Iterable[OperatorRun]) -> dict[tuple[str, str], OperatorRun]:
     """Runs by type and last part of their name, where that is unique."""
-    table: dict[tuple[str, str], list[OpRun]] = {}
+    table: dict[tuple[str, str], list[OperatorRun]] = {}
     for run in runs:
         table.setdefault((run.op_type, _last(run.op_name)), []).append(run)
     return {key: found[0] for key, found in table.items() if len(found) == 1}
@@ -171,8 +171,8 @@ def _unique_lasts(runs: Iterable[OpRun]) -> dict[tuple[str, str], OpRun]:
 def _pair_groups(
     pairing: Pairing,
     found: Alignment,
-    ours: Mapping[int, OpRun],
-    theirs: Mapping[int, OpRun],
+    ours: Mapping[int, OperatorRun],
+    theirs: Mapping[int, OperatorRun],
     base: int,
 ) -> None:
     """Pair the values at the edges of N↔M groups; what lies inside has no counterpart."""
@@ -190,7 +190,9 @@ def _pair_groups(
             skip_left(pairing, side, (runs[n] for n in members if n in runs), "inside-group")
 
 
-def _pair_edge(pairing: Pairing, run: OpRun, other: OpRun, a: Origin, b: Origin, base: int) -> None:
+def _pair_edge(
+    pairing: Pairing, run: OperatorRun, other: OperatorRun, a: Origin, b: Origin, base: int
+) -> None:
     record, partner = run.tensors.get(("output", a.slot)), other.tensors.get(("output", b.slot))
     if record is not None and partner is not None:
         place = base + a.number
@@ -204,18 +206,18 @@ def _leftovers(pairing: Pairing, selection: Selection) -> None:
     for side in ("target", "golden"):
         binding: Binding = getattr(pairing, side)
         skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
-        lone: list[Lone] = getattr(pairing, f"only_{side}")
+        lone: list[Unmatched] = getattr(pairing, f"only_{side}")
         for record, run, name in _all_records(binding):
             if id(record) in pairing.claimed[side]:
                 continue
             if not selection.takes(record.key, side):
                 skipped.append(Skipped(name, "not-selected"))
             else:
-                lone.append(Lone(record, run, name))
+                lone.append(Unmatched(record, run, name))
         skipped += [*binding.skipped, *binding.dump.skipped]
 
 
-def _all_records(binding: Binding) -> Iterator[tuple[TensorRecord, OpRun | None, str]]:
+def _all_records(binding: Binding) -> Iterator[tuple[TensorRecord, OperatorRun | None, str]]:
     for runs in binding.runs.values():
         for run in runs.values():
             for record in run.tensors.values():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Binding, Block, OpRun
+    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.map_file import Tolerance
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
@@ -30,8 +30,8 @@ class Pair:
 
     target: TensorRecord
     golden: TensorRecord
-    run: OpRun | None
-    golden_run: OpRun | None
+    run: OperatorRun | None
+    golden_run: OperatorRun | None
     io: str
     slot: int
     rule: str
@@ -41,11 +41,11 @@ class Pair:
 
 
 @dataclass(slots=True)
-class Lone:
+class Unmatched:
     """A record without a partner."""
 
     record: TensorRecord
-    run: OpRun | None
+    run: OperatorRun | None
     op_name: str
 
 
@@ -60,8 +60,8 @@ class Pairing:
     target: Binding
     golden: Binding
     pairs: list[Pair] = field(default_factory=list)
-    only_target: list[Lone] = field(default_factory=list)
-    only_golden: list[Lone] = field(default_factory=list)
+    only_target: list[Unmatched] = field(default_factory=list)
+    only_golden: list[Unmatched] = field(default_factory=list)
     skipped_target: list[Skipped] = field(default_factory=list)
     skipped_golden: list[Skipped] = field(default_factory=list)
     notes: list[tuple[str, Note]] = field(default_factory=list)
@@ -69,8 +69,8 @@ class Pairing:
     overrides: Overrides = NO_OVERRIDES
     ignored: Counter[int] = field(default_factory=Counter)
     tolerated: Counter[Tolerance] = field(default_factory=Counter)
-    blocks: dict[Block, Block] = field(default_factory=dict)
-    block_order: list[Block] = field(default_factory=list)
+    blocks: dict[Execution, Execution] = field(default_factory=dict)
+    block_order: list[Execution] = field(default_factory=list)
     claimed: dict[str, set[int]] = field(
         default_factory=lambda: {"target": set[int](), "golden": set[int]()}
     )

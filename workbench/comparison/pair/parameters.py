@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.core.tensors import TensorRecord
 
@@ -32,11 +32,11 @@ def pair_parameters(
     steps = pair_iterations(ours, {b.iteration for b in theirs} - {CONSTANT_ITERATION}, selection)
     for block in same_nets(pairing.target.parameters, theirs)[0]:
         mine = pairing.target.parameters[block]
-        partner = graphs.get((block.rank, block.graph_id))
+        partner = graphs.get(block.graph_key)
         step = block.iteration if block.iteration < 0 else steps.get(block.iteration)
         if partner is None or step is None:
             continue
-        known = _parameter_names(pairing.alignments.get((block.rank, block.graph_id)))
+        known = _parameter_names(pairing.alignments.get(block.graph_key))
         others = _parameter_block(theirs, partner, step, block, pairing.target.parameters)
         constant = step == CONSTANT_ITERATION
         same = _same_constants(mine, others) if constant else _same_names(mine, others, known)
@@ -79,11 +79,11 @@ def _content(record: TensorRecord) -> object:
 
 
 def _parameter_block(
-    theirs: Mapping[Block, dict[str, TensorRecord]],
+    theirs: Mapping[Execution, dict[str, TensorRecord]],
     partner: tuple[int, int],
     step: int,
-    block: Block,
-    ours: Iterable[Block],
+    block: Execution,
+    ours: Iterable[Execution],
 ) -> dict[str, TensorRecord]:
     """Parameter files of the golden, counted from its newest execution backwards."""
     same = sorted(b for b in theirs if (b.rank, b.graph_id, b.iteration) == (*partner, step))

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import OpRun
+    from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.pairing import Pairing
 
-    Runs = Mapping[int, OpRun]
+    Runs = Mapping[int, OperatorRun]
 
 
 def pair_quantised(pairing: Pairing, found: Alignment, ours: Runs, theirs: Runs, base: int) -> None:

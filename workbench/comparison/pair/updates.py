@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import OpRun
+    from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.pairing import Pairing
     from workbench.graph.nodes import Graph
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def pair_updates(
     pairing: Pairing,
     found: Alignment,
-    ours: Mapping[int, OpRun],
-    theirs: Mapping[int, OpRun],
+    ours: Mapping[int, OperatorRun],
+    theirs: Mapping[int, OperatorRun],
     base: int,
 ) -> None:
     """Pair what is left of a parameter by the last operators that update it, whatever these are.

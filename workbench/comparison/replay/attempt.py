@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.replay.inputs import Values
-from workbench.comparison.replay.kernel import EXACT, Trial, stored
-from workbench.comparison.replay.lowering import Work, golden_work, work_of
+from workbench.comparison.replay.inputs import DumpedInputs
+from workbench.comparison.replay.kernel import EXACT, Trial, cast_like
+from workbench.comparison.replay.lowering import Lowering, golden_work, lower
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.align.align import Alignment
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.replay.inputs import Known
+    from workbench.comparison.replay.inputs import InputValue
     from workbench.comparison.replay.kernel import Arithmetic, Kernel
     from workbench.core.dtypes import DType
     from workbench.graph.nodes import Op
@@ -53,7 +53,7 @@ class Attempt:
     from the target's own files.
     """
 
-    block: Block
+    block: Execution
     number: int
     op: Op
     kernel: Kernel
@@ -121,7 +121,7 @@ class Attempt:
         if given.ndim == 1 and array.size > given.size:
             array = array.reshape(-1)[: given.size]
         unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
-        array = stored(array, given, saturates=arithmetic.saturates)
+        array = cast_like(array, given, saturates=arithmetic.saturates)
         if unknown is None or unknown.size != given.size:
             return array
         if unknown.all() and unknown.size:
@@ -146,23 +146,25 @@ class Attempts:
     """The operators of the target, each tried when it is asked for."""
 
     pairing: Pairing
-    ours: Values = field(init=False)
-    theirs: Values = field(init=False)
-    _works: dict[tuple[int, int, int], Work] = field(default_factory=dict)
-    _held: OrderedDict[tuple[Block, int], Attempt] = field(default_factory=OrderedDict)
+    ours: DumpedInputs = field(init=False)
+    theirs: DumpedInputs = field(init=False)
+    _works: dict[tuple[int, int, int], Lowering] = field(default_factory=dict)
+    _held: OrderedDict[tuple[Execution, int], Attempt] = field(default_factory=OrderedDict)
     _bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.ours = Values(self.pairing.target)
-        self.theirs = Values(self.pairing.golden)
+        self.ours = DumpedInputs(self.pairing.target)
+        self.theirs = DumpedInputs(self.pairing.golden)
 
-    def of_partner(self, block: Block, number: int, *, loosely: bool = False) -> Attempt | Message:
+    def of_partner(
+        self, block: Execution, number: int, *, loosely: bool = False
+    ) -> Attempt | Message:
         """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
 
         ``loosely``: those that a kernel stands for will do, computed one after the other, and if that cannot be,
         the one that gives its result.
         """
-        found = self.pairing.alignments.get((block.rank, block.graph_id))
+        found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
         partner = None
         if found is not None and other is not None and loosely:
@@ -176,13 +178,13 @@ class Attempts:
             return Message("compare/no-match")
         op = graph.ops[partner]
         given = _given(self.theirs, other, partner, op)
-        work = work_of(partner, op, None)
+        work = lower(partner, op, None)
         if work.kernel is None or not given:
             return work.reason or Message(NOT_DUMPED)
         return self._ready(self.theirs, other, partner, op, work, given)
 
     def _of_members(
-        self, block: Block, other: Block, number: int, found: Alignment
+        self, block: Execution, other: Execution, number: int, found: Alignment
     ) -> Attempt | None:
         """Return the golden's operators that a kernel stands for, on what they read; ``None``: that is not known."""
         fusion = found.fused.get(number)
@@ -199,7 +201,7 @@ class Attempts:
             return None
         return Attempt(block, number, op, kernel, "fusion", inputs, {})
 
-    def attempt(self, block: Block, number: int) -> Attempt | Message:
+    def attempt(self, block: Execution, number: int) -> Attempt | Message:
         """Return an operator ready to be computed, or why it cannot be."""
         held = self._held.get((block, number))
         if held is not None:
@@ -217,7 +219,7 @@ class Attempts:
         while self._bytes > _HELD:
             self._bytes -= self._held.popitem(last=False)[1].nbytes
 
-    def _gathered(self, block: Block, number: int) -> Attempt | Message:
+    def _gathered(self, block: Execution, number: int) -> Attempt | Message:
         graph = self.pairing.target.graph(block)
         assert graph is not None
         op = graph.ops[number]
@@ -230,7 +232,13 @@ class Attempts:
         return self._ready(self.ours, block, number, op, work, given)
 
     def _ready(
-        self, values: Values, block: Block, number: int, op: Op, work: Work, given: dict[int, Array]
+        self,
+        values: DumpedInputs,
+        block: Execution,
+        number: int,
+        op: Op,
+        work: Lowering,
+        given: dict[int, Array],
     ) -> Attempt | Message:
         """Gather the inputs of an operator of one side."""
         assert work.kernel is not None
@@ -243,7 +251,7 @@ class Attempts:
                 known = self._assumed(block, number, op, slot)
             if known is None:
                 return _missing(op, slot)
-            inputs[slot] = as_stated(known.array, op, slot)
+            inputs[slot] = cast_as_declared(known.array, op, slot)
             partial |= known.partial
             invented += [slot] if known.invented else []
             if known.assumed is not None:
@@ -254,18 +262,18 @@ class Attempts:
             block, number, op, kernel, rule, inputs, given, told, partial, tuple(invented)
         )
 
-    def work(self, block: Block, number: int, op: Op) -> Work:
+    def work(self, block: Execution, number: int, op: Op) -> Lowering:
         key = (block.rank, block.graph_id, number)
         if key not in self._works:
             found = self.pairing.alignments.get(key[:2])
-            self._works[key] = work_of(number, op, found)
+            self._works[key] = lower(number, op, found)
         return self._works[key]
 
-    def _assumed(self, block: Block, number: int, op: Op, slot: int) -> Known | None:
+    def _assumed(self, block: Execution, number: int, op: Op, slot: int) -> InputValue | None:
         """Return what the golden read there, for an input that no operator computes."""
         graph = self.pairing.target.graph(block)
-        operand = next((o for n, o in enumerate(op.flat_inputs()) if n == slot), None)
-        found = self.pairing.alignments.get((block.rank, block.graph_id))
+        operand = op.operand(slot)
+        found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
         partner = found.partner.get(number) if found is not None else None
         leaf = (
@@ -285,7 +293,7 @@ class Attempts:
         )
 
 
-def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array]:
+def _given(values: DumpedInputs, block: Execution, number: int, op: Op) -> dict[int, Array]:
     """Return what an operator gave, by slot, and what it left in inputs that it overwrites."""
     left = left_in(op) if op.op_type in OPS else {}
     found: dict[int, Array] = {}
@@ -304,7 +312,7 @@ def _given(values: Values, block: Block, number: int, op: Op) -> dict[int, Array
     return found
 
 
-def as_stated(array: Array, op: Op, slot: int) -> Array:
+def cast_as_declared(array: Array, op: Op, slot: int) -> Array:
     """Round an input to the dtype in which the graph says it is read, where a file holds a wider one."""
     specs = op.device_inputs or op.input_specs
     spec = specs[slot] if slot < len(specs) else None
@@ -331,7 +339,7 @@ def _missing(op: Op, slot: int) -> Message:
     return Message("compare/input-not-dumped", slot=slot)
 
 
-def unequal(given: Array, expected: Array) -> float:
+def share_unequal(given: Array, expected: Array) -> float:
     """Return the share of elements that are not the same, NaN against NaN apart."""
     if given.size == 0 or given.shape != expected.shape:
         return float(given.shape != expected.shape)

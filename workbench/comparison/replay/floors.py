@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.measure.noise import APPROXIMATION, sum_length
+from workbench.comparison.measure.noise import APPROXIMATION, reduction_length
 from workbench.comparison.replay.kernel import EXACT, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
@@ -78,7 +78,9 @@ def quick_floor(attempt: Attempt, slot: int, arithmetic: Arithmetic = EXACT) -> 
     if not unit or all(op.op_type in MOVEMENT for op in attempt.kernel.ops):
         return unit
     ops = attempt.kernel.ops
-    length = sum(sum_length(op) for op in ops) if len(ops) == 1 else sum_length(attempt.op)
+    length = (
+        sum(reduction_length(op) for op in ops) if len(ops) == 1 else reduction_length(attempt.op)
+    )
     approximated = any(op.op_type in APPROXIMATED for op in ops)
     inside = 2.0 * FLOAT32 * math.sqrt(length)
     return unit + inside + (APPROXIMATION if approximated else 0.0)
@@ -108,7 +110,7 @@ def careful_floor(
     if not wide or any(op.op_type in _RECURRENT for op in attempt.kernel.ops):
         ops = attempt.kernel.ops
         inside = max((_inside(op, attempt.inputs, arithmetic) for op in ops), default=FLOAT32)
-    length = max((sum_length(op) for op in attempt.kernel.ops), default=1.0)
+    length = max((reduction_length(op) for op in attempt.kernel.ops), default=1.0)
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))
     bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)

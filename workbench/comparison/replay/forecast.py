@@ -13,16 +13,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
-from workbench.comparison.replay.attempt import TROUBLE, Attempts, as_stated
-from workbench.comparison.replay.kernel import EXACT, stored
-from workbench.comparison.replay.lowering import work_of
+from workbench.comparison.replay.attempt import TROUBLE, Attempts, cast_as_declared
+from workbench.comparison.replay.kernel import EXACT, cast_like
+from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate, candidates
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import FormatError, GraphError
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.comparison.replay.kernel import Arithmetic
-    from workbench.comparison.replay.lowering import Work
+    from workbench.comparison.replay.lowering import Lowering
     from workbench.graph.nodes import Graph, Op, Operand
 
     Array = NDArray[Any]
@@ -85,10 +84,10 @@ class Forecast:
         self,
         models: Callable[[Graph], list[Candidate]],
         cancelled: Callable[[], bool] | None = None,
-        keep: Collection[tuple[Block, int]] = (),
-    ) -> Iterator[tuple[Execution, Run]]:
+        keep: Collection[tuple[Execution, int]] = (),
+    ) -> Iterator[tuple[ForecastExecution, Run]]:
         """Compute execution after execution, by the believed model once one is."""
-        pairs: dict[tuple[Block, int], list[Pair]] = {}
+        pairs: dict[tuple[Execution, int], list[Pair]] = {}
         for pair in self.pairing.pairs:
             summed = pair.target.source is None and pair.golden.source is not None
             if pair.run is not None and summed:
@@ -100,11 +99,11 @@ class Forecast:
             unknown = graph is None or self.pairing.blocks.get(block) is None
             if graph is None or unknown or _elements(graph) > _LARGEST:
                 continue
-            place, state = (block.rank, block.graph_id), states.get(block.rank, {})
+            place, state = block.graph_key, states.get(block.rank, {})
             known = self.believed.get(place)
             tried = [known] if known is not None else models(graph)
             runs = [Run(model, dict(state)) for model in tried]
-            execution = Execution(attempts, block, graph, pairs, self.distance, keep)
+            execution = ForecastExecution(attempts, block, graph, pairs, self.distance, keep)
             best = execution.run(runs, cancelled)
             self.believed[place], states[block.rank] = best.model, best.state
             yield execution, best
@@ -147,17 +146,17 @@ class Run:
     decades: float = 0.0
 
 
-class Execution:
+class ForecastExecution:
     """One execution of one graph, computed by several models side by side."""
 
     def __init__(
         self,
         attempts: Attempts,
-        block: Block,
+        block: Execution,
         graph: Graph,
-        pairs: Mapping[tuple[Block, int], Collection[Pair]],
+        pairs: Mapping[tuple[Execution, int], Collection[Pair]],
         distance: Distance,
-        keep: Collection[tuple[Block, int]],
+        keep: Collection[tuple[Execution, int]],
     ) -> None:
         self.attempts = attempts
         self.block = block
@@ -166,7 +165,7 @@ class Execution:
         self.distance = distance
         self.keep = {number for one, number in keep if one == block}
         self.kept: dict[int, dict[int, Array | None]] = {}
-        self.found = attempts.pairing.alignments.get((block.rank, block.graph_id))
+        self.found = attempts.pairing.alignments.get(block.graph_key)
         self.last: dict[int, list[Value]] = {}
         for value, readers in graph.consumers.items():
             if isinstance(value, Value):
@@ -218,7 +217,7 @@ class Execution:
         """Return how far the forecast of a kept operator is from its statistics, with other inputs than it read."""
         op, arithmetic = self.graph.ops[number], run.model.arithmetics[number]
         changed = {**self.kept[number], **change}
-        known = {s: as_stated(a, op, s) for s, a in changed.items() if a is not None}
+        known = {s: cast_as_declared(a, op, s) for s, a in changed.items() if a is not None}
         outcome = self._computed(number, op, known, arithmetic)
         return self._errors(number, outcome, self.distance, given=True)
 
@@ -260,7 +259,7 @@ class Execution:
                 if not (unknown and _is_unknown(array))
             }
             for slot, array in zip(slots, left, strict=True):
-                self._leave(found, op, slot, stored(array, read[slot]), unknown=unknown)
+                self._leave(found, op, slot, cast_like(array, read[slot]), unknown=unknown)
             for out, slot in (left_in(op) if op.op_type in OPS else {}).items():
                 if ("input", slot) in found.tensors:
                     found.outputs[out] = found.tensors["input", slot]
@@ -269,17 +268,17 @@ class Execution:
         found.tensors |= {("output", slot): array for slot, array in found.outputs.items()}
         return found
 
-    def _work(self, number: int, op: Op) -> Work:
+    def _work(self, number: int, op: Op) -> Lowering:
         """Return what an operator should compute: with the golden's settings, where its own are others."""
         found = self.found
         partner = found.partner.get(number) if found is not None else None
         if found is None or partner is None or not partner_settings(found, number, op, _LEAST):
             return self.attempts.work(self.block, number, op)
-        return work_of(partner, found.golden.graph.ops[partner], None)
+        return lower(partner, found.golden.graph.ops[partner], None)
 
     def _leave(self, found: _Outcome, op: Op, slot: int, array: Array, *, unknown: bool) -> None:
         """Note what an operator leaves in an input that it overwrites."""
-        name = state_name(self.graph, next(islice(op.flat_inputs(), slot, None)))
+        name = state_name(self.graph, op.operand(slot))
         if not (unknown and _is_unknown(array)):
             found.tensors["input", slot] = array
         found.state |= {name: array} if name else {}
@@ -355,7 +354,7 @@ class _Once:
         if key not in self._stated:
             self._stated[key] = (
                 array,
-                as_stated(array, op, slot),
+                cast_as_declared(array, op, slot),
             )  # kept, so that its id stays its own
         return self._stated[key][1]
 
@@ -401,7 +400,7 @@ def _stored(op: Op, slot: int, array: Array, arithmetic: Arithmetic) -> Array:
     specs = op.device_outputs or op.outputs
     row = DTYPES.get(specs[slot].dtype) if slot < len(specs) else None
     if row is not None:
-        array = stored(array, np.empty(0, row.storage), saturates=arithmetic.saturates)
+        array = cast_like(array, np.empty(0, row.storage), saturates=arithmetic.saturates)
     shape = op.outputs[slot].shape if slot < len(op.outputs) else None
     if shape is not None and min(shape, default=0) >= 0 and math.prod(shape) == array.size:
         array = array.reshape(shape)

@@ -32,7 +32,7 @@ from workbench.run.kernels import KERNELS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workbench.comparison.bind.binding import Binding, Block
+    from workbench.comparison.bind.binding import Binding, Execution
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph, Op, Operand
 
@@ -52,7 +52,7 @@ _BEGINS_WITH_ONES = {"SGD": (5,)}
 """Type → inputs that hold ones before the first step: ``stat`` of SGD tells it from all others."""
 
 
-class Known(NamedTuple):
+class InputValue(NamedTuple):
     """A tensor, what was assumed about it if anything, and whether NaN stands for unknown elements.
 
     ``invented`` says that no file has it at all.
@@ -64,7 +64,7 @@ class Known(NamedTuple):
     invented: bool = False
 
 
-class Values:
+class DumpedInputs:
     """The arrays of one side of a comparison."""
 
     def __init__(self, binding: Binding) -> None:
@@ -73,7 +73,7 @@ class Values:
         self._bytes = 0
         self._depth = 0
 
-    def given(self, block: Block, number: int, slot: int) -> Array | None:
+    def given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""
         graph = self.binding.graph(block)
         run = self.binding.runs.get(block, {}).get(number)
@@ -83,7 +83,7 @@ class Values:
             return array
         return _shaped(array, graph.ops[number], slot)
 
-    def part_given(self, block: Block, number: int, slot: int) -> Array | None:
+    def part_given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return the first elements, flat, of an output whose file holds a wider buffer than it says."""
         graph = self.binding.graph(block)
         run = self.binding.runs.get(block, {}).get(number)
@@ -102,7 +102,7 @@ class Values:
         except FormatError:
             return None
 
-    def read(self, block: Block, number: int, slot: int) -> Known | None:
+    def read(self, block: Execution, number: int, slot: int) -> InputValue | None:
         """Return what an operator read as flat input ``slot``."""
         graph = self.binding.graph(block)
         if graph is None:
@@ -119,13 +119,13 @@ class Values:
         if own is not None:
             spec = op.input_specs[slot] if slot < len(op.input_specs) else None
             shape = spec.shape if spec is not None else None
-            return Known(_as(own, shape))
+            return InputValue(_as(own, shape))
         found = self._produced(graph, block, number, operand)
         return found or self._partly(graph, block, number, slot, operand)
 
     def _partly(
-        self, graph: Graph, block: Block, number: int, slot: int, operand: Operand | None
-    ) -> Known | None:
+        self, graph: Graph, block: Execution, number: int, slot: int, operand: Operand | None
+    ) -> InputValue | None:
         """Return an input of which mislabelled files tell the first elements; NaN are the others."""
         if not isinstance(operand, Value):
             return None
@@ -142,12 +142,12 @@ class Values:
             if start is not None and start.size:
                 whole = np.full(shape, np.nan, start.dtype)
                 whole.reshape(-1)[: start.size] = start[: whole.size]
-                return Known(whole, partial=start.size < whole.size)
+                return InputValue(whole, partial=start.size < whole.size)
         return None
 
     def _first(
-        self, graph: Graph, block: Block, number: int, operand: Operand | None
-    ) -> Known | None:
+        self, graph: Graph, block: Execution, number: int, operand: Operand | None
+    ) -> InputValue | None:
         """Assume that state which nobody else reads began the first iteration as optimizers make it.
 
         Weights, and statistics of a normalization, may begin with anything: what depends on them is not known.
@@ -163,33 +163,33 @@ class Values:
         name = _name(graph, operand)
         statistics = graph.ops[number].op_type.startswith(("BatchNorm", "BNTraining"))
         if (statistics or slots[0] == 0) and array.dtype.kind == "f":
-            return Known(np.full_like(array, np.nan), partial=True)
+            return InputValue(np.full_like(array, np.nan), partial=True)
         if slots[0] in _BEGINS_WITH_ONES.get(graph.ops[number].op_type, ()):
-            return Known(
+            return InputValue(
                 np.ones_like(array), Message("compare/assumed-ones", name=name), invented=True
             )
-        return Known(
+        return InputValue(
             np.zeros_like(array), Message("compare/assumed-zeros", name=name), invented=True
         )
 
-    def after(self, block: Block, number: int, slot: int) -> Array | None:
+    def after(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator left in an input that it overwrites."""
         run = self.binding.runs.get(block, {}).get(number)
         record = run.tensors.get(("input", slot)) if run is not None else None
         return self._loaded(record)
 
-    def _input(self, block: Block, number: int, slot: int) -> Array | None:
+    def _input(self, block: Execution, number: int, slot: int) -> Array | None:
         run = self.binding.runs.get(block, {}).get(number)
         return self._trusted(run.tensors.get(("input", slot)) if run is not None else None)
 
     def _produced(
-        self, graph: Graph, block: Block, number: int, operand: Operand | None
-    ) -> Known | None:
+        self, graph: Graph, block: Execution, number: int, operand: Operand | None
+    ) -> InputValue | None:
         """Return an input without a file of its own: from its producer, or from whoever reads it, too."""
         if isinstance(operand, Value):
             array = self.given(block, operand.op, operand.slot)
             if array is not None:
-                return Known(array)
+                return InputValue(array)
             producer = graph.ops[operand.op]
             if producer.op_type in IDENTITY - {"Cast"}:
                 return self.read(block, operand.op, 0)
@@ -203,7 +203,7 @@ class Values:
             return self._left(graph, block, operand)
         return None
 
-    def _moved(self, block: Block, operand: Value, producer: Op) -> Known | None:
+    def _moved(self, block: Execution, operand: Value, producer: Op) -> InputValue | None:
         """Return what an operator gave of which there is no file: it only moves what it read."""
         if producer.op_type not in KERNELS or self._depth >= _DEEPEST:
             return None
@@ -221,20 +221,20 @@ class Values:
             self._depth -= 1
         kind = next(iter(known.values())).array.dtype
         assumed = next((one.assumed for one in known.values() if one.assumed), None)
-        return Known(moved.astype(kind), assumed, any(one.partial for one in known.values()))
+        return InputValue(moved.astype(kind), assumed, any(one.partial for one in known.values()))
 
     def _of_readers(
-        self, graph: Graph, block: Block, operand: Value | Param, before: int
-    ) -> Known | None:
+        self, graph: Graph, block: Execution, operand: Value | Param, before: int
+    ) -> InputValue | None:
         """Return what other operators read of a value before one of them overwrites it."""
         for reader, slot in graph.consumers.get(operand, ()):
             if reader <= before and slot not in rewritten_slots(graph.ops[reader]):
                 array = self._input(block, reader, slot)
                 if array is not None:
-                    return Known(array)
+                    return InputValue(array)
         return None
 
-    def _of_file(self, graph: Graph, block: Block, operand: Param | Value) -> Known | None:
+    def _of_file(self, graph: Graph, block: Execution, operand: Param | Value) -> InputValue | None:
         name = _name(graph, operand)
         files = self.binding.parameters.get(block, {})
         return _known(self._trusted(files.get(name) or files.get(sanitize(name))))
@@ -248,8 +248,8 @@ class Values:
         return [n for n, slot in readers if slot in rewritten_slots(graph.ops[n])]
 
     def _before(
-        self, graph: Graph, block: Block, number: int, operand: Operand | None
-    ) -> Known | None:
+        self, graph: Graph, block: Execution, number: int, operand: Operand | None
+    ) -> InputValue | None:
         """Return what an input held before the operator overwrote it."""
         if not _is_state(operand, graph):
             return None
@@ -260,7 +260,7 @@ class Values:
             graph, block, operand
         )
 
-    def _left(self, graph: Graph, block: Block, operand: Param | Value) -> Known | None:
+    def _left(self, graph: Graph, block: Execution, operand: Param | Value) -> InputValue | None:
         """Return what the last iteration left in a parameter."""
         last = block._replace(iteration=block.iteration - 1)
         if last not in self.binding.runs:
@@ -272,10 +272,10 @@ class Values:
             for slot, own in enumerate(graph.ops[number].flat_inputs()):
                 array = self._left_by(last, number, slot) if own == operand else None
                 if array is not None:
-                    return Known(array)
+                    return InputValue(array)
         return None
 
-    def _left_by(self, block: Block, number: int, slot: int) -> Array | None:
+    def _left_by(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator left in an input, from its file or from the output that is the same memory."""
         array = self.after(block, number, slot)
         graph = self.binding.graph(block)
@@ -340,12 +340,12 @@ def _name(graph: Graph, operand: Param | Value) -> str:
     return graph.ops[operand.op].name
 
 
-def _known(array: Array | None) -> Known | None:
-    return None if array is None else Known(array)
+def _known(array: Array | None) -> InputValue | None:
+    return None if array is None else InputValue(array)
 
 
 def _operand(op: Op, slot: int) -> Operand | None:
-    return next((o for n, o in enumerate(op.flat_inputs()) if n == slot), None)
+    return op.operand(slot)
 
 
 def _shaped(array: Array, op: Op, slot: int) -> Array:

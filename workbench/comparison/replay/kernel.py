@@ -290,10 +290,10 @@ class Trial:
             array = self.kernel.run(self.inputs, self.arithmetic, change)[self.slot]
         if self.given.ndim == 1 and array.size > self.given.size:
             array = array.reshape(-1)[: self.given.size]
-        return stored(array, self.given, saturates=self.arithmetic.saturates)
+        return cast_like(array, self.given, saturates=self.arithmetic.saturates)
 
 
-def stored(array: Array, like: Array, *, saturates: bool = False) -> Array:
+def cast_like(array: Array, like: Array, *, saturates: bool = False) -> Array:
     """Round an array to the dtype of another and give it the other's shape, if it has as many elements.
 
     ``saturates``: floats that are too large become the largest.

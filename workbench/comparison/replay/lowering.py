@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
 from workbench.comparison.replay.kernel import Kernel, plain_kernel
-from workbench.comparison.replay.spellings import expanded, respelled
+from workbench.comparison.replay.spellings import canonical_op, expanded
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -48,7 +48,7 @@ _EIGHT = frozenset(("int8", "uint8", "int4"))
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Lowering:
     """What an operator computes, or why it is not known (``reason``)."""
 
     kernel: Kernel | None
@@ -56,23 +56,23 @@ class Work:
     reason: Message | None = None
 
 
-def work_of(number: int, op: Op, found: Alignment | None) -> Work:
+def lower(number: int, op: Op, found: Alignment | None) -> Lowering:
     """Return what operator ``number`` of the target computes; never raises."""
     if op.op_type in RANDOM:
-        return Work(None, reason=Message("compare/random", op_type=op.op_type))
+        return Lowering(None, reason=Message("compare/random", op_type=op.op_type))
     if op.op_type in REGISTERS:
-        return Work(None, reason=Message("compare/overflow-status", op_type=op.op_type))
+        return Lowering(None, reason=Message("compare/overflow-status", op_type=op.op_type))
     if op.op_type in COLLECTIVES:
-        return Work(None, reason=Message("compare/other-ranks", op_type=op.op_type))
+        return Lowering(None, reason=Message("compare/other-ranks", op_type=op.op_type))
     if _is_between(op):
-        return Work(None, reason=Message("compare/int8-step"))
+        return Lowering(None, reason=Message("compare/int8-step"))
     names = original_names(op)
     if names and len(names) > 1:
         return _fused(number, op, found)
     try:
         return _plain(op)
     except GraphError as error:
-        return Work(None, reason=Message("compare/unreadable", why=error))
+        return Lowering(None, reason=Message("compare/unreadable", why=error))
 
 
 def _is_between(op: Op) -> bool:
@@ -84,33 +84,33 @@ def _is_between(op: Op) -> bool:
 
 
 @once
-def _plain(op: Op) -> Work:
+def _plain(op: Op) -> Lowering:
     if op.op_type in KERNELS:
         bind(op)
-        return Work(plain_kernel(op), "table")
-    other = respelled(op)
+        return Lowering(plain_kernel(op), "table")
+    other = canonical_op(op)
     if other is not None:
         bind(other)
-        return Work(plain_kernel(other), "spelling")
+        return Lowering(plain_kernel(other), "spelling")
     several = expanded(op)
     if several is not None:
-        return Work(several, "expansion")
-    return Work(None, reason=Message("compare/no-kernel", op_type=op.op_type))
+        return Lowering(several, "expansion")
+    return Lowering(None, reason=Message("compare/no-kernel", op_type=op.op_type))
 
 
-def _fused(number: int, op: Op, found: Alignment | None) -> Work:
+def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
     """Return what a kernel computes that stands for several operators."""
     fusion = found.fused.get(number) if found is not None else None
     reason: Message | GraphError = Message("compare/no-network")
     if found is not None and fusion is not None and fusion.target == (number,):
         try:
-            return Work(_from_golden(number, op, fusion.golden, found), "fusion")
+            return Lowering(_from_golden(number, op, fusion.golden, found), "fusion")
         except GraphError as error:
             reason = error
     try:
-        return Work(_chain(op), "types")
+        return Lowering(_chain(op), "types")
     except GraphError as error:
-        return Work(None, reason=Message("compare/neither", first=error, second=reason))
+        return Lowering(None, reason=Message("compare/neither", first=error, second=reason))
 
 
 class _Build:
@@ -149,7 +149,7 @@ class _Build:
         if not op.input_specs and any(True for _ in op.flat_inputs()):
             raise GraphError("compare/names-only")  # it is made of the target's
         if op.op_type not in KERNELS:
-            other = respelled(op)
+            other = canonical_op(op)
             if other is None:
                 raise GraphError("compare/no-kernel", op_type=op.op_type)
             op = other

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.replay.kernel import Kernel, stored
+from workbench.comparison.replay.kernel import Kernel, cast_like
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
@@ -41,7 +41,7 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @dataclass(frozen=True)
-class Case:
+class OperatorFile:
     """An operator with what it read and gave.
 
     ``kernels`` are by whose settings they have, ``inputs`` the flat inputs by number, ``given`` the outputs
@@ -62,7 +62,9 @@ class Case:
             slots = written(kernel.ops[0])
             found |= {f"input.{s}.after": one for s, one in zip(slots, left, strict=True)}
         return {
-            name: stored(found[name], given) for name, given in self.given.items() if name in found
+            name: cast_like(found[name], given)
+            for name, given in self.given.items()
+            if name in found
         }
 
 
@@ -130,7 +132,7 @@ def npy_array(array: Array) -> tuple[Array, str]:
     return array.astype(np.float32), name
 
 
-def read_case(folder: str | Path) -> Case:
+def read_case(folder: str | Path) -> OperatorFile:
     """Read a folder that `workbench.pipeline.extract.extract` wrote, or one changed by hand.
 
     Raises FormatError with file and key for what is no case.
@@ -160,7 +162,7 @@ def read_case(folder: str | Path) -> Case:
         for name, array in arrays.items()
         if name.startswith("output.") or name.endswith(".after")
     }
-    return Case(kernels, inputs, given, data)
+    return OperatorFile(kernels, inputs, given, data)
 
 
 def _check_schema(found: object) -> None:

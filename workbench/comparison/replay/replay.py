@@ -14,9 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import LEAVES, ends_of
-from workbench.comparison.replay.attempt import NOT_DUMPED, TROUBLE, Attempt, Attempts, unequal
+from workbench.comparison.replay.attempt import (
+    NOT_DUMPED,
+    TROUBLE,
+    Attempt,
+    Attempts,
+    share_unequal,
+)
 from workbench.comparison.replay.floors import Floor, careful_floor, condition, quick_floor, unit_of
-from workbench.comparison.replay.kernel import EXACT, Arithmetic, distance, stored
+from workbench.comparison.replay.kernel import EXACT, Arithmetic, cast_like, distance
 from workbench.comparison.replay.models import candidates
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -25,7 +31,7 @@ from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from workbench.comparison.bind.binding import Block
+    from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.models import Candidate
     from workbench.graph.nodes import Graph, Op
@@ -59,7 +65,7 @@ _SAME = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnError:
     """The own error of one execution of one operator.
 
     ``error`` is relative, of output ``slot`` (of overwritten input ``s`` it is ``-1 - s``); ``floor`` what
@@ -101,7 +107,7 @@ _COARSE = 0.3
 
 _UNKNOWN = "compare/inputs-unknown"
 
-_CLEAN = Own(0, 0.0, Floor(0.0, 0.0), 0.0)
+_CLEAN = OwnError(0, 0.0, Floor(0.0, 0.0), 0.0)
 
 
 @dataclass
@@ -113,8 +119,8 @@ class Replay:
     """
 
     attempts: Attempts
-    own: dict[tuple[Block, int], Own] = field(default_factory=dict)
-    reasons: dict[tuple[Block, int], Message] = field(default_factory=dict)
+    own: dict[tuple[Execution, int], OwnError] = field(default_factory=dict)
+    reasons: dict[tuple[Execution, int], Message] = field(default_factory=dict)
     models: dict[tuple[int, int], Candidate] = field(default_factory=dict)
 
     @property
@@ -134,7 +140,7 @@ class Replay:
         counts = Counter(map(str, self.reasons.values()))
         return [(said[text], count) for text, count in counts.most_common()]
 
-    def clears(self, block: Block, number: int) -> bool:
+    def clears(self, block: Execution, number: int) -> bool:
         """Whether an operator gave just what it had to from its own inputs, nothing of them assumed.
 
         What a number format cannot hold, too large or too small, is no reason to clear it.
@@ -148,7 +154,7 @@ class Replay:
         except TROUBLE:
             return False
 
-    def carries(self, block: Block, number: int, slot: int, inherited: float) -> float:
+    def carries(self, block: Execution, number: int, slot: int, inherited: float) -> float:
         """Return the error that an operator makes of an error of its inputs, on its own data."""
         attempt = self.attempts.attempt(block, number)
         try:
@@ -156,7 +162,7 @@ class Replay:
         except TROUBLE:
             return 0.0
 
-    def golden(self, block: Block, number: int) -> Own | None:
+    def golden(self, block: Execution, number: int) -> OwnError | None:
         """Return the own error of the golden's counterpart of an operator; ``None`` if it is not known."""
         attempt = self.attempts.of_partner(block, number)
         if not isinstance(attempt, Attempt) or attempt.invented:
@@ -167,7 +173,7 @@ class Replay:
             return None
 
     @property
-    def suspects(self) -> list[tuple[Block, int]]:
+    def suspects(self) -> list[tuple[Execution, int]]:
         """Executions whose own error nothing explains, in order."""
         return [place for place, one in self.own.items() if one.suspect]
 
@@ -178,10 +184,10 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
     """
     found = Replay(Attempts(pairing))
-    graphs: dict[tuple[int, int], list[Block]] = {}
+    graphs: dict[tuple[int, int], list[Execution]] = {}
     for block in pairing.block_order:
         if pairing.target.graph(block) is not None:
-            graphs.setdefault((block.rank, block.graph_id), []).append(block)
+            graphs.setdefault(block.graph_key, []).append(block)
     for blocks in graphs.values():
         graph = pairing.target.graph(blocks[0])
         if graph is not None and not (cancelled is not None and cancelled()):
@@ -194,15 +200,17 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
 class _Graph:
     """The executions of one graph."""
 
-    def __init__(self, found: Replay, graph: Graph, blocks: Sequence[Block], *, npu: bool) -> None:
+    def __init__(
+        self, found: Replay, graph: Graph, blocks: Sequence[Execution], *, npu: bool
+    ) -> None:
         self.found = found
         self.npu = npu
         self.graph = graph
         self.blocks = blocks
         self.mine = frozenset(blocks)
-        self.open: dict[tuple[Block, int], dict[int, float]] = {}
+        self.open: dict[tuple[Execution, int], dict[int, float]] = {}
         self.wide = False
-        self.tried: dict[tuple[tuple[Block, int], Arithmetic], float] = {}
+        self.tried: dict[tuple[tuple[Execution, int], Arithmetic], float] = {}
 
     def run(self, cancelled: Callable[[], bool] | None) -> None:
         skipped = ends_of(self.graph)
@@ -226,7 +234,7 @@ class _Graph:
                 del self.found.own[place]
                 self.found.reasons[place] = Message("compare/golden-deviates")
 
-    def _first(self, block: Block, number: int, op: Op) -> None:
+    def _first(self, block: Execution, number: int, op: Op) -> None:
         """Compute an operator exactly; what is not explained stays open."""
         attempt = self.found.attempts.attempt(block, number)
         if not isinstance(attempt, Attempt):
@@ -243,8 +251,8 @@ class _Graph:
             return
         floors = {slot: quick_floor(attempt, slot) for slot in errors}
         slot = _worst(errors, floors)
-        share = unequal(attempt.given[slot], expected[slot])
-        own = Own(
+        share = share_unequal(attempt.given[slot], expected[slot])
+        own = OwnError(
             slot,
             errors[slot],
             Floor(floors[slot], 0.0),
@@ -259,7 +267,7 @@ class _Graph:
         if any(errors[s] > floors[s] for s in errors):
             self.open[block, number] = errors
 
-    def _not(self, block: Block, number: int, op: Op, reason: Message) -> None:
+    def _not(self, block: Execution, number: int, op: Op, reason: Message) -> None:
         if reason.code != NOT_DUMPED and op.op_type not in IDENTITY:
             self.found.reasons[block, number] = reason
 
@@ -289,7 +297,7 @@ class _Graph:
         ]  # fmt: skip
         return len(found) >= _PEERS and sum(found) <= _FEW * len(found)
 
-    def _left(self, place: tuple[Block, int], arithmetic: Arithmetic) -> float:
+    def _left(self, place: tuple[Execution, int], arithmetic: Arithmetic) -> float:
         """Order of magnitude of what an arithmetic leaves unexplained; of products the formats count."""
         if self.graph.ops[place[1]].op_type in CONTRACTIONS or not _is_special(arithmetic):
             arithmetic = replace(arithmetic, precision="float64", implementation="")
@@ -298,7 +306,7 @@ class _Graph:
             self.tried[key] = _order(self._distances(place, arithmetic))
         return self.tried[key]
 
-    def _distances(self, place: tuple[Block, int], arithmetic: Arithmetic) -> list[float]:
+    def _distances(self, place: tuple[Execution, int], arithmetic: Arithmetic) -> list[float]:
         attempt = self.found.attempts.attempt(*place)
         if not isinstance(attempt, Attempt):
             return []
@@ -308,7 +316,7 @@ class _Graph:
             return []
         return [distance(attempt.given[slot], array) for slot, array in expected.items()]
 
-    def _second(self, block: Block, number: int, model: Candidate | None) -> None:
+    def _second(self, block: Execution, number: int, model: Candidate | None) -> None:
         """Measure an open operator with the believed model, and against its condition."""
         attempt = self.found.attempts.attempt(block, number)
         if not isinstance(attempt, Attempt):
@@ -325,7 +333,7 @@ class _Graph:
             self.found.own.pop((block, number), None)
             self.found.reasons[block, number] = Message("compare/inputs-unfit", why=error)
 
-    def _golden_fits(self, block: Block, number: int) -> bool:
+    def _golden_fits(self, block: Execution, number: int) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""
         attempt = self.found.attempts.of_partner(block, number)
         if not isinstance(attempt, Attempt):
@@ -335,7 +343,7 @@ class _Graph:
         except TROUBLE:
             return False
 
-    def _golden_too(self, place: tuple[Block, int]) -> bool:
+    def _golden_too(self, place: tuple[Execution, int]) -> bool:
         """Whether the golden's counterpart is off as much: then the reference is another operator."""
         own = self.found.own[place]
         attempt = self.found.attempts.of_partner(*place)
@@ -366,7 +374,7 @@ class _Graph:
             if again is not None and again.suspect:
                 self.found.own[place] = again
 
-    def _fused(self) -> Iterable[tuple[tuple[Block, int], frozenset[tuple[str, str]]]]:
+    def _fused(self) -> Iterable[tuple[tuple[Execution, int], frozenset[tuple[str, str]]]]:
         """Kernels of several operators, a product among them: the types of the others, and the written dtype."""
         for place, own in self.found.own.items():
             attempt = self.found.attempts.attempt(*place) if place[0] in self.mine else None
@@ -390,12 +398,12 @@ class _Graph:
                 if again is not None and again.is_beyond_rounding:
                     self.found.own[place] = replace(again, suspect=OUTLIER)
 
-    def _like(self) -> Iterable[list[tuple[Block, int]]]:
+    def _like(self) -> Iterable[list[tuple[Execution, int]]]:
         """Executions of operators of one type that are computed alike.
 
         Single numbers are left out: they are reproduced to the bit by luck.
         """
-        groups: dict[tuple[str, Arithmetic, str], list[tuple[Block, int]]] = {}
+        groups: dict[tuple[str, Arithmetic, str], list[tuple[Execution, int]]] = {}
         for place, own in self.found.own.items():
             op = self.graph.ops[place[1]] if place[0] in self.mine else None
             if op is not None and not (op.outputs[:1] and op.outputs[0].size == 1):
@@ -403,7 +411,7 @@ class _Graph:
                 groups.setdefault(key, []).append(place)
         return groups.values()
 
-    def _again(self, place: tuple[Block, int], *, wide: bool = False) -> Own | None:
+    def _again(self, place: tuple[Execution, int], *, wide: bool = False) -> OwnError | None:
         """Measure an operator with the arithmetic of the believed units, whatever else explains it."""
         attempt = self.found.attempts.attempt(*place)
         model = self.found.models.get((place[0].rank, place[0].graph_id))
@@ -416,7 +424,7 @@ class _Graph:
             return None
 
 
-def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> Own:
+def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError:
     """Measure an operator against its careful floor; raises one of ``TROUBLE``."""
     expected = attempt.results(arithmetic)
     errors = {slot: distance(attempt.given[slot], array) for slot, array in expected.items()}
@@ -424,13 +432,15 @@ def judged(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> O
         raise GraphError(_UNKNOWN)
     slot = _worst(errors, {s: quick_floor(attempt, s, arithmetic) for s in errors})
     floor = careful_floor(attempt, slot, expected[slot], arithmetic, wide=wide)
-    share = unequal(attempt.given[slot], expected[slot])
+    share = share_unequal(attempt.given[slot], expected[slot])
     error = errors[slot]
     allowed = max(floor.ulp, floor.bound)
     times = _times(error, allowed)
     suspect = times if times > SUSPECT else 0.0
     known = tuple(errors.items())
-    return Own(slot, error, floor, share, arithmetic, attempt.rule, attempt.assumed, suspect, known)
+    return OwnError(
+        slot, error, floor, share, arithmetic, attempt.rule, attempt.assumed, suspect, known
+    )
 
 
 def _order(errors: Iterable[float]) -> float:
@@ -454,7 +464,7 @@ def is_out_of_range(attempt: Attempt, slot: int) -> bool:
     if exact.size != given.size:
         return False
     exact = exact.reshape(given.shape)
-    return distance(stored(exact, given), exact) > SUSPECT * quick_floor(attempt, slot)
+    return distance(cast_like(exact, given), exact) > SUSPECT * quick_floor(attempt, slot)
 
 
 def _worst(errors: Mapping[int, float], floors: Mapping[int, float]) -> int:

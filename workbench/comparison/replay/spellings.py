@@ -46,7 +46,7 @@ _REDUCTIONS = {"MeanExt": "ReduceMean", "SumExt": "ReduceSum", "ReduceMeanD": "R
                "ReduceMaxD": "ReduceMax"}  # fmt: skip
 
 
-def respelled(op: Op) -> Op | None:
+def canonical_op(op: Op) -> Op | None:
     """Return the operator under the table's name; ``None`` if it has none there."""
     known = SPELLINGS.get(op.op_type)
     if known is not None:

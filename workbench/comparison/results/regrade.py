@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.comparison.result import Row, Status
 
 
-def regraded(
+def regrade(
     rows: Iterable[Row], factor: float | None = None, limit: float | None = None
 ) -> tuple[Row, ...]:
     """Return the rows with the status that thresholds give them.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import FAILURES, Guess
+from workbench.comparison.explain.case import FAILURES, Candidate
 from workbench.comparison.explain.hypotheses.outputs import near
 from workbench.comparison.explain.hypotheses.windows import WINDOWS, window_settings
 from workbench.comparison.replay.kernel import Change
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
@@ -59,7 +59,7 @@ _WINDOWS = 4  # that are computed whole, if few channels can tell
 _MOST = 24  # orders of axes
 
 
-def wrong_attribute(case: Case) -> Iterator[Guess]:
+def wrong_attribute(case: Evaluation) -> Iterator[Candidate]:
     """One setting is another: discrete ones are tried, numbers are solved for."""
     for part, op in case.parts():
         settings = _settings(op)
@@ -79,7 +79,7 @@ def wrong_attribute(case: Case) -> Iterator[Guess]:
 
 
 def _likely(
-    case: Case, part: int, windows: list[tuple[Message, dict[str, Any]]]
+    case: Evaluation, part: int, windows: list[tuple[Message, dict[str, Any]]]
 ) -> list[tuple[Message, dict[str, Any]]]:
     """The windows that come nearest in one image and few channels; all, where that tells nothing."""
     thin = case.thin() if len(windows) > _WINDOWS else None
@@ -88,7 +88,7 @@ def _likely(
     found = []
     for number, (_, changed) in enumerate(windows):
         case.spend(thin.cost)
-        output = thin.again(Change(part, settings=changed))
+        output = thin.recomputed(Change(part, settings=changed))
         if output is not None:
             found.append((thin.remains(output), number))
     return [windows[number] for _, number in sorted(found)[:_WINDOWS]] or windows
@@ -106,11 +106,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _changed(
-    case: Case, part: int, settings: Mapping[str, Any], said: Message, parameters: float
-) -> Iterator[Guess]:
-    guess = case.again(Change(part, settings=settings))
+    case: Evaluation, part: int, settings: Mapping[str, Any], said: Message, parameters: float
+) -> Iterator[Candidate]:
+    guess = case.recomputed(Change(part, settings=settings))
     if guess is not None:
-        yield Guess("wrong-attribute", guess, said, parameters)
+        yield Candidate("wrong-attribute", guess, said, parameters)
 
 
 def _setting(op: Op, name: str, used: str, value: str) -> Message:
@@ -118,7 +118,7 @@ def _setting(op: Op, name: str, used: str, value: str) -> Message:
     return Message("compare/fault-setting", op_type=op.op_type, name=name, used=used, value=value)
 
 
-def _others(name: str, value: Any, case: Case) -> Iterator[Any]:
+def _others(name: str, value: Any, case: Evaluation) -> Iterator[Any]:
     """Other values of a setting that are worth a try."""
     if isinstance(value, bool):
         yield not value
@@ -155,11 +155,13 @@ def _other_tuples(name: str, value: tuple[int, ...], dims: int) -> Iterator[tupl
                 yield (*value[:place], value[place] + step, *value[place + 1 :])
 
 
-def _solved_setting(case: Case, part: int, op: Op, name: str, value: float) -> Iterator[Guess]:
+def _solved_setting(
+    case: Evaluation, part: int, op: Op, name: str, value: float
+) -> Iterator[Candidate]:
     """Find the number that a setting must have had."""
 
     def compute(number: float) -> Array | None:
-        return case.again(Change(part, settings={name: number}))
+        return case.recomputed(Change(part, settings={name: number}))
 
     def say(used: str) -> Message:
         return _setting(op, name, used, f"{value:g}")
@@ -167,7 +169,7 @@ def _solved_setting(case: Case, part: int, op: Op, name: str, value: float) -> I
     yield from _solved(case, compute, value, say, _COMMON.get(name, (0.0, 1.0)))
 
 
-def _solved_scalars(case: Case, part: int, op: Op) -> Iterator[Guess]:
+def _solved_scalars(case: Evaluation, part: int, op: Op) -> Iterator[Candidate]:
     """Find the number that a tensor of one element must have held."""
     for place, tensor in enumerate(case.tensors(part)):
         if tensor.size != 1 or tensor.dtype.kind in "biu" or case.given.size == 1:
@@ -178,7 +180,7 @@ def _solved_scalars(case: Case, part: int, op: Op) -> Iterator[Guess]:
                 other = np.full_like(tensors[place], number)
                 return [other if n == place else t for n, t in enumerate(tensors)]
 
-            return case.again(Change(part, load=load))
+            return case.recomputed(Change(part, load=load))
 
         value = float(tensor.reshape(-1)[0])
         if math.isfinite(value):
@@ -191,19 +193,19 @@ def _scalar(op: Op, place: int, value: str, used: str) -> Message:
 
 
 def _solved(
-    case: Case,
+    case: Evaluation,
     compute: Callable[[float], Array | None],
     value: float,
     say: Callable[[str], Message],
     common: tuple[float, ...],
-) -> Iterator[Guess]:
+) -> Iterator[Candidate]:
     """Yield guesses for one number: those that are common, then what Gauss and Newton make of the best."""
     best = case.error, value
     for number in common:
         output = compute(number) if number != value else None
         if output is None:
             continue
-        yield Guess("wrong-attribute", output, say(f"{number:g}"), 0.5)
+        yield Candidate("wrong-attribute", output, say(f"{number:g}"), 0.5)
         best = min(best, (case.remains(output), number))
     solved = descended(case, compute, best[1], best[0])
     if solved is None or solved == value or not math.isfinite(solved):
@@ -211,11 +213,11 @@ def _solved(
     for number in dict.fromkeys((*near(solved), solved)):
         output = compute(number)
         if output is not None:
-            yield Guess("wrong-attribute", output, say(f"{number:.4g}"), 1.0)
+            yield Candidate("wrong-attribute", output, say(f"{number:.4g}"), 1.0)
 
 
 def descended(
-    case: Case, compute: Callable[[float], Array | None], start: float, error: float
+    case: Evaluation, compute: Callable[[float], Array | None], start: float, error: float
 ) -> float | None:
     """Return the number that fits best, by Gauss and Newton's steps from ``start``; ``None``: it changes nothing."""
     number, least = start, error
@@ -239,7 +241,7 @@ def descended(
     return number if number != start or least < error else None
 
 
-def _step(case: Case, here: Array, there: Array) -> float | None:
+def _step(case: Evaluation, here: Array, there: Array) -> float | None:
     """How many times what changed between two outputs makes up for what is missing in the first."""
     with np.errstate(all="ignore"):
         first = here.reshape(-1).astype(np.float64)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import Guess
+from workbench.comparison.explain.case import Candidate
 from workbench.comparison.explain.memory import orders
 from workbench.core.words import Message
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
 
     Array = NDArray[Any]
 
@@ -41,7 +41,7 @@ _TELLING = 8  # elements of which a likeness can be told
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def nan_output(case: Case) -> Iterator[Guess]:
+def nan_output(case: Evaluation) -> Iterator[Candidate]:
     """NaN where a number belongs."""
     if not case.is_float:
         return
@@ -49,10 +49,10 @@ def nan_output(case: Case) -> Iterator[Guess]:
     if lost.any():
         output = with_given(case, lost)
         said = Message("compare/fault-nan", where=where(np.flatnonzero(lost), case.shape))
-        yield Guess("nan-output", output, said, float(runs(np.flatnonzero(lost))))
+        yield Candidate("nan-output", output, said, float(runs(np.flatnonzero(lost))))
 
 
-def overwritten_element(case: Case) -> Iterator[Guess]:
+def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
     """Few neighbors hold something else, the same number in each or any."""
     places = case.places
     if not 0 < places.size <= FEW:
@@ -64,10 +64,10 @@ def overwritten_element(case: Case) -> Iterator[Guess]:
     place, value = where(places, case.shape), _few(values)
     said = Message("compare/fault-overwritten", where=place, value=value)
     count = runs(places) + _cost(values)
-    yield Guess("overwritten-element", with_given(case, case.off), said, float(count))
+    yield Candidate("overwritten-element", with_given(case, case.off), said, float(count))
 
 
-def bit_flip(case: Case) -> Iterator[Guess]:
+def bit_flip(case: Evaluation) -> Iterator[Candidate]:
     """The same bit of one or a few neighbors is the other way."""
     places, given = case.places, np.ascontiguousarray(case.trial.given)
     if not 0 < places.size <= min(FEW, max(case.given.size // 4, 1)):
@@ -78,10 +78,10 @@ def bit_flip(case: Case) -> Iterator[Guess]:
         if case.near(flipped, places):
             said = Message("compare/fault-bit", bit=bit, where=where(places, case.shape))
             free = 0.5 * (1 + runs(places)) - 0.25
-            yield Guess("bit-flip", with_given(case, case.off), said, free)
+            yield Candidate("bit-flip", with_given(case, case.off), said, free)
 
 
-def unwritten_tail_tile(case: Case) -> Iterator[Guess]:
+def unwritten_tail_tile(case: Evaluation) -> Iterator[Candidate]:
     """The last tile shows something else: of 16 rows and columns, or of 256 bytes."""
     for tail, code in _tails(case):
         off = case.off & tail
@@ -98,10 +98,10 @@ def unwritten_tail_tile(case: Case) -> Iterator[Guess]:
         if blank:
             content = Message("compare/holds-number", value=float(shown[0]))
         said = Message(code, side=SIDE, size=REPEAT, content=content)
-        yield Guess("unwritten-tail-tile", with_given(case, tail), said, free)
+        yield Candidate("unwritten-tail-tile", with_given(case, tail), said, free)
 
 
-def _first_row(case: Case, tail: NDArray[np.bool_]) -> bytes:
+def _first_row(case: Evaluation, tail: NDArray[np.bool_]) -> bytes:
     """Bytes of the first row of a tile."""
     places = np.flatnonzero(tail)
     gaps = np.flatnonzero(np.diff(places) > 1)
@@ -117,7 +117,7 @@ def _unwritten(shown: Array, wanted: Array, off: NDArray[np.bool_]) -> bool:
     return bool(np.mean(right) <= 0.5 or np.all((shown == 0) | (wanted == 0) | off))
 
 
-def _tails(case: Case) -> Iterator[tuple[NDArray[np.bool_], str]]:
+def _tails(case: Evaluation) -> Iterator[tuple[NDArray[np.bool_], str]]:
     """The last tiles that a unit may not have written, as masks of the flat output, and codes of what to say."""
     shape = case.shape
     if len(shape) >= 2 and case.given.size:
@@ -134,17 +134,17 @@ def _tails(case: Case) -> Iterator[tuple[NDArray[np.bool_], str]]:
         yield flat, "compare/fault-tail"
 
 
-def stale_output(case: Case) -> Iterator[Guess]:
+def stale_output(case: Evaluation) -> Iterator[Candidate]:
     """Nothing was written: zeros, other tensors' bytes, or nothing that has to do with what belongs there."""
     given = case.trial.given
     if not given.size or np.mean(case.off) < 0.2:
         return
     if not case.given.any():
         said = Message("compare/fault-zero")
-        yield Guess("stale-output", np.zeros_like(given), said, 0.25)
+        yield Candidate("stale-output", np.zeros_like(given), said, 0.25)
         return
     if case.trial.slot < 0 and _is_as_before(case):
-        yield Guess("stale-output", given, Message("compare/fault-unwritten"), 0.25)
+        yield Candidate("stale-output", given, Message("compare/fault-unwritten"), 0.25)
         return
     found = [(*case.held.share(flat), name) for name, flat in orders(given)]
     share, breaks, name = max(found, key=lambda one: one[0])
@@ -153,19 +153,19 @@ def stale_output(case: Case) -> Iterator[Guess]:
         if name:
             said = Message("compare/fault-stale-in", share=share, format=name)
         free = 1.0 + 2.0 * breaks + (1.0 - share) * given.size
-        yield Guess("stale-output", given, said, min(free, _ANY * given.size))
+        yield Candidate("stale-output", given, said, min(free, _ANY * given.size))
     elif given.size >= _TELLING and abs(likeness(case)) < 0.3:
         said = Message("compare/fault-unrelated")
-        yield Guess("stale-output", given, said, _ANY * given.size)
+        yield Candidate("stale-output", given, said, _ANY * given.size)
 
 
-def _is_as_before(case: Case) -> bool:
+def _is_as_before(case: Evaluation) -> bool:
     """Whether an input that the operator overwrites is what it was."""
     before = case.trial.inputs.get(-1 - case.trial.slot)
     return before is not None and before.tobytes() == case.trial.given.tobytes()
 
 
-def likeness(case: Case) -> float:
+def likeness(case: Evaluation) -> float:
     """Cosine of what was given and what was expected, each without its mean."""
     usable = np.isfinite(case.given) & np.isfinite(case.expected)
     a, b = (x[usable].astype(np.float64) for x in (case.given, case.expected))
@@ -176,7 +176,7 @@ def likeness(case: Case) -> float:
     return float(a @ b) / length if length else 0.0
 
 
-def overrun(case: Case) -> Iterator[Guess]:
+def overrun(case: Evaluation) -> Iterator[Candidate]:
     """The beginning of the output was overwritten by an operator whose output lies before it in memory."""
     if not 0 < case.places.size <= _PART * case.given.size:
         return
@@ -203,7 +203,7 @@ def overrun(case: Case) -> Iterator[Guess]:
         said = Message("compare/fault-overrun", size=end, content=content)
         if name:
             said = Message("compare/fault-overrun-in", size=end, content=content, format=name)
-        yield Guess("overrun", with_given(case, case.off), said, free)
+        yield Candidate("overrun", with_given(case, case.off), said, free)
 
 
 def _cost(values: Array) -> float:
@@ -211,7 +211,7 @@ def _cost(values: Array) -> float:
     return 1.0 if np.all(values == values[0]) else float(values.size)
 
 
-def with_given(case: Case, mask: NDArray[np.bool_]) -> Array:
+def with_given(case: Evaluation, mask: NDArray[np.bool_]) -> Array:
     """Return what was expected, with what was given where a flat mask says so."""
     output = case.trial.expected.copy(order="C")
     output.reshape(-1)[mask] = case.trial.given.reshape(-1)[mask]

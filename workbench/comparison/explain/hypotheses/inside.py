@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import Case, Guess
+from workbench.comparison.explain.case import Candidate, Evaluation
 from workbench.comparison.explain.hypotheses.attributes import descended
 from workbench.comparison.explain.hypotheses.elements import FEW, runs, where
 from workbench.comparison.explain.hypotheses.outputs import (
@@ -45,18 +45,18 @@ _LANES = 1 << 16  # elements above which every distance of lanes is too many
 class Step:
     """An operator of a kernel, what it should have handed on, and the case of what comes behind it."""
 
-    case: Case
+    case: Evaluation
     op: Op
     given: Array
-    behind: Case
+    behind: Evaluation
 
     def handing(self, function: Function) -> Array | None:
         """Return the kernel's output if the operator had handed on something else."""
         self.case.spend(self.behind.cost)
-        return self.behind.again(Change(0, store=lambda outputs: [function(outputs[0])]))
+        return self.behind.recomputed(Change(0, store=lambda outputs: [function(outputs[0])]))
 
 
-def inside(case: Case) -> Iterator[Guess]:
+def inside(case: Evaluation) -> Iterator[Candidate]:
     """Faults of what an operator of the kernel hands on to the next one."""
     if len(case.trial.kernel.ops) < 2 or case.trial.slot < 0 or not case.is_float:
         return
@@ -71,13 +71,13 @@ def inside(case: Case) -> Iterator[Guess]:
         yield from _flipped(step)
         if not case.trial.arithmetic.saturates:
             how = replace(step.behind.trial.arithmetic, saturates=True)
-            behind = Case(replace(step.behind.trial, arithmetic=how), math.inf)
+            behind = Evaluation(replace(step.behind.trial, arithmetic=how), math.inf)
             step = replace(step, behind=behind)
             yield from _nan(step)
             yield from _flipped(step)
 
 
-def step_at(case: Case, part: int, op: Op) -> Step | None:
+def step_at(case: Evaluation, part: int, op: Op) -> Step | None:
     """Return an operator of a kernel with the operators behind it as a kernel of their own."""
     kernel = case.trial.kernel
     if any(one.op_type in CONTRACTIONS for one in kernel.ops[part + 1 :]):
@@ -103,10 +103,10 @@ def step_at(case: Case, part: int, op: Op) -> Step | None:
     trial = Trial(
         few, inputs, 0, case.trial.given, case.trial.expected, case.trial.floor, arithmetic
     )
-    return Step(case, op, given, Case(trial, math.inf))
+    return Step(case, op, given, Evaluation(trial, math.inf))
 
 
-def _handed(case: Case, kernel: Kernel, part: int) -> dict[Value, Array]:
+def _handed(case: Evaluation, kernel: Kernel, part: int) -> dict[Value, Array]:
     """What the operators up to one hand on to those behind it, each computed anew."""
     read = {o for one in kernel.ops[part + 1 :] for o in one.flat_inputs() if isinstance(o, Value)}
     wanted = {value for value in (*read, *kernel.results) if value.op <= part}
@@ -118,7 +118,7 @@ def _handed(case: Case, kernel: Kernel, part: int) -> dict[Value, Array]:
             seen[:] = outputs
             return outputs
 
-        if case.again(Change(number, store=store)) is None:
+        if case.recomputed(Change(number, store=store)) is None:
             return {}
         found |= {Value(number, slot): array for slot, array in enumerate(seen)}
     return found
@@ -136,12 +136,12 @@ def _moved(operand: Any, part: int, places: dict[Value, int]) -> Any:
     return Param(places[operand])
 
 
-def _of_all(step: Step) -> Iterator[Guess]:
+def _of_all(step: Step) -> Iterator[Candidate]:
     """Every element that is handed on is changed alike."""
     for kind, said, function, free in _changes(step):
         output = step.handing(function)
         if output is not None:
-            yield Guess(kind, output, said, free + _CHOICE)
+            yield Candidate(kind, output, said, free + _CHOICE)
     yield from _scaled(step)
 
 
@@ -213,7 +213,7 @@ def _lanes(step: Step) -> Iterator[tuple[str, Message, Function, float]]:
         yield "wrong-layout-lanes", said, partial(exchanged, axis=axis, distance=distance), 0.5
 
 
-def _scaled(step: Step) -> Iterator[Guess]:
+def _scaled(step: Step) -> Iterator[Candidate]:
     """Every element is multiplied by one factor: a round one near what fits best."""
 
     def compute(factor: float) -> Array | None:
@@ -229,7 +229,7 @@ def _scaled(step: Step) -> Iterator[Guess]:
         if output is not None:
             said = Message("compare/inside-scale", op_type=step.op.op_type, factor=factor)
             free = 1.0 if factor == solved else 0.5
-            yield Guess("scaled-output", output, said, free + _CHOICE)
+            yield Candidate("scaled-output", output, said, free + _CHOICE)
 
 
 def _places(step: Step) -> NDArray[np.bool_] | None:
@@ -244,7 +244,7 @@ def _places(step: Step) -> NDArray[np.bool_] | None:
     return None
 
 
-def _nan(step: Step) -> Iterator[Guess]:
+def _nan(step: Step) -> Iterator[Candidate]:
     """NaN in few elements, which later steps or the device make something else of."""
     places = _places(step)
     if places is None or not 0 < step.behind.off.mean() < 1:
@@ -254,10 +254,10 @@ def _nan(step: Step) -> Iterator[Guess]:
         flat = step.behind.places
         place = where(flat, step.behind.shape)
         said = Message("compare/inside-nan", op_type=step.op.op_type, where=place)
-        yield Guess("nan-output", output, said, 0.5 * (1 + runs(flat)))
+        yield Candidate("nan-output", output, said, 0.5 * (1 + runs(flat)))
 
 
-def _overwritten(step: Step) -> Iterator[Guess]:
+def _overwritten(step: Step) -> Iterator[Candidate]:
     """One number in neighbors of what is handed on: the output shows others, as something was added."""
     places, behind = step.behind.places, step.behind
     if step.given.shape != behind.shape or not 1 < places.size < behind.given.size:
@@ -274,7 +274,7 @@ def _overwritten(step: Step) -> Iterator[Guess]:
             code = "compare/inside-overwritten"
             said = Message(code, where=place, op_type=op_type, value=number)
             free = 2.0 if number == value else 1.5
-            yield Guess("overwritten-element", output, said, free + _CHOICE)
+            yield Candidate("overwritten-element", output, said, free + _CHOICE)
 
 
 def _with_number(array: Array, places: NDArray[np.intp], number: float) -> Array:
@@ -284,7 +284,7 @@ def _with_number(array: Array, places: NDArray[np.intp], number: float) -> Array
     return copy
 
 
-def _flipped(step: Step) -> Iterator[Guess]:
+def _flipped(step: Step) -> Iterator[Candidate]:
     """The same bit of one or a few neighbors of what is handed on is the other way."""
     places = step.behind.places
     few = 0 < places.size <= min(FEW, max(step.given.size // 4, 1))
@@ -300,7 +300,9 @@ def _flipped(step: Step) -> Iterator[Guess]:
         if same or (not zero and _close(step, made)):
             place, op_type = where(places, step.behind.shape), step.op.op_type
             said = Message("compare/inside-bit", bit=bit, where=place, op_type=op_type)
-            yield Guess("bit-flip", output, said, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE + zero)
+            yield Candidate(
+                "bit-flip", output, said, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE + zero
+            )
 
 
 def _close(step: Step, made: Array) -> bool:

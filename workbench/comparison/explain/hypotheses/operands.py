@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import RARE, Guess
+from workbench.comparison.explain.case import RARE, Candidate
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
 from workbench.graph.ops import bind
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
 
 
-def transposed_weight(case: Case) -> Iterator[Guess]:
+def transposed_weight(case: Evaluation) -> Iterator[Candidate]:
     """The weight is read as if two of its axes lay the other way round, or backwards."""
     for part, op in case.parts():
         if op.op_type not in INTEGERS:
@@ -33,15 +33,15 @@ def transposed_weight(case: Case) -> Iterator[Guess]:
         shape = _shape_of(case, part)
         axes = [axis for axis, size in enumerate(shape) if size > 1]
         for pair in reversed(list(combinations(axes, 2))):
-            guess = case.again(Change(part, load=_second(partial(transposed, axes=pair))))
+            guess = case.recomputed(Change(part, load=_second(partial(transposed, axes=pair))))
             if guess is not None:
                 said = Message("compare/fault-transposed", first=pair[0], second=pair[1])
-                yield Guess("transposed-weight", guess, said, 0.25)
+                yield Candidate("transposed-weight", guess, said, 0.25)
         if op.op_type == "Conv2D" and len(shape) == 4 and max(shape[2:]) > 1:
-            guess = case.again(Change(part, load=_second(lambda w: w[..., ::-1, ::-1])))
+            guess = case.recomputed(Change(part, load=_second(lambda w: w[..., ::-1, ::-1])))
             if guess is not None:
                 said = Message("compare/fault-flipped")
-                yield Guess("transposed-weight", guess, said, 0.25)
+                yield Candidate("transposed-weight", guess, said, 0.25)
 
 
 def transposed(weight: Array, axes: tuple[int, int]) -> Array:
@@ -61,13 +61,13 @@ def _second(change: Callable[[Array], Array]) -> Callable[[list[Array]], list[Ar
     return load
 
 
-def _shape_of(case: Case, part: int) -> tuple[int, ...]:
+def _shape_of(case: Evaluation, part: int) -> tuple[int, ...]:
     """Shape of the second tensor that an operator reads."""
     seen = case.tensors(part)
     return seen[1].shape if len(seen) > 1 else ()
 
 
-def dropped_k_tail(case: Case) -> Iterator[Guess]:
+def dropped_k_tail(case: Evaluation) -> Iterator[Candidate]:
     """The last blocks of 16 of the inner dimension are missing from the sums.
 
     What is left over falls until the right number is missing and rises then: larger numbers are tried
@@ -80,12 +80,12 @@ def dropped_k_tail(case: Case) -> Iterator[Guess]:
         tried: dict[int, float] = {}
         for count in _counts(blocks, tried):
             cut = _cut(op, count)
-            guess = case.again(Change(part, load=cut))
+            guess = case.recomputed(Change(part, load=cut))
             if guess is None:
                 break
             tried[count] = case.remains(guess)
             said = Message("compare/fault-k-tail", count=count, blocks=blocks, size=BLOCK)
-            yield Guess("dropped-k-tail", guess, said, 0.1 * min(count, 5))
+            yield Candidate("dropped-k-tail", guess, said, 0.1 * min(count, 5))
 
 
 def _counts(blocks: int, tried: dict[int, float]) -> Iterator[int]:
@@ -110,7 +110,7 @@ def _counts(blocks: int, tried: dict[int, float]) -> Iterator[int]:
         yield from rest
 
 
-def _blocks(case: Case, part: int, op: Op) -> int:
+def _blocks(case: Evaluation, part: int, op: Op) -> int:
     """How many blocks the inner dimension has."""
     shape = _shape_of(case, part)
     if op.op_type == "Conv2D":
@@ -159,7 +159,7 @@ def _without(weight: Array, count: int) -> Array:
     return kept.reshape(weight.shape)
 
 
-def swapped_inputs(case: Case) -> Iterator[Guess]:
+def swapped_inputs(case: Evaluation) -> Iterator[Candidate]:
     """Two inputs of one shape were exchanged."""
     for part, _ in case.parts():
         tensors = case.tensors(part)
@@ -168,17 +168,17 @@ def swapped_inputs(case: Case) -> Iterator[Guess]:
             if tensors[first].shape == tensors[second].shape and tensors[first].ndim:
                 order = list(range(len(tensors)))
                 order[first], order[second] = second, first
-                guess = case.again(Change(part, load=partial(_reordered, order)))
+                guess = case.recomputed(Change(part, load=partial(_reordered, order)))
                 if guess is not None:
                     said = Message("compare/fault-swapped", first=first, second=second)
-                    yield Guess("swapped-inputs", guess, said, RARE)
+                    yield Candidate("swapped-inputs", guess, said, RARE)
 
 
 def _reordered(order: list[int], tensors: list[Array]) -> list[Array]:
     return [tensors[number] for number in order]
 
 
-def transposed_output(case: Case) -> Iterator[Guess]:
+def transposed_output(case: Evaluation) -> Iterator[Candidate]:
     """The output lies in memory with its axes in another order."""
     expected = case.trial.expected
     wide = [axis for axis, size in enumerate(expected.shape) if size > 1]
@@ -189,4 +189,4 @@ def transposed_output(case: Case) -> Iterator[Guess]:
         for place, axis in zip(wide, order, strict=True):
             axes[place] = axis
         moved = np.ascontiguousarray(expected.transpose(axes)).reshape(expected.shape)
-        yield Guess("transposed-output", moved, Message("compare/fault-order", axes=axes), RARE)
+        yield Candidate("transposed-output", moved, Message("compare/fault-order", axes=axes), RARE)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import FAILURES, RARE, Guess
+from workbench.comparison.explain.case import FAILURES, RARE, Candidate
 from workbench.comparison.explain.hypotheses.units import instead
 from workbench.comparison.replay.kernel import EXACT
 from workbench.core.words import Message
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
 
     Array = NDArray[Any]
 
 
-def missing_step(case: Case) -> Iterator[Guess]:
+def missing_step(case: Evaluation) -> Iterator[Candidate]:
     """An operator of the kernel was left out: it hands on an input as it is."""
     for part, op in case.parts():
         tensors = case.tensors(part)
         for place in range(min(len(tensors), 2)):
-            guess = case.again(instead(part, lambda *read, place=place: read[place]))
+            guess = case.recomputed(instead(part, lambda *read, place=place: read[place]))
             if guess is not None:
                 said = Message("compare/fault-missing", op_type=op.op_type, slot=place)
-                yield Guess("missing-step", guess, said, RARE)
+                yield Candidate("missing-step", guess, said, RARE)
 
 
-def shifted_output(case: Case) -> Iterator[Guess]:
+def shifted_output(case: Evaluation) -> Iterator[Candidate]:
     """Every element lies one place further along an axis; what comes from outside is free."""
     expected, given = case.trial.expected, case.trial.given
     for axis, size in enumerate(expected.shape):
@@ -43,10 +43,10 @@ def shifted_output(case: Case) -> Iterator[Guess]:
             edge = (slice(None),) * axis + (0 if step > 0 else -1,)
             output[edge] = given[edge]
             said = Message("compare/fault-shift", step=step, axis=axis)
-            yield Guess("shifted-output", output, said, expected.size / size / 2)
+            yield Candidate("shifted-output", output, said, expected.size / size / 2)
 
 
-def integer_wrap(case: Case) -> Iterator[Guess]:
+def integer_wrap(case: Evaluation) -> Iterator[Candidate]:
     """An integer that is too large was wrapped around and not cut, or cut and not wrapped."""
     kind = case.trial.given.dtype
     if kind.kind not in "iu" or case.trial.slot < 0:
@@ -69,4 +69,4 @@ def integer_wrap(case: Case) -> Iterator[Guess]:
     wrapped = (wide - limits.min) % span + limits.min
     cut = np.clip(wide, limits.min, limits.max)
     for output, code in ((wrapped, "compare/fault-wrapped"), (cut, "compare/fault-clipped")):
-        yield Guess("integer-wrap", output.astype(kind), Message(code, dtype=kind.name))
+        yield Candidate("integer-wrap", output.astype(kind), Message(code, dtype=kind.name))

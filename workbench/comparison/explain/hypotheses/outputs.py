@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import Guess
+from workbench.comparison.explain.case import Candidate
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
 
     Array = NDArray[Any]
 
@@ -26,15 +26,15 @@ _PEERS = 4  # elements of which the largest may be a limit
 _SAMPLE = 4096  # elements that decide which of many lanes are worth a look
 
 
-def wrong_sign(case: Case) -> Iterator[Guess]:
+def wrong_sign(case: Evaluation) -> Iterator[Candidate]:
     """Every element is negated."""
     expected = case.trial.expected
     if expected.size:
         negated = ~expected if expected.dtype.kind == "b" else np.negative(expected)
-        yield Guess("wrong-sign", negated, Message("compare/fault-sign"))
+        yield Candidate("wrong-sign", negated, Message("compare/fault-sign"))
 
 
-def scaled_output(case: Case) -> Iterator[Guess]:
+def scaled_output(case: Evaluation) -> Iterator[Candidate]:
     """Every element is multiplied by one factor: the one that fits best, or a round number near it."""
     expected = case.trial.expected
     if expected.dtype.kind == "b":
@@ -53,10 +53,10 @@ def scaled_output(case: Case) -> Iterator[Guess]:
             output = (expected.astype(np.float64) * number).astype(expected.dtype)
         said = Message("compare/fault-scale", factor=number)
         solved = number == factor
-        yield Guess("scaled-output", output, said, 1.0 if solved else 0.5)
+        yield Candidate("scaled-output", output, said, 1.0 if solved else 0.5)
 
 
-def is_nothing(factor: float, case: Case) -> bool:
+def is_nothing(factor: float, case: Evaluation) -> bool:
     """Whether a factor makes everything as small as noise."""
     return abs(factor) <= min(_NOTHING * case.floor, _SMALL)
 
@@ -69,7 +69,7 @@ def near(number: float) -> Iterator[float]:
             yield rounded
 
 
-def flush_to_zero(case: Case) -> Iterator[Guess]:
+def flush_to_zero(case: Evaluation) -> Iterator[Candidate]:
     """Magnitudes below a limit are zeros: the limit is between those that stayed and those that did not."""
     if not case.is_float:
         return
@@ -86,7 +86,7 @@ def flush_to_zero(case: Case) -> Iterator[Guess]:
     small = (size < limit).reshape(expected.shape)
     output = np.where(small, expected.dtype.type(0), expected)
     said = Message("compare/fault-flush", count=int(np.count_nonzero(gone)), limit=limit)
-    yield Guess("flush-to-zero", output, said, 1.0)
+    yield Candidate("flush-to-zero", output, said, 1.0)
 
 
 def limit_between(low: float, high: float) -> float:
@@ -97,7 +97,7 @@ def limit_between(low: float, high: float) -> float:
     return (low + high) / 2
 
 
-def saturated(case: Case) -> Iterator[Guess]:
+def saturated(case: Evaluation) -> Iterator[Candidate]:
     """Magnitudes beyond a limit are cut to it; a device that saturates makes NaN zero, too."""
     expected = case.trial.expected
     finite = np.abs(case.given[np.isfinite(case.given)])
@@ -120,10 +120,10 @@ def saturated(case: Case) -> Iterator[Guess]:
     said = Message("compare/fault-saturated", count=count, limit=limit)
     if known:
         said = Message("compare/fault-saturated-at", count=count, limit=limit, dtype=known[0])
-    yield Guess("saturated", output, said, 0.5 if known or limit in near(limit) else 1.0)
+    yield Candidate("saturated", output, said, 0.5 if known or limit in near(limit) else 1.0)
 
 
-def wrong_layout_lanes(case: Case) -> Iterator[Guess]:
+def wrong_layout_lanes(case: Evaluation) -> Iterator[Candidate]:
     """Channels inside a block of C0 are exchanged, each with the one at a fixed distance."""
     expected, given = case.trial.expected, case.trial.given
     if expected.ndim == 0 or not expected.size:
@@ -138,7 +138,7 @@ def wrong_layout_lanes(case: Case) -> Iterator[Guess]:
         found.append((_mismatch(given[part], wanted, case), distance))
     for _, distance in sorted(found)[:2]:
         said = Message("compare/fault-lanes", distance=distance, lanes=lanes)
-        yield Guess("wrong-layout-lanes", exchanged(expected, axis, distance), said, 0.5)
+        yield Candidate("wrong-layout-lanes", exchanged(expected, axis, distance), said, 0.5)
 
 
 def exchanged(array: Array, axis: int, distance: int) -> Array:
@@ -150,7 +150,7 @@ def exchanged(array: Array, axis: int, distance: int) -> Array:
     return read
 
 
-def _mismatch(given: Array, wanted: Array, case: Case) -> float:
+def _mismatch(given: Array, wanted: Array, case: Evaluation) -> float:
     """Share of the elements of two arrays that differ by more than noise."""
     with np.errstate(all="ignore"):
         gap = np.abs(given.astype(np.float64) - wanted.astype(np.float64))

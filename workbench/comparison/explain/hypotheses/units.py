@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.arithmetic import FORMATS
-from workbench.comparison.explain.case import Guess, again
+from workbench.comparison.explain.case import Candidate, recomputed
 from workbench.comparison.replay.kernel import Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
     from workbench.comparison.replay.kernel import Arithmetic
     from workbench.graph.nodes import Op
 
@@ -46,7 +46,7 @@ _ROUNDOFF = {
 _COARSER = ("float16", "bfloat16", HF32, "float8_e4m3fn", "hifloat8", "float8_e5m2")
 
 
-def half_accumulation(case: Case) -> Iterator[Guess]:
+def half_accumulation(case: Evaluation) -> Iterator[Candidate]:
     """The cube unit keeps its running sums in float16."""
     if not case.is_float:
         return
@@ -62,10 +62,10 @@ def half_accumulation(case: Case) -> Iterator[Guess]:
                 if inputs:
                     code = "compare/fault-accumulation-read"
                     said = Message(code, op_type=op.op_type, dtype=inputs)
-                yield Guess("half-accumulation", guess, said, 0.0)
+                yield Candidate("half-accumulation", guess, said, 0.0)
 
 
-def _believed(case: Case) -> Iterator[tuple[str, str]]:
+def _believed(case: Evaluation) -> Iterator[tuple[str, str]]:
     """Formats of inputs and outputs: those of the arithmetic, or any if it says nothing."""
     own = case.trial.arithmetic
     if own.precision != "float64" or own.inputs or own.output:
@@ -74,7 +74,7 @@ def _believed(case: Case) -> Iterator[tuple[str, str]]:
         yield from FORMATS
 
 
-def missing_cast(case: Case) -> Iterator[Guess]:
+def missing_cast(case: Evaluation) -> Iterator[Candidate]:
     """The operator is computed in a coarser format than the one it should be."""
     if not case.is_float:
         return
@@ -90,32 +90,32 @@ def missing_cast(case: Case) -> Iterator[Guess]:
             said = Message("compare/fault-cast", op_type=op.op_type, dtype=name)
             for guess in (case.computed(part, coarse), _and_stored(case, part, coarse)):
                 if guess is not None:
-                    yield Guess("missing-cast", guess, said, 0.25)
+                    yield Candidate("missing-cast", guess, said, 0.25)
 
 
-def _and_stored(case: Case, part: int, coarse: Arithmetic) -> Array | None:
+def _and_stored(case: Evaluation, part: int, coarse: Arithmetic) -> Array | None:
     """Return the output of a kernel of several operators that stores what it gives as coarsely, too."""
     if len(case.trial.kernel.ops) == 1:
         return None
     case.spend(case.cost)
     whole = replace(case.trial.arithmetic, output=coarse.output)
-    return again(replace(case.trial, arithmetic=whole), Change(part, arithmetic=coarse))
+    return recomputed(replace(case.trial, arithmetic=whole), Change(part, arithmetic=coarse))
 
 
 def _roundoff(name: str) -> float:
     return _ROUNDOFF.get(name) or roundoff(name)
 
 
-def fast_approximation(case: Case) -> Iterator[Guess]:
+def fast_approximation(case: Evaluation) -> Iterator[Candidate]:
     """A transcendental function is computed by a fast formula."""
     if not case.is_float:
         return
     for part, op in case.parts():
         for name, function in _formulas(op):
-            guess = case.again(instead(part, function))
+            guess = case.recomputed(instead(part, function))
             if guess is not None:
                 said = Message("compare/fault-formula", op_type=op.op_type, formula=name)
-                yield Guess("fast-approximation", guess, said, 0.25)
+                yield Candidate("fast-approximation", guess, said, 0.25)
 
 
 def _formulas(op: Op) -> Iterator[tuple[str, Function]]:

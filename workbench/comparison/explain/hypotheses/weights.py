@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import FAILURES, Guess
+from workbench.comparison.explain.case import FAILURES, Candidate
 from workbench.comparison.replay.kernel import Change
 from workbench.core.words import Message
 from workbench.graph.ops import bind
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
     from workbench.graph.nodes import Op
 
     Array = NDArray[Any]
@@ -31,7 +31,7 @@ _NOTHING = 0.01  # of what is to be explained: noise
 _PATCHES = 1 << 24  # numbers that the patches of a convolution may take
 
 
-def wrong_weight_element(case: Case) -> Iterator[Guess]:
+def wrong_weight_element(case: Evaluation) -> Iterator[Candidate]:
     """One element of what the operator multiplies with, or adds, is another one."""
     if not case.places.size or not case.is_float:
         return
@@ -45,8 +45,8 @@ def wrong_weight_element(case: Case) -> Iterator[Guess]:
 
 
 def _replaced(
-    case: Case, part: int, place: int, index: list[Place], value: list[float]
-) -> Iterator[Guess]:
+    case: Evaluation, part: int, place: int, index: list[Place], value: list[float]
+) -> Iterator[Candidate]:
     """Yield what the operator gives with other elements of a tensor that it reads."""
 
     def load(tensors: list[Array]) -> list[Array]:
@@ -55,7 +55,7 @@ def _replaced(
             changed[one] = number
         return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
 
-    guess = case.again(Change(part, load=load))
+    guess = case.recomputed(Change(part, load=load))
     if guess is not None:
         was = case.tensors(part)[place][index[0]]
         said = Message(
@@ -63,10 +63,12 @@ def _replaced(
             expected=float(was),
         )  # fmt: skip
         count = 2 * len(set(value))
-        yield Guess("wrong-weight-element", guess, said, float(count), loose=True)
+        yield Candidate("wrong-weight-element", guess, said, float(count), loose=True)
 
 
-def _suspects(case: Case, part: int, op: Op) -> Iterator[tuple[int, list[Place], list[float]]]:
+def _suspects(
+    case: Evaluation, part: int, op: Op
+) -> Iterator[tuple[int, list[Place], list[float]]]:
     """Elements of inputs that the error may come from, with the values that they must have had."""
     tensors = case.tensors(part)
     last = part == len(case.trial.kernel.ops) - 1
@@ -82,7 +84,7 @@ def _suspects(case: Case, part: int, op: Op) -> Iterator[tuple[int, list[Place],
 
 
 def _of_product(
-    case: Case, settings: Any, tensors: list[Array]
+    case: Evaluation, settings: Any, tensors: list[Array]
 ) -> Iterator[tuple[int, list[Place], list[float]]]:
     """Every column of a product is off by multiples of the left side's columns."""
     left = tensors[0].T if settings["transpose_a"] else tensors[0]
@@ -116,7 +118,7 @@ def _one_row(
 
 
 def _of_convolution(
-    case: Case, settings: Any, tensors: list[Array]
+    case: Evaluation, settings: Any, tensors: list[Array]
 ) -> Iterator[tuple[int, list[Place], list[float]]]:
     """Every channel that is off is so by what elements of a kernel see of the image."""
     x, weight = tensors
@@ -221,7 +223,7 @@ def _pursued(atoms: Array, rest: Array, most: int) -> list[tuple[int, float]]:
 
 
 def _of_vector(
-    case: Case, part: int, place: int, tensor: Array
+    case: Evaluation, part: int, place: int, tensor: Array
 ) -> Iterator[tuple[int, list[Place], list[float]]]:
     """A tensor that is laid along some axes of the output: few of its places are off everywhere."""
     for axes in _laid(tensor.shape, case.shape):
@@ -247,7 +249,7 @@ def _laid(small: Place, large: Place) -> Iterator[Place]:
         yield tuple(range(len(large) - len(small), len(large)))
 
 
-def _element(case: Case, part: int, place: int, index: list[Place]) -> float | None:
+def _element(case: Evaluation, part: int, place: int, index: list[Place]) -> float | None:
     """Value of one element, or of several alike, by steps of Gauss and Newton, the first of them long."""
     was = float(case.tensors(part)[place][index[0]])
     number, step = was, abs(was) or 1.0
@@ -267,7 +269,7 @@ def _element(case: Case, part: int, place: int, index: list[Place]) -> float | N
 
 
 def _with_element(
-    case: Case, part: int, place: int, index: list[Place], number: float
+    case: Evaluation, part: int, place: int, index: list[Place], number: float
 ) -> Array | None:
     def load(tensors: list[Array]) -> list[Array]:
         changed = tensors[place].copy()
@@ -275,12 +277,12 @@ def _with_element(
             changed[one] = number
         return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
 
-    guess = case.again(Change(part, load=load))
+    guess = case.recomputed(Change(part, load=load))
     return None if guess is None else guess.reshape(-1).astype(np.float64)
 
 
 def _of_table(
-    case: Case, settings: Any, tensors: list[Array]
+    case: Evaluation, settings: Any, tensors: list[Array]
 ) -> Iterator[tuple[int, list[Place], list[float]]]:
     """Every look-up of one row of a table shows the same wrong number."""
     table, indices = tensors
@@ -296,7 +298,7 @@ def _of_table(
         yield 0, list(found), list(found.values())
 
 
-def _rest(case: Case) -> Array:
+def _rest(case: Evaluation) -> Array:
     """What is to be explained, zero where it is not finite."""
     with np.errstate(all="ignore"):
         rest = case.given.astype(np.float64) - case.expected

@@ -11,7 +11,7 @@ from workbench.graph.windows import pair, window
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from workbench.comparison.explain.case import Case
+    from workbench.comparison.explain.case import Evaluation
     from workbench.graph.nodes import Op
     from workbench.graph.windows import Window
 
@@ -33,7 +33,7 @@ _KERNELS = 5
 
 
 def window_settings(
-    op: Op, settings: Mapping[str, Any], case: Case, part: int
+    op: Op, settings: Mapping[str, Any], case: Evaluation, part: int
 ) -> Iterator[tuple[Message, dict[str, Any]]]:
     """Other windows of equal output shape, as a message and as settings; the likely ones first."""
     tensors = case.tensors(part)
