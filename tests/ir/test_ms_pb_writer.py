@@ -11,8 +11,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.build.foreign_files import PAIRS
 from kit.build.ms_pb import pb_of_text, write_ms_pb
-from kit.build.real_data import PAIRS
 from kit.oracle.pb_agreement import assert_agree
 from kit.words import refused
 from workbench.core.errors import GraphError

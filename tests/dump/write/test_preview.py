@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.real_data import PAIRS
+from kit.build.foreign_files import PAIRS
 from kit.build.small_graphs import graphs
 from kit.words import check_said
 from workbench.core.errors import FormatError
