@@ -13,7 +13,7 @@ import numpy as np
 
 import workbench as wb
 from kit.build.foreign_files import DATA, saved_by_torch
-from kit.build.ms_pb import write_ms_pb
+from kit.build.small_dumps import write_ms_pb
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.blocks import Block, Container, Origin

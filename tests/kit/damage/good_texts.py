@@ -14,7 +14,7 @@ import numpy as np
 
 import workbench as wb
 from kit.build.foreign_files import DATA, SPELLED, old_file
-from kit.build.ms_pb import write_ms_pb
+from kit.build.small_dumps import write_ms_pb
 from kit.damage.good_dumps import (
     START,
     attempt,
