@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from kit.build.flow_cases import CASES
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
 from kit.evidence import the
 from kit.words import refused
 from workbench.cli import main
