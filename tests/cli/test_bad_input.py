@@ -10,19 +10,12 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.commands import run
 from kit.evidence import clauses, codes
 from workbench.cli import main
 from workbench.compare.metrics import CANCELLED
 from workbench.core.words import Message
 from workbench.dump.read.layouts import LAYOUTS
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr of the command."""
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return end.value.code, captured.out, captured.err
 
 
 @pytest.fixture

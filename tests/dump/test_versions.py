@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 
+from kit.trees import listed
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
@@ -40,7 +41,8 @@ def records():
 def tree(root, version, device, **plan):
     write(records(), DumpPlan("/d", **plan), root, graph=GRAPH, device=device, version=version,
           config_text="{}", clock=Clock(1))  # fmt: skip
-    return sorted(p.relative_to(root / "rank_0").as_posix() for p in root.rglob("*") if p.is_file())
+    assert listed(root) == [f"rank_0/{name}" for name in listed(root / "rank_0")]
+    return listed(root / "rank_0")
 
 
 def shape_of(names):

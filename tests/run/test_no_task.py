@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.trees import sizes
 from kit.words import refused
 from workbench.config import new
 from workbench.core.errors import GraphError
@@ -194,6 +195,4 @@ def test_what_is_missing_is_foretold(tmp_path, surface):
     assert told.exact
     assert "Default/Concat-op0" in dict(told.silent)
     tree = simulate(GRAPH, None, new(surface), tmp_path, surface=surface, device="a2", seed=4)
-    written = {path.relative_to(tree).as_posix(): path.stat().st_size
-               for path in tree.rglob("*") if path.is_file()}  # fmt: skip
-    assert {entry.path: entry.size for entry in told.forecast.files} == written
+    assert {entry.path: entry.size for entry in told.forecast.files} == sizes(tree)

@@ -7,6 +7,7 @@ import pytest
 
 import workbench as wb
 from kit.evidence import codes, the
+from kit.trees import sizes
 from kit.words import check_said, refused
 from workbench.cli import main
 from workbench.core.errors import GraphError
@@ -189,14 +190,6 @@ def test_a_graph_file_shows_integers_and_scales(tmp_path):
     assert last.attrs["dtype"] == 1  # float16, which ATC chooses
 
 
-def files(root):
-    return {
-        path.relative_to(root).as_posix(): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize(
     ("surface", "settings"),
     [
@@ -215,7 +208,7 @@ def test_a_preview_knows_the_files_of_a_quantized_network(tmp_path, surface, set
     graph = load_graph("alexnet")
     foreseen = preview(form, graph, seed=5, compiling=Compiling(quantization=mode))
     simulate(graph, None, form, tmp_path, device="a2", seed=5, quantization=mode)
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == files(tmp_path)
+    assert {entry.path: entry.size for entry in foreseen.forecast.files} == sizes(tmp_path)
     assert foreseen.exact
     if mode == "w8a8" and surface in ("torchair", "tensorflow"):
         build = max(tmp_path.rglob("*_Build.txt"), key=lambda path: path.stat().st_size)

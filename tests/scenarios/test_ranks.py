@@ -1,13 +1,13 @@
 """Several ranks on every surface: what they write, what is foretold, and which of them is wrong."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import workbench as wb
 from kit.evidence import clauses, codes, the, within
+from kit.trees import contents
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
@@ -34,14 +34,6 @@ def device_of(surface):
 def run(graph, surface, out, **options):
     options = {"device": device_of(surface), "ranks": 2, "surface": surface} | options
     return wb.simulate(graph, None, wb.config.new(surface), out, **options)
-
-
-def contents(tree):
-    return {
-        str(path.relative_to(tree)): path.read_bytes()
-        for path in sorted(Path(tree).rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("surface", SURFACES)

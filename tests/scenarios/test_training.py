@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import workbench as wb
 from kit.build.rehearsals import rehearse
 from kit.cases import asked
+from kit.trees import sizes
 from kit.words import refused
 from workbench import nn
 from workbench.cli import app
@@ -60,21 +61,13 @@ def test_the_loss_falls(name, device):
 TRAINED = [surface for surface in SIMULATED if surface != "acl"]
 
 
-def on_disk(root):
-    return {
-        path.relative_to(root).as_posix(): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize("surface", TRAINED)
 def test_steps_are_dumped_as_foretold_and_those_between_run(tmp_path, surface):
     graph, form = load_graph("mlp_train"), asked(surface, "0|2")
     device = REFERENCE if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
     foreseen = preview(form, graph, iterations=3, seed=5)
     wb.simulate(graph, None, form, tmp_path, device=device, surface=surface, iterations=3, seed=5)
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == on_disk(tmp_path)
+    assert {entry.path: entry.size for entry in foreseen.forecast.files} == sizes(tmp_path)
     assert foreseen.exact
     dump = wb.load(tmp_path)
     steps = {record.key.iteration for record in dump.records} - {-1}
