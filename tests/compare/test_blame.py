@@ -9,7 +9,7 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, Shot, chain, in_memory, shoot
-from kit.evidence import clauses, codes, the, within
+from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.compare.engine import compare_dumps
 from workbench.compare.noise import PASS_FACTOR, floor
@@ -31,10 +31,6 @@ def top(result):
     """The finding that a user acts on: kind, operator, iteration."""
     finding = result.findings[0]
     return finding.kind, finding.op_name, finding.iteration
-
-
-def defects(result):
-    return [f for f in result.findings if f.defect]
 
 
 def statuses(result):

@@ -24,3 +24,8 @@ def sizes(root: Path) -> dict[str, int]:
 def contents(root: Path) -> dict[str, bytes]:
     """Bytes of every file below a folder."""
     return {name: path.read_bytes() for name, path in files(root).items()}
+
+
+def foretold(forecast) -> dict[str, int]:
+    """Size of every file that a forecast names, to be compared with ``sizes``."""
+    return {entry.path: entry.size for entry in forecast.files}

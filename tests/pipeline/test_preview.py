@@ -10,7 +10,7 @@ import pytest
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
 from kit.cases import nightly, pairwise
-from kit.trees import sizes
+from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench import config
 from workbench.config.context import Context
@@ -141,7 +141,7 @@ def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, title
     device = "reference" if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
     simulate(graph, None, asked, tmp_path, device=device, surface=surface, iterations=3, seed=5)
     written = sizes(tmp_path)
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == written
+    assert foretold(foreseen.forecast) == written
     assert foreseen.exact
     assert (foreseen.files, foreseen.bytes) == (len(written), sum(written.values()))
     assert sorted(foreseen.names) == sorted(written)
@@ -167,7 +167,7 @@ def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_pat
     graph = load_graph("lstm")
     simulate(graph, None, known, tmp_path, device=device, precision_mode=mode)
     told = preview(known, graph, compiling=Compiling(device, mode))
-    assert {entry.path: entry.size for entry in told.forecast.files} == sizes(tmp_path)
+    assert foretold(told.forecast) == sizes(tmp_path)
 
 
 @pytest.mark.parametrize("columns", [(), ("Max", "L2norm")])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import clauses, codes, the, within
+from kit.evidence import clauses, codes, defects, the, within
 from kit.trees import contents
 from kit.words import check_said, refused
 from workbench import nn
@@ -97,7 +97,7 @@ def test_a_clean_job_has_no_finding(mlp, tmp_path):
     golden = run(mlp, "mindspore-cpu", tmp_path / "g")
     target = run(mlp, "mindspore-o0o1", tmp_path / "t")
     comparison = wb.compare(target, golden)
-    assert not [one for one in comparison.findings if one.defect]
+    assert not defects(comparison)
 
 
 def test_a_failing_rank_ends_the_others(mlp, tmp_path):
@@ -159,7 +159,7 @@ def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_found(surface, 
     golden = trained(graph, surface, tmp_path / "g")
     faults = [f"scaled-output:{update}:1.5,rank=1,iteration=1"]
     comparison = wb.compare(trained(graph, surface, tmp_path / "t", faults), golden)
-    (found,) = [one for one in comparison.findings if one.defect]
+    (found,) = defects(comparison)
     assert (found.op_name, found.rank, found.iteration) == (update, 1, 1)
     apart = {"ranks": (1,), "others": (0, 2), "name": "body.1.bias", "iteration": 1}
     the(found.evidence, "rank-apart-from", **apart)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kit.build.real_data import PAIRS
 from kit.build.small_graphs import graphs
-from kit.trees import sizes
+from kit.trees import foretold, sizes
 from kit.words import check_said
 from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
@@ -44,10 +44,6 @@ def one(spec=F, op_type="Add", name="Default/Add-op0"):
 def record(array, name="Default/Add-op0", io="output"):
     key = TensorKey("Add", name, io, 0)
     return TensorRecord(key, TensorSpec(array.dtype.name, array.shape), ArraySource(array))
-
-
-def foretold(forecast):
-    return {entry.path: entry.size for entry in forecast.files}
 
 
 selectors = st.one_of(
