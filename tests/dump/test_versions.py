@@ -1,11 +1,9 @@
 """Trees of each release, asked of the writer itself, against a table made from the vendor's documents."""
 
-import csv
-
 import numpy as np
 import pytest
 
-from kit.trees import listed
+from kit.trees import listed, rows
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
@@ -87,11 +85,6 @@ def test_the_table_speaks_of_every_device():
 def test_releases_without_npy_files_are_refused_with_the_reason(version):
     with refused("dump/version-old", FormatError, got=version):
         check_version(version)
-
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.reader(file))
 
 
 @pytest.mark.parametrize(

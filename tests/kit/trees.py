@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 
@@ -29,3 +30,9 @@ def contents(root: Path) -> dict[str, bytes]:
 def foretold(forecast) -> dict[str, int]:
     """Size of every file that a forecast names, to be compared with ``sizes``."""
     return {entry.path: entry.size for entry in forecast.files}
+
+
+def rows(path: Path) -> list[list[str]]:
+    """Cells of a CSV file, line by line."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))

@@ -9,7 +9,7 @@ import pytest
 
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
-from kit.cases import nightly, pairwise
+from kit.cases import mindspore_form, nightly, pairwise
 from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench import config
@@ -38,11 +38,7 @@ GE = 'graph {{ name: "ge_default_1" {} }}'
 
 def form(surface="mindspore-cpu", **settings):
     """The surface's own starting form with some settings of ``common_dump_settings``."""
-    common = {f"common_dump_settings.{key}": value for key, value in settings.items()}
-    changed = config.new(surface)
-    for key, value in common.items():
-        changed = changed.set(key, value)
-    return changed
+    return mindspore_form(surface.removeprefix("mindspore-"), **settings)
 
 
 def plan_of(surface, plan, graph, **more):

@@ -1,6 +1,5 @@
 """Trees are checked against the layout of real dumps, byte vectors, and NumPy's own reader."""
 
-import csv
 import json
 import resource
 from dataclasses import replace
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from kit.oracle.pb_agreement import assert_agree
-from kit.trees import listed
+from kit.trees import listed, rows
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
@@ -258,11 +257,6 @@ def test_sampling_keeps_the_first_elements_of_larger_tensors(tmp_path):
     }
     assert arrays["t_Add-op0"].tolist() == [0, 1, 2, 3]
     assert arrays["_ReLU-op0"].tolist() == [[0, 1], [2, 3]]
-
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.reader(file))
 
 
 def test_statistics_alone_replace_the_tensors(tmp_path):
