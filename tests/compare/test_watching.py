@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit.build.small_dumps import LEAF, Net, save_container
-from kit.evidence import clauses, codes, the, within
+from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.compare.bind import bind
 from workbench.compare.engine import compare_dumps
@@ -205,7 +205,7 @@ def test_one_cause_is_told_once_over_iterations(tmp_path):
         tree(tmp_path / "t", ("B2", spoilt(0, 4)), leaf=leaf)
         tree(tmp_path / "g", leaf=leaf)
     result = compared(tmp_path / "t", tmp_path / "g", graph())
-    (damage,) = [finding for finding in result.findings if finding.defect]
+    (damage,) = defects(result)
     check_said(damage.evidence[-1], "compare/same-again", count=2)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kit.build.small_dumps import LEAF, TIME, Call, ge_dump, ge_network, ge_text
+from kit.evidence import defects
 from workbench.dump.read.reader import load
 from workbench.pipeline.compare import compare
 
@@ -49,7 +50,7 @@ def test_a_graph_in_the_tree_names_the_operator_as_it_is_called(tmp_path):
     golden = written(tmp_path / "b", ge_network())
     (target / "ge_proto_00292_Build.txt").write_text(ge_text())
     result = compare(target, golden)
-    (finding,) = [finding for finding in result.findings if finding.defect]
+    (finding,) = defects(result)
     assert (finding.op_name, finding.io, finding.slot) == (WRONG, "output", 0)
     later = [row for row in result.rows if row.op_name == "layer2/MatMul" and row.io == "output"]
     assert [row.status for row in later] == ["fail"]
@@ -60,7 +61,7 @@ def test_a_given_graph_counts_for_the_tree(tmp_path):
     golden = written(tmp_path / "b", ge_network())
     (tmp_path / "mine.txt").write_text(ge_text("other_name"))
     result = compare(target, golden, target_graph=tmp_path / "mine.txt")
-    assert [finding.op_name for finding in result.findings if finding.defect] == [WRONG]
+    assert [finding.op_name for finding in defects(result)] == [WRONG]
 
 
 def test_two_folders_of_files_are_compared(tmp_path):

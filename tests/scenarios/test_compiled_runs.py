@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import the
+from kit.evidence import defects, the
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
@@ -57,7 +57,7 @@ def standard_files(graph, root):
 
 def agrees(found):
     assert found.verdict in ("pass", "warn"), found.sentence
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_target == 0
 
 
@@ -150,7 +150,7 @@ def test_golden_files_without_a_graph_are_those_of_the_original_operators(tmp_pa
     golden = standard_files(graph, tmp_path / "g")
     found = wb.compare(target(graph, tmp_path / "t", "tensorflow"), golden)
     assert found.verdict == "warn"
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_golden == 0
     assert found.coverage.skipped.keys() == {
         "golden:fused", "golden:no-task", "target:inserted", "target:other-model",
@@ -207,7 +207,7 @@ def test_what_was_made_several_agrees(tmp_path, golden_blocks, kind, surface, pr
     tree = target(BLOCK, tmp_path / "t", surface, precision_mode=precision)
     found = wb.compare(tree, golden_blocks[kind])
     assert found.verdict == "warn"  # weights, or inputs, that the golden tree has no file of
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     reasons = {key.partition(":")[2] for key in found.coverage.skipped} - {"other-model"}
     assert reasons == {"fused", "part", "inserted"}
     if kind == "tree":
@@ -319,7 +319,7 @@ def test_a_wrong_weight_is_called_a_parameter(tmp_path, golden, surface, referen
     if reference == "its own":
         other = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
     found = wb.compare(tree, other)
-    (defect,) = [f for f in found.findings if f.defect]
+    (defect,) = defects(found)
     assert (defect.kind, defect.op_name) == (
         "parameter",
         "Default/conv2-Conv2d/Conv2D-op0Default/relu-ReLU/ReLU-op1",

@@ -11,6 +11,7 @@ import pytest
 from kit.build import small_dumps as small
 from kit.build.runs import on_device, on_reference, paired
 from kit.build.small_dumps import chain, in_memory, shoot
+from kit.evidence import defects
 from kit.words import check_said
 from workbench.compare.engine import compare_dumps
 from workbench.compare.measuring import distance_from
@@ -43,7 +44,7 @@ def seen(target, golden):
 
 
 def operators(result):
-    return list(dict.fromkeys(one.op_name for one in result.findings if one.defect))
+    return list(dict.fromkeys(one.op_name for one in defects(result)))
 
 
 LENET = load_graph("lenet", 0)

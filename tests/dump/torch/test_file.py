@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.arrays import read_all
 from kit.build.foreign_files import (
     DATA,
     TORCH_STORAGES,
@@ -64,25 +65,13 @@ def sources(path):
     return [TorchSource(str(path), slot) for slot in range(len(stored_tensors(str(path))))]
 
 
-def read(source):
-    """All elements, front to back if they lie so."""
-    reading = source.reading(Buffer(64))
-    if reading is None:
-        return source.array()
-    parts = [np.empty(0, reading.dtype)]
-    while count := reading.ready():
-        parts.append(reading.take(count).copy())
-    reading.close()
-    return np.concatenate(parts).reshape(reading.shape)
-
-
 @pytest.mark.parametrize("name", TRUTH)
 def test_what_pytorch_saved_is_read(name):
     found = sources(FILES / f"{name}.pt")
     assert [(one.spec().dtype, one.array().tolist()) for one in found] == TRUTH[name]
     for one in found:
         assert one.spec().shape == one.array().shape
-        assert read(one).tobytes() == one.array().tobytes()
+        assert read_all(one).tobytes() == one.array().tobytes()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -115,7 +104,7 @@ def test_tensors_of_any_type_shape_and_stride_are_read(tmp_path_factory, data):
     (source,) = sources(path)
     assert source.spec()[:2] == (dtype, array.shape)
     assert (source.array() == array).all()
-    assert read(source).tobytes() == array.tobytes()
+    assert read_all(source).tobytes() == array.tobytes()
 
 
 def save(tmp_path, pickled, storages=None, **more):
@@ -284,7 +273,7 @@ def test_no_damage_does_more_than_be_refused(tmp_path):
         try:
             for source in sources(path):
                 source.spec()
-                read(source)
+                read_all(source)
                 source.array()
         except FormatError as error:
             refused.append(str(error))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.arrays import read_all
 from kit.build.small_dumps import save_container
 from kit.words import refused
 from workbench.compare.gather import SEGMENT
@@ -39,18 +40,6 @@ def source_of(path) -> BlockSource:
     return BlockSource(str(path), "output", len(outputs) - 1, *outputs[-1])
 
 
-def read(source, buffer=None, most=10**9) -> np.ndarray:
-    """All elements, taken at most ``most`` at a time."""
-    reading = source.reading(buffer or Buffer(4096))
-    parts = []
-    while count := reading.ready():
-        parts.append(reading.take(min(count, most)).copy())
-    reading.close()
-    array = np.concatenate(parts) if parts else np.empty(0, reading.dtype)
-    assert (array.dtype, array.size) == (reading.dtype, reading.size)
-    return array.reshape(reading.shape)
-
-
 def small_pieces(size: int):
     """Read 64 bytes at a time, and ``size`` bytes of what is rearranged."""
     return mock.patch.multiple(elements, STEP=64), mock.patch.multiple(convert_boxes, PIECE=size)
@@ -75,7 +64,7 @@ def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
     source = source_of(path)
     chunked, whole = small_pieces(64)
     with chunked, whole:
-        array = read(source, most=most)
+        array = read_all(source, Buffer(4096), most)
     want = source.array()
     assert array.tobytes() == want.tobytes()
     assert (array.dtype, array.shape) == (want.dtype, want.shape)
@@ -97,7 +86,7 @@ def test_device_formats_come_as_the_host_had_them(tmp_path_factory, data, piece)
     source = source_of(path)
     chunked, whole = small_pieces(piece)
     with chunked, whole:
-        found = read(source)
+        found = read_all(source, Buffer(4096))
     assert (found.dtype, found.shape) == (array.dtype, shape)
     assert (found == array).all()
     assert (source.array() == array).all()
@@ -108,7 +97,7 @@ def test_grouped_weights_come_as_the_host_had_them(tmp_path):
     there = to_device(array, "NCHW", "FRACTAL_Z", groups=8)
     more = {"format": 4, "original_shape": array.shape, "sub_format": 8}
     save_container(tmp_path / "a", [], [(there, more)])
-    assert (read(source_of(tmp_path / "a")) == array).all()
+    assert (read_all(source_of(tmp_path / "a"), Buffer(4096)) == array).all()
 
 
 @pytest.mark.parametrize("how", ["plain", "NC1HWC0", "int4"])
@@ -165,7 +154,7 @@ def test_a_bare_file_is_read_in_pieces(tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(codes.tobytes())
     source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
     assert source.spec() == ("hifloat8", (1000,), "DefaultFormat")
-    assert read(source).tobytes() == source.array().tobytes()
+    assert read_all(source, Buffer(4096)).tobytes() == source.array().tobytes()
 
 
 def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):

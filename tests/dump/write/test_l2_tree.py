@@ -15,6 +15,7 @@ import workbench as wb
 from kit.build.every_tensor import CELLS, record
 from kit.build.every_tensor import GRAPH as EVERY
 from kit.oracle import dump_wire
+from kit.trees import files
 from workbench.core.events import DeviceEvent
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
@@ -46,7 +47,7 @@ def tensor(array=X, io="output", slot=0, name="scope/op.a", dtype="", form="Defa
 
 def written(root, records, plan=NPY, target=L2, graph=GRAPH):
     write_ge(records, plan, root, graph=graph, target=target)
-    return {p.relative_to(root).as_posix(): p for p in sorted(root.rglob("*")) if p.is_file()}
+    return files(root)
 
 
 def by_tail(files, levels=5):
