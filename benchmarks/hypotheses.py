@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from kit.build.faulty_trials import KINDS, planted
+from kit.build.runs import KINDS, planted
 from workbench.compare.hypotheses.believed import settled
 from workbench.compare.hypotheses.calibration import features
 from workbench.compare.hypotheses.case import BUDGET

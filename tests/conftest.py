@@ -12,7 +12,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: beside other processes, threads of BLAS wait for each other, and busily.
     os.environ.setdefault(name, "1")
 
-from kit.build.real_data import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
+from kit.build.foreign_files import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,7 +18,7 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.config.words import iterations_words, part_name, part_words, selector_words
 from workbench.core.plan import Iterations, Selector
 from workbench.core.words import Message

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import workbench as wb
-from kit.build import ge_dumps
+from kit.build.small_dumps import ge_dump, ge_network
 from kit.cases import first_form
 from workbench.compare.overrides import Match, Overrides
 from workbench.dump.container.blocks import Origin
@@ -91,14 +91,14 @@ def test_what_another_operator_is_paired_with_by_hand_is_not_taken(trees, partne
 
 
 def test_a_kernel_may_give_what_lies_between_its_operators_as_well(tmp_path):
-    calls = ge_dumps.network()
-    golden = ge_dumps.dump(tmp_path / "golden", calls)
+    calls = ge_network()
+    golden = ge_dump(tmp_path / "golden", calls)
     product, relu, *rest = calls
     both = (
         (*relu.outputs, {"origin": Origin(relu.name)}),
         (*product.outputs, {"origin": Origin(product.name)}),
     )
-    target = ge_dumps.dump(tmp_path / "target", [product._replace(outputs=both), *rest])
+    target = ge_dump(tmp_path / "target", [product._replace(outputs=both), *rest])
     found = wb.compare(target, golden)
     given = {
         (row.slot, row.golden_op_name): row.status

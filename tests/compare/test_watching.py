@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kit.build.ge_dumps import LEAF, save
-from kit.build.small_dumps import Net
+from kit.build.small_dumps import LEAF, Net, save_container
 from kit.evidence import clauses, codes, the, within
 from kit.words import check_said
 from workbench.compare.bind import bind
@@ -35,7 +34,7 @@ def tree(base, *looks, leaf=LEAF, own=WRITTEN):
         after, array = ("", own) if look is None else look
         name = f"{after}_To_C" if after else "C"
         file = f"Add.{name}.{number}.1.{TIME + number}"
-        save(base / leaf / file, [], [(array, {"address": 0x4000})], op_name=name)
+        save_container(base / leaf / file, [], [(array, {"address": 0x4000})], op_name=name)
     return base
 
 

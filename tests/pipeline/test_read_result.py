@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
+from kit.face.screen import label
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F

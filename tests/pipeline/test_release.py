@@ -8,7 +8,7 @@ import re
 import pytest
 
 import workbench as wb
-from kit.build.small_graphs import X
+from kit.build.traced_networks import X
 from kit.words import check_said, refused
 from workbench import config
 from workbench.cli import main

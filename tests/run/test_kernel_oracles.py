@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from kit.build.node_cases import node_cases, outcome
+from kit.build.onnx_models import node_cases, outcome
 from kit.oracle.kernel_oracles import CASES
 from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.ops import OPS

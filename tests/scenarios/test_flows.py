@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.build.flow_cases import CASES
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
+from kit.build.traced_networks import FLOWS
 from kit.evidence import the
 from kit.words import refused
 from workbench.cli import main
@@ -39,7 +39,7 @@ def form_of(surface):
 
 def flow_of(case):
     first = np.int32(1) if case in ("both", "loop", "first", "inside") else np.bool_(True)
-    return trace(CASES[case](), first, X)
+    return trace(FLOWS[case](), first, X)
 
 
 def recorded_feeds(case):
@@ -72,7 +72,7 @@ def tensors_of(tree, iteration, graph):
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
     tree = dumped(tmp_path / "ours", case)
     folders = {
@@ -94,7 +94,7 @@ def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
             assert any(near), (folder, kind, io, slot)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 def test_execution_orders_are_those_of_real_mindspore(tmp_path, case):
     orders = (dumped(tmp_path / "ours", case) / "rank_0/execution_order").glob("*_global_*.csv")
     found = {path.stem.rpartition("_")[2]: [*map(int, path.read_text().split())] for path in orders}
@@ -110,7 +110,7 @@ def test_devices_have_what_comes_from_other_graphs_and_a_cpu_has_not(tmp_path):
     assert len(tensors_of(npu, 0, 2)["MatMul", "input", 0]) == 3
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 @pytest.mark.parametrize(("surface", "device"), SURFACES)
 def test_clean_runs_do_not_fail(tmp_path, case, surface, device):
     golden = dumped(tmp_path / "golden", case)

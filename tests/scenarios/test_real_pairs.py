@@ -7,7 +7,7 @@ import json
 import pytest
 
 import workbench as wb
-from kit.build.real_data import PAIRS
+from kit.build.foreign_files import PAIRS
 from workbench.cli import main
 
 # pair → (kind of the top finding, operator or its type, what differs, source line)

@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 import workbench as wb
-from kit.build.real_data import DATA
+from kit.build.foreign_files import DATA
 from kit.evidence import diverges
 from kit.words import check_said
 

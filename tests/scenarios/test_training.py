@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
 from kit.cases import asked
 from kit.words import refused
 from workbench import nn

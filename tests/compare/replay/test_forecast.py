@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.replays import on_device, on_reference, paired
+from kit.build.runs import on_device, on_reference, paired
 from kit.build.small_dumps import chain, in_memory, shoot
 from kit.words import check_said
 from workbench.compare.engine import compare_dumps

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.build.overflow_texts import MSACCUCMP
+from kit.build.foreign_files import MSACCUCMP
 from kit.words import check_said, refused
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError

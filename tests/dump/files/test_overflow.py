@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.build.overflow_texts import MSACCUCMP
+from kit.build.foreign_files import MSACCUCMP
 from kit.oracle import dump_wire as wire
 from kit.words import refused
 from workbench.core.errors import FormatError

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.real_data import PAIRS
-from kit.build.small_graphs import graphs
+from kit.build.foreign_files import PAIRS
+from kit.build.traced_networks import graphs
 from kit.words import check_said
 from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import workbench as wb
-from kit.build.ms_pb import write_ms_pb
-from kit.build.old_ir import SPELLED, old_file
-from kit.build.real_data import DATA
+from kit.build.foreign_files import DATA, SPELLED, old_file
+from kit.build.small_dumps import write_ms_pb
 from kit.damage.good_dumps import (
     START,
     attempt,
