@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import workbench.ir.ms_pb
 from kit.build.real_data import DATA, PAIRS
-from kit.oracle.pb_agreement import assert_agree
+from kit.oracle.dump_files import assert_agree
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kit.build.ms_pb import pb_of_text, write_ms_pb
 from kit.build.real_data import PAIRS
-from kit.oracle.pb_agreement import assert_agree
+from kit.oracle.dump_files import assert_agree
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.damage import read_mutants
-from kit.damage.good_files import READERS
-from kit.damage.good_trees import TREES
+from kit.damage import processes
+from kit.damage.good_files import READERS, TREES
 from workbench.dump.names.ge import recognize
 from workbench.dump.read.leaf import READERS as KINDS
 
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 FILES = int(os.environ.get("MUTATIONS", "60"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
-WORKER = Path(read_mutants.__file__)
+WORKER = Path(processes.__file__)
 
 
 @pytest.fixture(scope="module")

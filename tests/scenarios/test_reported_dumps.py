@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from workbench.cli import main
 from workbench.config import new
 from workbench.core.words import Message

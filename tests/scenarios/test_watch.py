@@ -12,7 +12,7 @@ import shutil
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from workbench.cli import main
 from workbench.core.words import Message
 
