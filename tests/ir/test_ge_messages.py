@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.build.ge_random import models, plain, same
+from kit.oracle.dump_files import field
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -94,19 +95,6 @@ def test_damaged_text_is_refused_where_protobuf_refuses_it(model, one_line, piec
         # fields and words of newer versions pass, and the bytes of no character in a name
         newer = ("enum", "AttrGroups", "utf-8", "UTF-8")
         assert mine.unknown_lines or any(word in reason for word in newer)
-
-
-def varint(number: int) -> bytes:
-    groups = []
-    while number > 127:
-        groups.append((number & 127) | 128)
-        number >>= 7
-    return bytes([*groups, number])
-
-
-def field(number: int, content: bytes) -> bytes:
-    """A field of bytes, as protobuf's wire form has it."""
-    return varint((number << 3) | 2) + varint(len(content)) + content
 
 
 def entry(number: int, key: bytes, value: bytes) -> bytes:

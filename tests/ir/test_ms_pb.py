@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import workbench.ir.ms_pb
 from kit.build.real_data import DATA, PAIRS
-from kit.oracle.dump_files import assert_agree
+from kit.oracle.dump_files import assert_agree, to_varint
+from kit.oracle.dump_files import field as num
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -28,30 +29,17 @@ STAGES = DATA / "pb"
 # The wire format, written here by its own rules: tag = number * 8 + wire type.
 
 
-def varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = b""
-    while value > 0x7F:
-        out += bytes((value & 0x7F | 0x80,))
-        value >>= 7
-    return out + bytes((value,))
-
-
-def num(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value)
-
-
 def msg(field: int, *parts: bytes | str) -> bytes:
     content = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
-    return varint(field << 3 | 2) + varint(len(content)) + content
+    return num(field, content)
 
 
 def f32(field: int, value: float) -> bytes:
-    return varint(field << 3 | 5) + struct.pack("<f", value)
+    return to_varint(field << 3 | 5) + struct.pack("<f", value)
 
 
 def f64(field: int, value: float) -> bytes:
-    return varint(field << 3 | 1) + struct.pack("<d", value)
+    return to_varint(field << 3 | 1) + struct.pack("<d", value)
 
 
 def tensor_type(*dims: int, elem: int = 11) -> bytes:
@@ -196,7 +184,7 @@ def test_every_part_of_a_graph_is_read_from_its_field_number():
                 + attr("fmt", num(1, 13), msg(7, "NCHW"))
                 + attr("eps", num(1, 12), f64(6, 0.1))
                 + attr("rate", num(1, 11), f32(5, 0.1))
-                + attr("old", num(1, 20), msg(11, varint(1), varint(300)))
+                + attr("old", num(1, 20), msg(11, to_varint(1), to_varint(300)))
                 + attr("kind", num(1, 39), msg(20, num(1, 36)))
                 + attr("table", num(1, 33), msg(19, msg(1, "k"), msg(2, num(1, 6), num(4, 9))))
                 + attr("none", num(1, 34))
@@ -333,7 +321,7 @@ DAMAGED = {
     "nothing": b"",
     "no graph": num(1, 1),
     "zeros": bytes(10_000_000),
-    "a length past the end": num(1, 1) + varint(4 << 3 | 2) + varint(1 << 62) + b"x",
+    "a length past the end": num(1, 1) + to_varint(4 << 3 | 2) + to_varint(1 << 62) + b"x",
     "a number without end": b"\x22" + b"\xff" * 30,
     "a group": b"\x23\x24",
     "wire type 7": b"\x27",

@@ -73,7 +73,14 @@ WRITES = (
     "shutil.rmtree", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate",
     "os.chmod",
 )  # fmt: skip
-CODE = (os.path.realpath(sys.prefix), sys.base_prefix, "/usr", "/proc", "/dev/zero", str(Path(__file__).parents[3]))
+CODE = (
+    os.path.realpath(sys.prefix),
+    sys.base_prefix,
+    "/usr",
+    "/proc",
+    "/dev/zero",
+    str(Path(__file__).parents[3]),
+)
 """Where a process may read at any time."""
 
 

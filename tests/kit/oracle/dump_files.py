@@ -52,6 +52,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def to_varint(value: int) -> bytes:
+    value %= 1 << 64
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -112,7 +113,7 @@ def container(data: bytes) -> tuple[dict, list[tuple[str, int, dict, bytes]]]:
 def field(number: int, value: int | bytes) -> bytes:
     """One field of a message, made by hand."""
     if isinstance(value, int):
-        return to_varint(number << 3) + to_varint(value % (1 << 64))
+        return to_varint(number << 3) + to_varint(value)
     return to_varint(number << 3 | 2) + to_varint(len(value)) + value
 
 
