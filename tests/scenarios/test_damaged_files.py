@@ -27,13 +27,13 @@ WORKER = Path(processes.__file__)
 
 
 @pytest.fixture(scope="module")
-def ask():
+def ask(tmp_path_factory):
     """Has a process of its own read damaged files; a new one if it died."""
     workers = []
 
     def answer(*question):
         if not workers or workers[-1].poll() is not None:
-            workers.append(worker())
+            workers.append(worker(tmp_path_factory.mktemp("damaged")))
         workers[-1].stdin.write(json.dumps(question) + "\n")
         workers[-1].stdin.flush()
         return json.loads(workers[-1].stdout.readline() or "{}")
@@ -43,7 +43,7 @@ def ask():
         process.communicate()
 
 
-def worker() -> subprocess.Popen:
+def worker(folder: Path) -> subprocess.Popen:
     """Start the process; what is allocated in large pieces is given back at once, so it counts."""
     path = os.pathsep.join(map(str, WORKER.parents[2:4]))
     pieces = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
@@ -52,7 +52,7 @@ def worker() -> subprocess.Popen:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | pieces | {"PYTHONPATH": path},
+        env=os.environ | pieces | {"PYTHONPATH": path, "TMPDIR": str(folder)},
     )
 
 
