@@ -274,7 +274,8 @@ class TreeWard(Ward):
         TREES[name](self.whole)
         (self.root / "outside").mkdir(parents=True)
         self._copy()
-        for act in acts(self.root, self.tree, self.whole, 0):
+        number = 1 if "workbench.show.report" in sys.modules else 0  # one report pays for all
+        for act in acts(self.root, self.tree, self.whole, number):
             with suppress(WorkbenchError):  # there may be nothing to convert
                 act()
             self._clean()
