@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import workbench.ir.ms_pb
 from kit.build.foreign_files import DATA, PAIRS
-from kit.oracle.pb_agreement import assert_agree
+from kit.oracle.dump_files import assert_agree
 from kit.wire import f32, f64, msg, num, varint
 from kit.words import refused
 from workbench.core.errors import FormatError

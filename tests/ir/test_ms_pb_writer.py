@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kit.build.foreign_files import PAIRS
 from kit.build.small_dumps import write_ms_pb
-from kit.oracle.pb_agreement import assert_agree
+from kit.oracle.dump_files import assert_agree
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec

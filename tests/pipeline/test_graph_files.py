@@ -9,7 +9,7 @@ from google.protobuf import text_format
 
 import workbench as wb
 from kit.commands import run
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.trees import foretold, sizes
 from workbench.config import new
 from workbench.config.context import Context
@@ -88,7 +88,7 @@ def test_the_last_graph_says_how_the_dumped_tensors_lie(tree):
     ops = {op.name: op for op in graph.op}
     seen = set()
     for path in tree.glob(f"*/0/{NETWORK}/2/0/*"):
-        header, blocks = dump_wire.container(path.read_bytes())
+        header, blocks = dump_files.container(path.read_bytes())
         op = ops.pop(header["op_name"])
         assert path.name.startswith(f"{op.type}.")
         for part, slot, message, _ in blocks:

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.trees import contents, files
 from kit.words import misconfigured, refused
 from workbench.config import Context, new, read
@@ -301,7 +301,7 @@ def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
         match = re.fullmatch(rf"{WHERE[surface]}([A-Za-z0-9]+)\.([A-Za-z0-9_-]+)\.{NUMBERS}", name)
         assert match is not None, name
         assert match[1] == "0"  # the form's own iteration
-        header, blocks = dump_wire.container(path.read_bytes())
+        header, blocks = dump_files.container(path.read_bytes())
         assert match[3] == header["op_name"].replace("/", "_")
         for part, slot, message, data in blocks:
             found[header["op_name"], part, slot] = by_hand(data, message)
@@ -508,7 +508,7 @@ def test_a_fault_shows_in_a_container(tmp_path):
         (path,) = (
             path for path in files(tmp_path / name).values() if path.name.startswith("MatMul")
         )
-        _, _, (_, _, message, data) = dump_wire.container(path.read_bytes())[1]
+        _, _, (_, _, message, data) = dump_files.container(path.read_bytes())[1]
         trees[name] = by_hand(data, message).tolist()
     assert trees == {"good": [[3, 0, 0]], "bad": [[6, 0, 0]]}
 

@@ -16,7 +16,7 @@ import pytest
 
 import workbench as wb
 from kit.commands import run as command
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.core.words import Message
 from workbench.dump.write.exception_file import CHIPS

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kit.commands import status as command
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from workbench.core.words import Message
 
 NET = """

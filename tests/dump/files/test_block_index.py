@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import save_container
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.files.block_index import BlockSource, held_tensors
@@ -73,7 +73,7 @@ def test_a_header_longer_than_the_second_is_read_carefully(tmp_path):
 
 def test_buffers_and_workspaces_are_no_tensors(tmp_path):
     """Written field by field: an output of 4 bytes, a buffer of 8, a workspace of 2."""
-    field = dump_wire.field
+    field = dump_files.field
     header = field(1, b"2.0") + field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(6, 4))
     header += field(5, field(3, 8)) + field(8, field(3, 2))
     path = tmp_path / "a"
@@ -84,7 +84,7 @@ def test_buffers_and_workspaces_are_no_tensors(tmp_path):
 
 
 def test_data_inside_the_header_are_found(tmp_path):
-    field = dump_wire.field
+    field = dump_files.field
     header = field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(5, b"\x07\0\0\0"))
     path = tmp_path / "a"
     path.write_bytes(len(header).to_bytes(8, "little") + header)
@@ -94,7 +94,7 @@ def test_data_inside_the_header_are_found(tmp_path):
 
 def test_an_output_tells_whose_tensor_it_is(tmp_path):
     """Written field by field: an original operator with a slot, one without a name, none."""
-    field = dump_wire.field
+    field = dump_files.field
     rest = field(1, 7) + field(5, b"\x07\0\0\0")
     named = field(4, field(1, b"scope/bias") + field(2, 3))
     header = b"".join(field(3, rest + more) for more in (named, field(4, field(2, 1)), b""))
@@ -149,7 +149,7 @@ def test_no_mutation_of_a_file_breaks_the_reading(tmp_path):
     path = tmp_path / "mutated"
     failed = []
     for _ in range(1500):
-        path.write_bytes(dump_wire.mutate(whole, rng))
+        path.write_bytes(dump_files.mutate(whole, rng))
         try:
             for source in sources(path):
                 label = source.label

@@ -1,6 +1,6 @@
 """Slices of an operator (FFTS+) are put together where their attributes say how, and stay apart elsewhere.
 
-Headers are made field by field with the encoder of `dump_wire`, which shares nothing with the package.
+Headers are made field by field with the encoder of `dump_files`, which shares nothing with the package.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.arrays import read_all
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
@@ -22,11 +22,11 @@ from workbench.dump.read.reader import load
 START = 1_700_000_000_000_000
 LEAF = "20240613143502/0/net/1/0"
 TYPES = {"float32": 1, "float16": 2, "int8": 3, "int32": 3}
-field = dump_wire.field
+field = dump_files.field
 
 
 def ints(values) -> bytes:
-    return b"".join(dump_wire.to_varint(value % (1 << 64)) for value in values)
+    return b"".join(dump_files.to_varint(value % (1 << 64)) for value in values)
 
 
 def tensor(io: str, array, *, format=2, original=None, shape=None) -> bytes:

@@ -23,7 +23,7 @@ from kit.build.foreign_files import (
     saved_by_torch,
     torch_file,
 )
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.dump.torch.file import TorchSource, stored_tensors
@@ -266,7 +266,7 @@ def test_no_damage_does_more_than_be_refused(tmp_path):
     for number in range(1500):
         data = bytearray(goods[number % 4])
         if number % 3 == 0:
-            data = bytearray(dump_wire.mutate(bytes(data), rng))
+            data = bytearray(dump_files.mutate(bytes(data), rng))
         for at in rng.integers(0, max(1, len(data)), number % 5):
             data[at : at + 1] = rng.bytes(1)
         path.write_bytes(data)

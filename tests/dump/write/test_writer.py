@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kit.oracle.pb_agreement import assert_agree
+from kit.oracle.dump_files import assert_agree
 from kit.trees import listed, rows
 from kit.words import refused
 from workbench.core.errors import FormatError

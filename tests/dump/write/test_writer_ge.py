@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.trees import listed
 from kit.words import refused
 from workbench.core.errors import FormatError
@@ -57,7 +57,7 @@ def run(iteration=0, array=X):
 
 def decoded(path):
     """Header, and (part, message, bytes) of every block."""
-    header, blocks = dump_wire.container(path.read_bytes())
+    header, blocks = dump_files.container(path.read_bytes())
     return header, [(part, message, data) for part, _, message, data in blocks]
 
 
