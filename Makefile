@@ -12,9 +12,8 @@ FLOWS     := tests/data/conformance/flows_$(MINDSPORE)_cpu.json
 STEPS     := tests/data/conformance/steps_$(MINDSPORE)_cpu.json
 MSPROBE   ?= 26.2.0
 
-# a process for each core, four at most: each takes a gigabyte, two of them two. A file's tests stay together, the longest file
-# comes first: tests/durations.json
-PARALLEL := -n logical --maxprocesses 4 --dist loadfile
+# tests/conftest.py says how many processes; a file's tests stay together, the longest file comes first: tests/durations.json
+PARALLEL := -n auto --dist loadfile
 
 .PHONY: demo test test-all durations check quick lint types lab conformance conformance-operators conformance-steps conformance-flows conformance-msprobe mutations grid clean
 

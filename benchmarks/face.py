@@ -26,8 +26,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import explorer  # noqa: E402
 
 from kit.build.sample_results import network_result  # noqa: E402
-from kit.face.at_panels import status  # noqa: E402
 from kit.face.jupyter_lab import RUN_CODE, Reader, jupyter_lab, python  # noqa: E402
+from kit.face.pages import status  # noqa: E402
 from workbench.show.report import report_html  # noqa: E402
 
 if TYPE_CHECKING:

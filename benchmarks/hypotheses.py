@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from kit.build.faulty_trials import KINDS, planted
+from kit.build.runs import KINDS, planted
 from workbench.comparison.explain.arithmetic import with_fitted_arithmetic
 from workbench.comparison.explain.calibration import features
 from workbench.comparison.explain.case import BUDGET

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,7 +14,24 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before NumPy loads: beside other processes, threads of BLAS wait for each other, and busily.
     os.environ.setdefault(name, "1")
 
-from kit.build.real_data import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
+MEMORY, ROOM = Path("/dev/shm"), 8 << 30
+
+
+def has_room(folder: Path) -> bool:
+    """Whether a folder is in memory that has room for what the tests write."""
+    known = Path("/proc/meminfo")
+    if not (known.is_file() and os.access(folder, os.W_OK)):
+        return False
+    available = dict(line.split(":") for line in known.read_text().splitlines())["MemAvailable"]
+    free = os.statvfs(folder)
+    return min(free.f_bavail * free.f_frsize, int(available.split()[0]) << 10) >= ROOM
+
+
+if has_room(MEMORY):
+    # Tests write and delete a hundred thousand small files, which on a disk takes as long as the rest.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+from kit.build.foreign_files import DATA, PAIRS, RealPair  # noqa: E402 - after the environment is set
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -76,6 +95,15 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """A process more than there are cores, since those with a browser wait often; four at most.
+
+    Each takes a gigabyte, two of them two.
+    """
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Share whole files among the processes, the longest first; see `kit.schedule`."""
     if config.getoption("dist") != "loadfile":
@@ -85,11 +113,27 @@ def pytest_xdist_make_scheduler(config, log):
     return LongestFirst(config, log)
 
 
+class RealPairs(Mapping[str, RealPair]):
+    """Every real pair by name, unpacked when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._unpacked = root, {}
+
+    def __getitem__(self, name: str) -> RealPair:
+        if name not in self._unpacked:
+            with tarfile.open(DATA / "real" / f"{name}.tar.xz") as archive:
+                archive.extractall(self._root, filter="data")
+            self._unpacked[name] = RealPair(self._root / name)
+        return self._unpacked[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PAIRS)
+
+    def __len__(self) -> int:
+        return len(PAIRS)
+
+
 @pytest.fixture(scope="session")
-def real_pairs(tmp_path_factory) -> dict[str, RealPair]:
-    """Every real pair by name, unpacked once a session."""
-    root = tmp_path_factory.mktemp("real")
-    for archive in sorted((DATA / "real").glob("*.tar.xz")):
-        with tarfile.open(archive) as packed:
-            packed.extractall(root, filter="data")
-    return {name: RealPair(root / name) for name in PAIRS}
+def real_pairs(tmp_path_factory) -> RealPairs:
+    """The real pairs, each unpacked once a session."""
+    return RealPairs(tmp_path_factory.mktemp("real"))

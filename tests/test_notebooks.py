@@ -18,7 +18,8 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
-from kit.face.labels import label
+from kit.face.screen import label
+from kit.trees import listed
 from workbench.config.words import iterations_words, part_name, part_words, selector_words
 from workbench.core.plan import Iterations, Selector
 from workbench.core.words import Message
@@ -145,10 +146,6 @@ def texts(cell: nbformat.NotebookNode):
                 yield re.sub(r"(\s*<[^>]*>\s*)+", " | ", plain) if kind == "text/html" else value
 
 
-def names(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
 def run(path: Path, tree: Path) -> nbformat.NotebookNode:
     """Execute a notebook as if it lay in ``tree``, without the user's own IPython settings."""
     book = read(path)
@@ -169,9 +166,9 @@ def executed(tmp_path_factory):
             shutil.copytree(ROOT / "sample_dumps", copy / "sample_dumps")
             (copy / "notebooks").mkdir()
             shutil.copy(path, copy / "notebooks")
-            before, start = names(copy), time.monotonic()
+            before, start = set(listed(copy)), time.monotonic()
             book = run(path, copy)
-            done[path] = book, copy, names(copy) - before, time.monotonic() - start
+            done[path] = book, copy, set(listed(copy)) - before, time.monotonic() - start
         return done[path]
 
     return execute

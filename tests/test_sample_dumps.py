@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.cli import main
+from kit.commands import run, status
 
 SAMPLES = Path(__file__).parents[1] / "sample_dumps"
 PAIRS = ("real_pair", "simulated_pair")
@@ -32,12 +32,6 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-
-
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return int(end.value.code)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -70,10 +64,11 @@ def test_files_can_be_read_by_all_and_run_by_none_and_stay_small():
 def test_comparing_a_pair_says_what_the_manifest_expects(name, capsys):
     made, folder = MANIFESTS[name], SAMPLES / name
     expected = made["expected"]
-    status = run("compare", *(str(folder / made[s]) for s in ("target", "golden")), "--json", "-")
-    found = json.loads(capsys.readouterr().out)
+    sides = (folder / made[side] for side in ("target", "golden"))
+    ended, out, _ = run(capsys, "compare", *sides, "--json", "-")
+    found = json.loads(out)
     first, cover = found["findings"][0], found["coverage"]
-    assert status == expected["exit_status"]
+    assert ended == expected["exit_status"]
     assert found["verdict"] == expected["verdict"]
     assert (first["kind"], first["op_name"]) == (expected["kind"], expected["op_name"])
     source = first["source"]
@@ -102,7 +97,7 @@ def simulate(folder: Path, monkeypatch, capsys) -> dict[str, bytes]:
     for command in MANIFESTS["simulated_pair"]["commands"]:
         program, *arguments = shlex.split(command)
         assert program == "workbench"
-        assert run(*arguments) == 0
+        assert status(*arguments) == 0
     capsys.readouterr()
     return files(work)
 

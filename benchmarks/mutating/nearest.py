@@ -10,6 +10,9 @@ from pathlib import Path
 STEPS = 4
 """How many files may stand between a test and a module, and one."""
 
+_ELSEWHERE = 3
+"""How far a test of another area is."""
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -57,7 +60,8 @@ class Suite:
         found = {one for one in self.files if _distance(path, one) == 0}
         for _ in range(STEPS):
             found |= {one for one in self.files if users & self._imports[one]}
-            if found:
+            # a test of the documents imports tables of every area, and says little of any
+            if any(_distance(path, one) < _ELSEWHERE for one in found):
                 break
             users |= {name for name, file in self._modules.items() if users & self._imports[file]}
         return sorted(found, key=lambda one: (_distance(path, one), self._size(one), one))
@@ -71,4 +75,4 @@ def _distance(path: str, test: str) -> int:
     ours, theirs = Path(path).parts[1:-1], Path(test).parts[1:-1]
     if ours == theirs:
         return int(Path(test).stem != f"test_{Path(path).stem}")
-    return 2 if ours[:1] == theirs[:1] else 3
+    return 2 if ours[:1] == theirs[:1] else _ELSEWHERE

@@ -22,6 +22,7 @@ from diagnosing.scoring import (
 from diagnosing.tables import calibration_table, confusion_table, kinds_table, operators_table
 
 import workbench as wb
+from kit.trees import contents
 from workbench.comparison.result import Finding, Row
 from workbench.core.plan import DumpPlan
 from workbench.run.faults import FAULTS, Fault
@@ -95,17 +96,13 @@ def test_a_tree_is_the_one_that_simulate_writes(surface, files, model, iteration
     other = wb.simulate(
         graph, None, config, tmp_path / "b", device="a2", surface=surface, iterations=iterations
     )
-    assert content(tree) == content(other)
-
-
-def content(root):
-    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert contents(tree) == contents(other)
 
 
 def test_a_renamed_tree_says_no_name_and_no_line(tmp_path):
     run = renamed(device_run(setting("mindspore-o0o1", files="npy")))
     tree = write_tree(run, "full", tmp_path / "tree", "mindspore-o0o1", "npy", "a2")
-    names = " ".join(map(str, content(tree)))
+    names = " ".join(map(str, contents(tree)))
     texts = "".join(path.read_text() for path in tree.rglob("*.ir"))
     for said in ("fc1-Dense", "conv2-Conv2d", "models.py", "Conv2D-op0"):
         assert said not in names

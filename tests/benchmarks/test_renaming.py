@@ -13,6 +13,7 @@ from diagnosing.renaming import renamed, word
 from diagnosing.runs import WAYS, device_run, network, reference_run, write_tree
 from diagnosing.tables import alarm, hit, seen
 
+from kit.trees import contents
 from workbench.run.faults import FAULTS, Fault
 
 SEEDS = {22: ("lenet", "mlp"), 29: ("mlp",), 33: ("mlp",)}
@@ -94,13 +95,8 @@ def old_words(graph):
                 yield part
 
 
-def content(root):
-    """Everything in a tree by its path: names of files are content, too."""
-    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
-
-
 def tree(run, way, out, surface):
-    return content(write_tree(run, way, out, surface, PLACES[surface], "a2"))
+    return contents(write_tree(run, way, out, surface, PLACES[surface], "a2"))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -124,7 +120,7 @@ def test_no_byte_of_a_renamed_tree_says_an_old_name_or_a_line(surface, way, tmp_
 
 def test_no_byte_of_a_renamed_golden_tree_says_an_old_name(tmp_path):
     run = renamed(reference_run("mlp_train", 3, 2))
-    found = content(write_tree(run, "full", tmp_path, "mindspore-cpu", "npy", "reference"))
+    found = contents(write_tree(run, "full", tmp_path, "mindspore-cpu", "npy", "reference"))
     words = {text.encode() for text in old_words(network("mlp_train", 3))}
     for place, bytes_ in found.items():
         assert not [text for text in words if text in place.encode() + bytes_], place

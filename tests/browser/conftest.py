@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from kit.face.explorer_stub import show  # noqa: F401  a fixture
 from kit.face.jupyter_lab import jupyter_lab, missing
+from kit.face.pages import show  # noqa: F401  a fixture
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kit.face.at_panels import OUTPUT, faults_of_access, real_bench
 from kit.face.jupyter_lab import Reader
-from kit.face.labels import label
+from kit.face.pages import OUTPUT, faults_of_access, real_bench
+from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES
 
 expect = pytest.importorskip("playwright.sync_api").expect

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from kit.face.at_panels import GUILTY
 from kit.face.jupyter_lab import READY, ROOT, Reader
-from kit.face.labels import label
+from kit.face.pages import GUILTY
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

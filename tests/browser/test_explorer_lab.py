@@ -9,7 +9,7 @@ import pytest
 
 from kit.face.jupyter_lab import Reader, jupyter_lab
 from kit.face.jupyter_lab import python as run
-from kit.face.labels import label
+from kit.face.screen import label
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

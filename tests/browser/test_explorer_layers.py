@@ -8,8 +8,8 @@ import pytest
 
 import workbench as wb
 from kit.build.sample_results import make_result, make_row, network_result
-from kit.face.explorer_stub import PIXELS, order, shown, state
-from kit.face.labels import count_in, label, says
+from kit.face.pages import PIXELS, order, shown, state
+from kit.face.screen import count_in, label, says
 from workbench.core.tensors import TensorSpec
 from workbench.show.columns import gain
 

@@ -6,8 +6,8 @@ import pytest
 
 import workbench as wb
 from kit.build.sample_results import make_result, make_row, network_result
-from kit.face.explorer_stub import PIXELS, ROWS, chips, order, shown, state
-from kit.face.labels import label
+from kit.face.pages import PIXELS, ROWS, chips, order, shown, state
+from kit.face.screen import label
 from workbench.show.payload import compressed
 
 pytestmark = pytest.mark.browser

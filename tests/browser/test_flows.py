@@ -2,7 +2,8 @@
 
 import pytest
 
-from kit.face.at_panels import (
+from kit.face.jupyter_lab import RUN_CODE, Reader, python
+from kit.face.pages import (
     GUILTY,
     OUTPUT,
     alert,
@@ -14,8 +15,7 @@ from kit.face.at_panels import (
     status,
     tab,
 )
-from kit.face.jupyter_lab import RUN_CODE, Reader, python
-from kit.face.labels import count_in, label, says
+from kit.face.screen import count_in, label, says
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from kit.cases import nightly
-from kit.face.at_panels import FAULT, REAL, faults_of_access
 from kit.face.jupyter_lab import Reader, within
-from kit.face.labels import label
+from kit.face.pages import FAULT, REAL, faults_of_access
+from kit.face.screen import label
 
 pytest.importorskip("playwright.sync_api")
 

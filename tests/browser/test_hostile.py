@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kit import hostile
-from kit.face.at_panels import tab
 from kit.face.jupyter_lab import Reader
-from kit.face.labels import label
+from kit.face.pages import tab
+from kit.face.screen import label
 from kit.hostile import GUILTY, NAMES, shown
 
 expect = pytest.importorskip("playwright.sync_api").expect

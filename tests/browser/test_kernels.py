@@ -8,9 +8,9 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
-from kit.face.at_panels import FAULT, GUILTY, status
 from kit.face.jupyter_lab import RUN_CODE, Reader, missing
-from kit.face.labels import label
+from kit.face.pages import FAULT, GUILTY, status
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kit.face.at_panels import GUILTY
 from kit.face.jupyter_lab import READY, Reader, workbench_lab
-from kit.face.labels import label
+from kit.face.pages import GUILTY
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

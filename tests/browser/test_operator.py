@@ -5,9 +5,9 @@ import io
 import numpy as np
 import pytest
 
-from kit.face.at_panels import OUTPUT, alert, faults_of_access, real_bench
 from kit.face.jupyter_lab import Reader
-from kit.face.labels import label
+from kit.face.pages import OUTPUT, alert, faults_of_access, real_bench
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

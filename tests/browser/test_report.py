@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kit.build.sample_results import NASTY, make_result, make_row, network_result
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.comparison.results.regrade import regrade
 from workbench.show.report import Extras, report_html
 

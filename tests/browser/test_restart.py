@@ -2,9 +2,9 @@
 
 import pytest
 
-from kit.face.at_panels import status, tab
 from kit.face.jupyter_lab import CONNECTED, Reader, python, within
-from kit.face.labels import label
+from kit.face.pages import status, tab
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from kit.face.at_panels import FAULT, GUILTY, alert, button, fill, rule_of, status, tab
 from kit.face.jupyter_lab import Reader, python
-from kit.face.labels import label
+from kit.face.pages import FAULT, GUILTY, alert, button, fill, rule_of, status, tab
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

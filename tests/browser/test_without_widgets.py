@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from kit.face.at_panels import FAULT
 from kit.face.jupyter_lab import RUN_CODE, Reader, jupyter_lab
+from kit.face.pages import FAULT
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from kit.face.at_panels import (
+from kit.face.jupyter_lab import RUN_CODE, Reader
+from kit.face.pages import (
     FAULT,
     GUILTY,
     alert,
@@ -16,8 +17,7 @@ from kit.face.at_panels import (
     status,
     tab,
 )
-from kit.face.jupyter_lab import RUN_CODE, Reader
-from kit.face.labels import label
+from kit.face.screen import label
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

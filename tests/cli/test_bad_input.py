@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.commands import run
 from kit.evidence import clauses, codes
-from workbench.cli import main
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.core.words import Message
 from workbench.dump.read.layouts import LAYOUTS
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr of the command."""
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return end.value.code, captured.out, captured.err
 
 
 @pytest.fixture
@@ -247,9 +239,8 @@ def test_too_little_memory_is_one_line_and_status_two(capsys, pair, monkeypatch)
         raise MemoryError("Unable to allocate 4.00 TiB")
 
     monkeypatch.setattr("workbench.pipeline.compare.compare", compare)
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", str(pair[0]), str(pair[1])])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines() == [
+    status, _, errors = run(capsys, "compare", *pair)
+    assert status == 2
+    assert errors.splitlines() == [
         f"error: {Message('cli/memory', why='Unable to allocate 4.00 TiB')}"
     ]

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
-
 import workbench as wb
 from kit.build.sample_results import make_result
-from workbench.cli import _summary, main
+from kit.commands import run
+from workbench.cli import _summary
 from workbench.comparison.result import Anomaly
 from workbench.core.plan import Iterations
 from workbench.core.words import Message
@@ -22,20 +21,18 @@ def test_a_finding_says_on_which_rank_and_in_which_iteration_it_is(tmp_path, cap
     golden = wb.simulate(graph, None, plan, tmp_path / "g", **options)
     faults = [f"scaled-output:{UPDATE}:1.5,rank=1,iteration=1"]
     target = wb.simulate(graph, None, plan, tmp_path / "t", device="a2", faults=faults, **options)
-    with pytest.raises(SystemExit) as end:
-        main(["compare", str(target), str(golden)])
-    assert end.value.code == 1
-    assert f"1. [own-error] {UPDATE} (iteration 1, rank 1)" in capsys.readouterr().out.splitlines()
+    shown = run(capsys, "compare", target, golden)
+    assert shown.status == 1
+    assert f"1. [own-error] {UPDATE} (iteration 1, rank 1)" in shown.out.splitlines()
 
 
 def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
     dump = wb.simulate(load_graph("mlp"), None, wb.config.new("mindspore-cpu"), tmp_path / "d")
     names = tmp_path / "map.json"
     names.write_text('{"ignore": ["Default/nobody", "*ReLU*"]}')
-    with pytest.raises(SystemExit) as end:
-        main(["compare", str(dump), str(dump), "--map", str(names)])
-    lines = capsys.readouterr().out.splitlines()
-    assert end.value.code == 0, lines
+    shown = run(capsys, "compare", dump, dump, "--map", names)
+    lines = shown.out.splitlines()
+    assert shown.status == 0, lines
     unused = {"kind": "ignore", "what": "Default/nobody", "tensors": 0}
     used = {"kind": "ignore", "what": "*ReLU*", "tensors": 8}
     said = [Message("cli/override-unused", **unused), Message("cli/override", **used)]

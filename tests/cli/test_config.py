@@ -1,12 +1,13 @@
 """``workbench config``: exit statuses, JSON, one clear line for whatever cannot be read."""
 
 import json
+from functools import partial
 
 import jsonschema
 import pytest
 
 import workbench as wb
-from workbench.cli import main
+from kit import commands
 from workbench.config import surfaces
 from workbench.core.errors import WorkbenchError
 
@@ -36,14 +37,7 @@ ACL = {"dump": {"dump_path": "out", "dump_op_switch": "on"}}
 @pytest.fixture
 def run(capsys):
     """Run the command; give status, stdout and stderr."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as exit_:
-            main(["config", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return exit_.value.code, out, err
-
-    return call
+    return partial(commands.run, capsys, "config")
 
 
 @pytest.fixture

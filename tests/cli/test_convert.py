@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.cli import main
+from kit.commands import run
 from workbench.core.relayout import to_device
 from workbench.core.words import Message
 from workbench.dump.container.blocks import Container
@@ -19,14 +19,6 @@ from workbench.dump.values.ordered import known_hosts
 
 NAME = "Conv2D.net_conv1.2.7.1700000000000004"
 IMAGE = np.arange(2 * 20 * 4 * 5, dtype=np.float16).reshape(2, 20, 4, 5)
-
-
-def run(capsys, *arguments) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr of the command."""
-    with pytest.raises(SystemExit) as end:
-        main(["convert", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return end.value.code, captured.out, captured.err
 
 
 @pytest.fixture
@@ -44,7 +36,7 @@ def dump(tmp_path):
 
 def test_a_folder_is_converted_as_the_options_say(capsys, dump, tmp_path):
     out = tmp_path / "out"
-    status, shown, errors = run(capsys, dump, "--out", out, "--format", "NCHW")
+    status, shown, errors = run(capsys, "convert", dump, "--out", out, "--format", "NCHW")
     assert (status, errors) == (0, "")
     assert shown == f"{Message('cli/converted', files=1, written=1, out=out, remarks=0)}\n"
     assert np.array_equal(np.load(out / f"{NAME}.output.0.2x20x4x5.npy"), IMAGE)
@@ -56,14 +48,14 @@ def test_a_folder_is_converted_as_the_options_say(capsys, dump, tmp_path):
 )
 def test_what_was_converted_is_a_dump_again(capsys, dump, tmp_path, options):
     out = tmp_path / "out"
-    assert run(capsys, dump, "--out", out, *options)[0] == 0
+    assert run(capsys, "convert", dump, "--out", out, *options)[0] == 0
     (record,) = wb.load(out).records
     assert (record.key.op_type, record.key.io, record.key.slot) == ("Conv2D", "output", 0)
     assert record.label.shape is None
     assert record.label.format in ("", "NCHW", "NC1HWC0")
     want = IMAGE if "NCHW" in options else to_device(IMAGE, "NCHW", "NC1HWC0")
     assert np.array_equal(record.source.array(), want)
-    status, _, errors = run(capsys, out, "--out", tmp_path / "again")
+    status, _, errors = run(capsys, "convert", out, "--out", tmp_path / "again")
     assert status == 2
     why = Message("dump/convert-nothing", why=Message("dump/npy-already"))
     assert errors.endswith(f": {why}\n")
@@ -71,7 +63,15 @@ def test_what_was_converted_is_a_dump_again(capsys, dump, tmp_path, options):
 
 def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
     status, _, _ = run(
-        capsys, dump / NAME, "--out", tmp_path / "out", "--type", "bin", "--format", "NHWC"
+        capsys,
+        "convert",
+        dump / NAME,
+        "--out",
+        tmp_path / "out",
+        "--type",
+        "bin",
+        "--format",
+        "NHWC",
     )
     found = (tmp_path / "out" / f"{NAME}.output.0.2_4_5_20.float16.NHWC.bin").read_bytes()
     assert status == 0
@@ -81,7 +81,7 @@ def test_bin_files_are_written_on_request(capsys, dump, tmp_path):
 def test_texts_beside_containers_are_called_texts(capsys, dump, tmp_path):
     for name in ("acl_dump_0.json", "ge_proto_00000000_Build.txt", "statistic.csv"):
         (dump / name).write_bytes(b"graph {\n}\n" * 20)
-    status, _, errors = run(capsys, dump, "--out", tmp_path / "out")
+    status, _, errors = run(capsys, "convert", dump, "--out", tmp_path / "out")
     assert status == 0
     assert errors.splitlines() == [
         f"{dump}/{name}: {Message('dump/convert-text', suffix=name[name.index('.') :])}"
@@ -91,14 +91,14 @@ def test_texts_beside_containers_are_called_texts(capsys, dump, tmp_path):
 
 def test_a_container_with_the_suffix_of_a_text_is_one(capsys, dump, tmp_path):
     (dump / NAME).rename(dump / "good.txt")
-    status, _, errors = run(capsys, dump / "good.txt", "--out", tmp_path / "out")
+    status, _, errors = run(capsys, "convert", dump / "good.txt", "--out", tmp_path / "out")
     assert (status, errors) == (0, "")
 
 
 def test_remarks_go_to_stderr_and_the_status_stays_0(capsys, dump, tmp_path):
     for number in range(7):
         (dump / f"note{number}.dat").write_bytes(b"\xff" * 50)
-    status, shown, errors = run(capsys, dump, "--out", tmp_path / "out")
+    status, shown, errors = run(capsys, "convert", dump, "--out", tmp_path / "out")
     assert status == 0
     assert shown.endswith("1 written to " + str(tmp_path / "out") + ", 7 remarks\n")
     lines = errors.splitlines()
@@ -112,7 +112,7 @@ def test_remarks_go_to_stderr_and_the_status_stays_0(capsys, dump, tmp_path):
     "options", [["--format", "FRACTAL_Z"], ["--format", "FOO"], ["--type", "pt"]]
 )
 def test_wrong_options_are_trouble(capsys, dump, tmp_path, options):
-    status, shown, errors = run(capsys, dump, "--out", tmp_path / "out", *options)
+    status, shown, errors = run(capsys, "convert", dump, "--out", tmp_path / "out", *options)
     assert (status, shown) == (2, "")
     name, got = options[0].removeprefix("--"), options[1]
     known = known_hosts() if name == "format" else get_args(FileType)
@@ -120,10 +120,10 @@ def test_wrong_options_are_trouble(capsys, dump, tmp_path, options):
 
 
 def test_a_folder_that_is_not_empty_and_a_missing_dump_are_trouble(capsys, dump, tmp_path):
-    status, _, errors = run(capsys, dump, "--out", dump)
+    status, _, errors = run(capsys, "convert", dump, "--out", dump)
     assert status == 2
     assert errors == f"error: {Message('dump/out-filled', got=str(dump))}\n"
-    status, _, errors = run(capsys, tmp_path / "none", "--out", tmp_path / "out")
+    status, _, errors = run(capsys, "convert", tmp_path / "none", "--out", tmp_path / "out")
     assert status == 2
     assert errors == f"error: {Message('core/missing', got=str(tmp_path / 'none'))}\n"
     assert not (tmp_path / "out").exists()

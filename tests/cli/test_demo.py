@@ -2,18 +2,16 @@
 
 import pytest
 
+from kit.commands import run
 from kit.words import refused
-from workbench.cli import main
 from workbench.core.words import Message
 from workbench.pipeline.demo import DEVICE, FAULT, MODEL, demo
 
 
 @pytest.mark.slow
 def test_the_command_names_the_fault_and_writes_the_report(tmp_path, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["demo", "--out", str(tmp_path / "out")])
-    assert ended.value.code == 0
-    shown = capsys.readouterr()
+    shown = run(capsys, "demo", "--out", tmp_path / "out")
+    assert shown.status == 0
     report = tmp_path / "out/report.html"
     assert shown.out.splitlines()[-1] == str(Message("cli/report", path=report))
     assert report.stat().st_size > 10_000

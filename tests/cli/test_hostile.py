@@ -9,8 +9,8 @@ import pytest
 
 import workbench as wb
 from kit import hostile
+from kit.commands import status
 from kit.hostile import NAMES, controls
-from workbench.cli import main
 from workbench.cli.terminal import progress
 
 FORGED = ("error: forged", "pass: all agree")
@@ -26,13 +26,12 @@ def command(capfdbinary):
     """Run the command; gives status, stdout and stderr as a terminal would get them."""
 
     def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([*map(str, arguments)])
+        code = status(*arguments)
         out, err = (text.decode("utf-8") for text in capfdbinary.readouterr())
         for text in (out, err):
             assert controls(text) == []
             assert not set(FORGED) & set(text.splitlines())
-        return end.value.code, out, err
+        return code, out, err
 
     return run
 

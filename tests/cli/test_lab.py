@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from jupyterlab.labapp import LabApp
 
-from workbench.cli import main
+from kit import commands
+from kit.trees import contents
 from workbench.core.words import Message
 
 module = importlib.import_module("workbench.cli.lab")  # the command has its name
@@ -30,12 +31,8 @@ def shipped() -> dict[str, bytes]:
     }
 
 
-def held(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+def lab(*arguments: object) -> int:
+    return commands.status("lab", *arguments)
 
 
 @pytest.fixture
@@ -46,15 +43,9 @@ def started(monkeypatch):
     return calls
 
 
-def lab(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["lab", *map(str, arguments)])
-    return end.value.code
-
-
 def test_the_copy_is_whole_and_jupyterlab_opens_there(tmp_path, started, capsys):
     assert lab(tmp_path / "mine") == 0
-    assert held(tmp_path / "mine") == shipped()
+    assert contents(tmp_path / "mine") == shipped()
     assert f"--ServerApp.root_dir={tmp_path / 'mine'}" in started[0]
     assert "--LabApp.default_url=/lab/tree/notebooks/dashboard.ipynb" in started[0]
     printed = capsys.readouterr()
@@ -65,7 +56,7 @@ def test_the_copy_is_whole_and_jupyterlab_opens_there(tmp_path, started, capsys)
 def test_without_a_folder_it_is_workbench_notebooks_here(tmp_path, started, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert lab() == 0
-    assert held(tmp_path / "workbench-notebooks") == shipped()
+    assert contents(tmp_path / "workbench-notebooks") == shipped()
 
 
 def test_token_and_address_are_left_to_jupyterlab(tmp_path, started):
@@ -105,7 +96,7 @@ def test_what_somebody_changed_is_kept_and_named_and_what_is_gone_comes_back(
     kept = Message("cli/lab-kept", count=1, names=["notebooks/dashboard.ipynb"])
     assert capsys.readouterr().err.splitlines()[0] == str(kept)
     mine = {"notebooks/dashboard.ipynb": b"mine", "notebooks/own.ipynb": b"mine too"}
-    assert held(tmp_path) == shipped() | mine
+    assert contents(tmp_path) == shipped() | mine
 
 
 def test_many_kept_files_are_counted(tmp_path, started, capsys):
@@ -130,9 +121,9 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path, started):
 
 
 def test_a_checkout_is_opened_as_it_is(started, capsys):
-    before = held(ROOT / "notebooks").keys()
+    before = contents(ROOT / "notebooks").keys()
     assert lab(ROOT) == 0
-    assert held(ROOT / "notebooks").keys() == before
+    assert contents(ROOT / "notebooks").keys() == before
     assert "kept" not in capsys.readouterr().err
 
 
@@ -156,7 +147,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path, started, monkeypatch, capsys)
     monkeypatch.setattr(module.shutil, "copyfile", fill)
     assert lab(tmp_path) == 2
     assert "No space left on device" in capsys.readouterr().err
-    assert held(tmp_path) == {}
+    assert contents(tmp_path) == {}
 
 
 def test_a_busy_port_is_said(tmp_path, started, capsys):
@@ -176,7 +167,7 @@ def test_what_is_no_port_is_refused(tmp_path, started, capsys, port):
     assert lab("--port", port, tmp_path) == 2
     assert "'--port'" in capsys.readouterr().err
     assert started == []
-    assert held(tmp_path) == {}
+    assert contents(tmp_path) == {}
 
 
 def test_without_jupyterlab_there_is_advice(tmp_path, monkeypatch, capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, Shot, chain, in_memory, shoot
-from kit.evidence import clauses, codes, the, within
+from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.noise import PASS_FACTOR, expected_rounding
@@ -33,16 +33,25 @@ def top(result):
     return finding.kind, finding.op_name, finding.iteration
 
 
-def defects(result):
-    return [f for f in result.findings if f.defect]
-
-
 def statuses(result):
     return {row.status for row in result.rows}
 
 
 def spoiled(graph, values, name, change, **more):
     return in_memory(shoot(graph, values, alter={name: change}, **more), graph)
+
+
+def beside_golden(graph, golden=None, other=None, alter=None):
+    """What is found of a run of a graph, some values and outputs changed, beside the golden's."""
+    golden = graph if golden is None else golden
+    values = small.given(golden)
+    target = shoot(graph, values | (other or {}), alter=alter)
+    return compared(in_memory(target, graph), in_memory(shoot(golden, values), golden))
+
+
+def first_said(result, code, **values):
+    """The first clause of the finding that a user acts on says this."""
+    check_said(result.findings[0].evidence[0], code, **values)
 
 
 def several(count, values=VALUES, graph=GRAPH, change=None, alter=None):
@@ -116,12 +125,8 @@ def test_two_independent_culprits_are_both_found_in_order():
     net = Net()
     x, y = net.feed("x"), net.feed("y")
     net.op("Add", net.op("Tanh", x), net.op("Exp", y))
-    graph = net.graph()
-    values = small.given(graph)
     alter = {f"Default/{kind}-op0": lambda a: a * 1.1 for kind in ("Tanh", "Exp")}
-    result = compared(
-        in_memory(shoot(graph, values, alter=alter), graph), in_memory(shoot(graph, values), graph)
-    )
+    result = beside_golden(net.graph(), alter=alter)
     assert [f.op_name for f in defects(result)] == ["Default/Tanh-op0", "Default/Exp-op0"]
 
 
@@ -181,10 +186,11 @@ def test_an_equal_setting_in_a_gap_does_not_hide_a_different_one():
     assert top(result)[:2] == ("attribute", "Default/Softmax-op0")
 
 
-def test_outputs_alone_are_enough():
+@pytest.mark.parametrize("dumped", ["output", "input"])
+def test_outputs_alone_or_inputs_alone_are_enough(dumped):
     shots = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda x: x * 1.1})
-    outputs = in_memory([s for s in shots if s.io == "output"], GRAPH)
-    assert top(compared(outputs)) == ("own-error", "Default/Tanh-op0", 0)
+    target = in_memory([s for s in shots if s.io == dumped], GRAPH)
+    assert top(compared(target)) == ("own-error", "Default/Tanh-op0", 0)
 
 
 @pytest.mark.parametrize("dumped", [("output",), ("input", "output")])
@@ -201,12 +207,6 @@ def test_a_sum_that_cancels_magnifies_noise_whatever_was_dumped(dumped):
     row = next(row for row in result.rows if row.op_type == "BiasAddGrad" and row.io == "output")
     assert row.error > 1e-5
     assert defects(result) == []
-
-
-def test_inputs_alone_are_enough():
-    shots = shoot(GRAPH, VALUES, alter={"Default/Tanh-op0": lambda x: x * 1.1})
-    inputs = in_memory([s for s in shots if s.io == "input"], GRAPH)
-    assert top(compared(inputs)) == ("own-error", "Default/Tanh-op0", 0)
 
 
 def test_inputs_alone_are_enough_without_a_graph():
@@ -233,7 +233,7 @@ def test_another_weight_is_a_parameter_reported_on_its_reader(name):
     result = compared(in_memory(shoot(GRAPH, values), GRAPH))
     reader = "Default/MatMul-op0" if name == "fc0.weight" else "Default/MatMul-op1"
     assert top(result) == ("parameter", reader, 0)
-    check_said(result.findings[0].evidence[0], "compare/given", name=name)
+    first_said(result, "compare/given", name=name)
     assert len(defects(result)) == 1
 
 
@@ -251,23 +251,24 @@ def test_another_feed_in_a_later_iteration_is_an_input_too():
     assert top(result) == ("input", "Default/MatMul-op0", 1)
 
 
+def times(graph, name):
+    """The value of one name, a tenth larger."""
+    return {name: small.given(graph)[name] * np.float32(1.1)}
+
+
 def test_a_weight_that_two_operators_read_is_told_once():
     net = Net()
     x, w = net.feed("x"), net.weight("shared")
     net.op("MatMul", net.op("MatMul", x, w), w)
     graph = net.graph()
-    values = small.given(graph)
-    other = values | {"shared": values["shared"] * np.float32(1.1)}
-    result = compared(in_memory(shoot(graph, other), graph), in_memory(shoot(graph, values), graph))
+    result = beside_golden(graph, other=times(graph, "shared"))
     assert top(result) == ("parameter", "Default/MatMul-op0", 0)
     assert len(defects(result)) == 1
 
 
 def test_a_cause_behind_a_moving_operator_goes_to_the_first_that_computes():
     graph = chain("Reshape", "Cast", "Tanh")
-    values = small.given(graph)
-    other = {"x": values["x"] * np.float32(1.1)}
-    result = compared(in_memory(shoot(graph, other), graph), in_memory(shoot(graph, values), graph))
+    result = beside_golden(graph, other=times(graph, "x"))
     assert top(result) == ("input", "Default/Tanh-op0", 0)
 
 
@@ -281,10 +282,7 @@ def sliced(begin):
 
 
 def test_a_moving_operator_whose_own_setting_differs_is_named_itself():
-    graphs = sliced(1), sliced(2)
-    values = small.given(graphs[0])
-    shots = [in_memory(shoot(graph, values), graph) for graph in graphs]
-    result = compared(*shots)
+    result = beside_golden(sliced(1), sliced(2))
     assert top(result) == ("attribute", "Default/StridedSlice-op0", 0)
     the(result.findings[0].evidence, "setting", name="begin", target="(1, 0)", golden="(2, 0)")
 
@@ -297,10 +295,8 @@ def layer_norm(epsilon):
 
 
 def test_a_constant_argument_is_an_attribute_by_its_name_and_both_values():
-    graphs = layer_norm(1e-2), layer_norm(1e-5)
-    values = small.given(graphs[0])
-    shots = shoot(graphs[0], values, alter={"Default/LayerNorm-op0": lambda x: x * 0.99})
-    result = compared(in_memory(shots, graphs[0]), in_memory(shoot(graphs[1], values), graphs[1]))
+    alter = {"Default/LayerNorm-op0": lambda x: x * 0.99}
+    result = beside_golden(layer_norm(1e-2), layer_norm(1e-5), alter=alter)
     assert top(result) == ("attribute", "Default/LayerNorm-op0", 0)
     values = {"name": "epsilon", "target": "0.01", "golden": "1e-05"}
     the(result.findings[0].evidence, "setting-input", slot=2, **values)
@@ -312,9 +308,7 @@ def test_an_attribute_that_changes_nothing_is_worth_knowing_only():
         net.op("Tanh", net.feed("x"), attrs={"mode": mode})
         return net.graph()
 
-    values = small.given(graph("a"))
-    ours, theirs = (in_memory(shoot(graph(m), values), graph(m)) for m in "ab")
-    result = compared(ours, theirs)
+    result = beside_golden(graph("a"), graph("b"))
     assert result.verdict == "pass"
     assert [(f.kind, f.op_name) for f in result.findings] == [("info", "Default/Tanh-op0")]
 
@@ -326,8 +320,7 @@ def test_a_setting_without_effect_is_told_once_with_all_it_reaches():
         net.ops[1:] = [replace(op, attrs={"mode": mode}) for op in net.ops[1:]]
         return net.graph()
 
-    values = small.given(graph("a"))
-    (finding,) = compared(*(in_memory(shoot(graph(m), values), graph(m)) for m in "ab")).findings
+    (finding,) = beside_golden(graph("a"), graph("b")).findings
     assert (finding.kind, finding.op_name) == ("info", "Default/Tanh-op0")
     names = ["Default/Tanh-op1", "Default/Tanh-op2"]
     check_said(finding.evidence[-1], "compare/further", count=2, names=names)
@@ -343,10 +336,7 @@ def scaled(factor):
 
 
 def test_a_constant_of_one_line_is_one_cause_wherever_it_enters():
-    graphs = scaled(3.0), scaled(1.5)
-    values = small.given(graphs[0])
-    result = compared(*(in_memory(shoot(graph, values), graph) for graph in graphs))
-    (finding,) = defects(result)
+    (finding,) = defects(beside_golden(scaled(3.0), scaled(1.5)))
     assert finding.kind == "attribute"
     the(finding.evidence, "further", count=1, names=["Gradients/Default/Mul-op1"])
 
@@ -366,8 +356,7 @@ def test_an_operator_that_takes_other_elements_is_named_itself(monkeypatch):
     monkeypatch.setitem(small.RUN, "StridedSlice", lambda a, begin=None: a)
     result = compared(cut(0, slice(0, 2)), cut(2, slice(2, 4)))
     assert top(result) == ("attribute", "Default/StridedSlice-op0", 0)
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/setting", name="begin", target="(0, 0)", golden="(2, 0)")
+    first_said(result, "compare/setting", name="begin", target="(0, 0)", golden="(2, 0)")
     assert len(defects(result)) == 1
 
 
@@ -381,69 +370,46 @@ def moved(*, constant):
 
 
 def test_a_constant_where_the_golden_computes_something_is_structure():
-    graphs = moved(constant=True), moved(constant=False)
-    values = small.given(graphs[1])
-    result = compared(*(in_memory(shoot(graph, values), graph) for graph in graphs))
+    result = beside_golden(moved(constant=True), moved(constant=False))
     assert top(result) == ("structure", "Default/AssignAdd-op0", 0)
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/constant-instead", slot=1, golden="Default/Tanh-op0:0")
+    first_said(result, "compare/constant-instead", slot=1, golden="Default/Tanh-op0:0")
 
 
 # --- structure -------------------------------------------------------------------------------
 
 
+def given_names(graph, names):
+    """A run of a graph whose parameters are called as the golden calls them."""
+    parameters = tuple(replace(p, name=names.get(p.name, p.name)) for p in graph.parameters)
+    renamed = replace(graph, parameters=parameters)
+    return in_memory(shoot(renamed, VALUES), renamed)
+
+
 def test_an_inserted_operator_is_structure():
     longer = chain("MatMul", "ReLU", "Neg", "MatMul", "Tanh", "Softmax")
-    values = {
-        "x": VALUES["x"],
-        "fc0.weight": VALUES["fc0.weight"],
-        "fc3.weight": VALUES["fc2.weight"],
-    }
-    shots = shoot(longer, values)
-    renamed = replace(
-        longer,
-        parameters=tuple(
-            replace(p, name="fc2.weight") if p.name == "fc3.weight" else p
-            for p in longer.parameters
-        ),
-    )
-    shots = [s._replace(name=s.name.replace("fc3", "fc2")) for s in shots]
-    result = compared(in_memory(shots, renamed))
+    result = compared(given_names(longer, {"fc3.weight": "fc2.weight"}))
     assert top(result)[:2] == ("structure", "Default/Neg-op0")
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/inserted", target=("Neg (Default/Neg-op0)",))
+    first_said(result, "compare/inserted", target=("Neg (Default/Neg-op0)",))
 
 
 def test_a_removed_operator_is_structure_at_its_reader():
     shorter = chain("MatMul", "MatMul", "Tanh", "Softmax")
-    names = {"fc1.weight": "fc2.weight"}
-    renamed = replace(
-        shorter,
-        parameters=tuple(replace(p, name=names.get(p.name, p.name)) for p in shorter.parameters),
-    )
-    result = compared(in_memory(shoot(renamed, VALUES), renamed))
+    result = compared(given_names(shorter, {"fc1.weight": "fc2.weight"}))
     assert top(result)[0] == "structure"
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/removed", golden=("ReLU (Default/ReLU-op0)",))
+    first_said(result, "compare/removed", golden=("ReLU (Default/ReLU-op0)",))
 
 
 def test_a_replaced_operator_is_structure():
     other = chain("MatMul", "Sigmoid", "MatMul", "Tanh", "Softmax")
     result = compared(in_memory(shoot(other, VALUES), other))
     assert top(result)[:2] == ("structure", "Default/Sigmoid-op0")
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/replaced", golden=("ReLU (Default/ReLU-op0)",))
+    first_said(result, "compare/replaced", golden=("ReLU (Default/ReLU-op0)",))
 
 
 def test_another_shape_is_a_shape():
     net = Net()
     net.op("Neg", net.op("Tanh", net.feed("x")))
-    graph = net.graph()
-    values = small.given(graph)
-    result = compared(
-        spoiled(graph, values, "Default/Tanh-op0", lambda x: x[:2]),
-        in_memory(shoot(graph, values), graph),
-    )
+    result = beside_golden(net.graph(), alter={"Default/Tanh-op0": lambda x: x[:2]})
     assert top(result) == ("shape", "Default/Tanh-op0", 0)
     assert result.verdict == "fail"
 
@@ -488,7 +454,7 @@ def test_nan_in_what_both_runs_were_given_is_not_called_a_difference(name):
     result = compared(dump, dump)
     assert top(result) == ("non-finite", "Default/MatMul-op0", 0)
     slot = 0 if name == "x" else 1
-    check_said(result.findings[0].evidence[0], "compare/given-nan", slot=slot, name=name)
+    first_said(result, "compare/given-nan", slot=slot, name=name)
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -506,8 +472,7 @@ def test_a_value_overwritten_between_producer_and_consumer_is_told():
     early = [s for s in shots if "Tanh" not in s.name and "Softmax" not in s.name]
     result = compared(in_memory(early + late, GRAPH))
     assert top(result) == ("overwritten", "Default/Tanh-op0", 0)
-    first = result.findings[0].evidence[0]
-    check_said(first, ("compare/writes", "compare/writes-later"), slot=0, op_type="MatMul")
+    first_said(result, ("compare/writes", "compare/writes-later"), slot=0, op_type="MatMul")
 
 
 @pytest.mark.parametrize("later", [True, False])
@@ -554,9 +519,7 @@ def test_a_name_of_a_tensor_that_shows_another_one_is_an_error_of_that_operator(
     x = net.feed("x")
     named = net.op("Reshape", net.op("Tanh", x), Const((4, 4), "int64"))
     graph = net.graph(net.op("Exp", net.op("ReLU", named)))
-    values = small.given(graph)
-    shots = shoot(graph, values, alter={"Default/Reshape-op0": np.negative})
-    result = compared(in_memory(shots, graph), in_memory(shoot(graph, values), graph))
+    result = beside_golden(graph, alter={"Default/Reshape-op0": np.negative})
     assert top(result) == ("own-error", "Default/Reshape-op0", 0)
 
 
@@ -816,8 +779,7 @@ def stepping(update):
 def test_two_optimizers_are_compared_by_what_they_leave_in_the_weights():
     result = compared(stepping("Sub"), stepping("AssignAdd"))
     assert top(result) == ("structure", "Default/Sub-op0", 0)
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/replaced", golden=("AssignAdd (Default/AssignAdd-op0)",))
+    first_said(result, "compare/replaced", golden=("AssignAdd (Default/AssignAdd-op0)",))
     assert len(defects(result)) == 1
 
 
@@ -831,8 +793,7 @@ def test_two_optimizers_are_compared_by_what_they_leave_in_the_weights():
 def test_a_weight_that_one_run_alone_updates_is_told(target, golden, code):
     result = compared(stepping(target), stepping(golden))
     assert top(result) == ("structure", "Default/MatMul-op0", 1)
-    first = result.findings[0].evidence[0]
-    check_said(first, code, name="w", op_name="Default/AssignAdd-op0")
+    first_said(result, code, name="w", op_name="Default/AssignAdd-op0")
     assert len(defects(result)) == 1
 
 
@@ -861,7 +822,7 @@ def test_moving_statistics_that_began_apart_are_a_parameter(monkeypatch):
     monkeypatch.setitem(small.RUN, "BatchNorm", lambda x, *rest: x - x.mean(0))
     result = compared(normalized(0.0), normalized(1.0))
     assert top(result) == ("parameter", "Default/BatchNorm-op0", 0)
-    check_said(result.findings[0].evidence[0], "compare/initial-value", name="variance")
+    first_said(result, "compare/initial-value", name="variance")
     assert len(defects(result)) == 1
 
 
@@ -914,8 +875,7 @@ def test_a_setting_that_a_kernel_ignores_is_named():
     target = first_step(dampening=0.0, nesterov=True, weight_decay=0.0)
     result = compared(target, first_step(dampening=0.0, nesterov=False, weight_decay=0.0))
     assert top(result) == ("attribute", "Default/SGD-op0", 0)
-    first = result.findings[0].evidence[0]
-    check_said(first, "compare/setting", name="nesterov", target="True", golden="False")
+    first_said(result, "compare/setting", name="nesterov", target="True", golden="False")
 
 
 # --- number formats --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, in_memory, shoot
-from kit.evidence import clauses, the
+from kit.evidence import clauses, defects, the
 from kit.words import check_said, refused
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.profiles import NOISE_FLOOR, PROFILES, Limit, profile
@@ -127,7 +127,7 @@ def test_a_non_finite_number_fails_under_every_profile(name, value):
     """All other elements agree, so every figure over finite elements is perfect."""
     result = compared(spoiled(poke(value)), profile=name)
     assert result.verdict == "fail"
-    assert [f.kind for f in result.findings if f.defect] == ["non-finite"]
+    assert [f.kind for f in defects(result)] == ["non-finite"]
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, in_memory, shoot
-from kit.evidence import clauses, the
+from kit.evidence import clauses, defects, the
 from kit.words import check_said, refused
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.map_file import (
@@ -299,7 +299,7 @@ def test_a_second_defect_behind_a_tolerated_one_is_found():
     alter = {CULPRIT: off, "Default/Softmax-op0": wrong}
     target = in_memory(shoot(GRAPH, VALUES, alter=alter), GRAPH)
     found = compared(target, Tolerance(0.02, "agreed", CULPRIT))
-    assert [f.op_name for f in found.findings if f.defect] == ["Default/Softmax-op0"]
+    assert [f.op_name for f in defects(found)] == ["Default/Softmax-op0"]
 
 
 def test_an_operator_is_ignored_on_one_side_alone_with_its_reason():
@@ -366,8 +366,7 @@ def test_groups_of_operators_are_compared_at_their_edges(alter):
     assert {r.golden_op_name for r in rows.values()} == set(entry.golden)
     assert found.coverage.skipped == {"golden:fused": 2}
     assert found.overrides[0].tensors == 3
-    defects = [f.op_name for f in found.findings if f.defect]
-    assert defects == list(alter)
+    assert [f.op_name for f in defects(found)] == list(alter)
     other = compared(two, Match(entry.golden, entry.target), golden=one)
     assert other.coverage.skipped == {"target:fused": 2}
     assert (other.verdict, found.verdict) == (("fail", "fail") if alter else ("pass", "pass"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.oracle.loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
+from kit.oracle.dump_files import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 from kit.words import refused
 from workbench.core.arrangement import arrange, device_shape
 from workbench.core.dtypes import DTYPES

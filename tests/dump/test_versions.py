@@ -1,10 +1,9 @@
 """Trees of each release, asked of the writer itself, against a table made from the vendor's documents."""
 
-import csv
-
 import numpy as np
 import pytest
 
+from kit.trees import listed, rows
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan
@@ -40,7 +39,8 @@ def records():
 def tree(root, version, device, **plan):
     write(records(), DumpPlan("/d", **plan), root, graph=GRAPH, device=device, version=version,
           config_text="{}", clock=Clock(1))  # fmt: skip
-    return sorted(p.relative_to(root / "rank_0").as_posix() for p in root.rglob("*") if p.is_file())
+    assert listed(root) == [f"rank_0/{name}" for name in listed(root / "rank_0")]
+    return listed(root / "rank_0")
 
 
 def shape_of(names):
@@ -85,11 +85,6 @@ def test_the_table_speaks_of_every_device():
 def test_releases_without_npy_files_are_refused_with_the_reason(version):
     with refused("dump/version-old", FormatError, got=version):
         check_version(version)
-
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.reader(file))
 
 
 @pytest.mark.parametrize(

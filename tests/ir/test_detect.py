@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench.ir.detect
-from kit.build.real_data import DATA, PAIRS
+from kit.build.foreign_files import DATA, PAIRS
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.graph.nodes import Graph

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kit.build.ge_random import models, plain, same
+from kit.wire import msg
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -96,34 +97,21 @@ def test_damaged_text_is_refused_where_protobuf_refuses_it(model, one_line, piec
         assert mine.unknown_lines or any(word in reason for word in newer)
 
 
-def varint(number: int) -> bytes:
-    groups = []
-    while number > 127:
-        groups.append((number & 127) | 128)
-        number >>= 7
-    return bytes([*groups, number])
-
-
-def field(number: int, content: bytes) -> bytes:
-    """A field of bytes, as protobuf's wire form has it."""
-    return varint((number << 3) | 2) + varint(len(content)) + content
-
-
 def entry(number: int, key: bytes, value: bytes) -> bytes:
-    return field(number, field(1, key) + field(2, value))
+    return msg(number, msg(1, key) + msg(2, value))
 
 
 def test_field_numbers_are_those_of_ge():
-    desc = b"\x10\x02" + field(3, field(1, b"\x02\x08")) + field(4, b"NCHW") + b"\x50\x40"
-    desc += entry(5, b"origin_data_type", field(2, b"DT_FLOAT"))
-    op = field(1, b"b") + field(2, b"Relu") + field(5, b"a:0") + b"\xa8\x01\x07\xb0\x01\x01"
+    desc = b"\x10\x02" + msg(3, msg(1, b"\x02\x08")) + msg(4, b"NCHW") + b"\x50\x40"
+    desc += entry(5, b"origin_data_type", msg(2, b"DT_FLOAT"))
+    op = msg(1, b"b") + msg(2, b"Relu") + msg(5, b"a:0") + b"\xa8\x01\x07\xb0\x01\x01"
     op += entry(10, b"_no_task", b"\x28\x01") + entry(10, b"i", b"\x18\x05")
-    op += entry(10, b"f", b"\x25\x00\x00\x80\x3f") + entry(10, b"bt", field(7, b"\xff"))
-    op += entry(10, b"l", field(1, field(2, b"x") + field(3, b"\x03") + b"\xa0\x01\x01"))
-    op += entry(10, b"ll", field(14, field(1, field(1, b"\x01\x02"))))
-    op += field(34, desc) + field(35, b"sub")
-    graph = field(1, b"g") + field(6, field(1, b"a")) + field(6, op) + field(5, b"b:0")
-    read = parse_ge_model(field(1, b"m") + b"\x10\x02" + field(7, graph))
+    op += entry(10, b"f", b"\x25\x00\x00\x80\x3f") + entry(10, b"bt", msg(7, b"\xff"))
+    op += entry(10, b"l", msg(1, msg(2, b"x") + msg(3, b"\x03") + b"\xa0\x01\x01"))
+    op += entry(10, b"ll", msg(14, msg(1, msg(1, b"\x01\x02"))))
+    op += msg(34, desc) + msg(35, b"sub")
+    graph = msg(1, b"g") + msg(6, msg(1, b"a")) + msg(6, op) + msg(5, b"b:0")
+    read = parse_ge_model(msg(1, b"m") + b"\x10\x02" + msg(7, graph))
     assert (read.name, read.attrs["model"]) == ("g", {"name": "m", "version": 2})
     assert read.outputs == (Value(1, 0),)
     relu = read.ops[1]
@@ -170,9 +158,9 @@ def test_bytes_that_are_no_model_are_refused(data, code):
 def test_nesting_without_end_is_refused():
     data = b""
     for _ in range(300):
-        data = field(11, field(2, field(13, data)))
+        data = msg(11, msg(2, msg(13, data)))
     with pytest.raises(FormatError):
-        parse_ge_model(field(7, data))
+        parse_ge_model(msg(7, data))
 
 
 @given(st.binary(max_size=60))

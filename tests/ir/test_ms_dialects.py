@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.old_ir import FRAMES, SPELLED, V1_5, old_file
+from kit.build.foreign_files import FRAMES, SPELLED, V1_5, old_file
 from workbench.core.tensors import TensorSpec
 from workbench.graph.nodes import Const, FreeRef, Param, Parameter, SourceFrame, Value
 from workbench.ir.ms_dialects import CURRENT, MARKS, VERSIONS, dialect_of, innermost_first

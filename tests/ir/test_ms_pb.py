@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 import subprocess
 import sys
 from collections import Counter
@@ -13,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench.ir.ms_pb
-from kit.build.real_data import DATA, PAIRS
-from kit.oracle.pb_agreement import assert_agree
+from kit.build.foreign_files import DATA, PAIRS
+from kit.oracle.dump_files import assert_agree
+from kit.wire import f32, f64, msg, num, varint
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
@@ -23,35 +23,6 @@ from workbench.ir.ms_pb import parse_ms_pb, read_ms_pb
 from workbench.ir.ms_text import read_ms_text
 
 STAGES = DATA / "pb"
-
-
-# The wire format, written here by its own rules: tag = number * 8 + wire type.
-
-
-def varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = b""
-    while value > 0x7F:
-        out += bytes((value & 0x7F | 0x80,))
-        value >>= 7
-    return out + bytes((value,))
-
-
-def num(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value)
-
-
-def msg(field: int, *parts: bytes | str) -> bytes:
-    content = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
-    return varint(field << 3 | 2) + varint(len(content)) + content
-
-
-def f32(field: int, value: float) -> bytes:
-    return varint(field << 3 | 5) + struct.pack("<f", value)
-
-
-def f64(field: int, value: float) -> bytes:
-    return varint(field << 3 | 1) + struct.pack("<d", value)
 
 
 def tensor_type(*dims: int, elem: int = 11) -> bytes:

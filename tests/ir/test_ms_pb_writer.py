@@ -11,9 +11,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.ms_pb import pb_of_text, write_ms_pb
-from kit.build.real_data import PAIRS
-from kit.oracle.pb_agreement import assert_agree
+from kit.build.foreign_files import PAIRS
+from kit.build.small_dumps import write_ms_pb
+from kit.oracle.dump_files import assert_agree
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -32,6 +32,7 @@ from workbench.graph.nodes import (
     Value,
 )
 from workbench.ir.ms_pb import parse_ms_pb
+from workbench.ir.ms_pb_writer import pb_and_constants
 from workbench.ir.ms_text import read_ms_text
 
 # A decoder of its own: numbers of debug_graph.proto alone, everything declared here.
@@ -85,7 +86,7 @@ def both(real_pairs, name):
     """Real bytes of the target side, and ours from the text beside them."""
     (path,) = (real_pairs[name].target / "rank_0/graphs").glob("*.pb")
     text = path.with_suffix(".ir").read_text(encoding="utf-8")
-    return path.read_bytes(), pb_of_text(text)
+    return path.read_bytes(), pb_and_constants(text)[0]
 
 
 @pytest.mark.parametrize("name", sorted(EXACT))
@@ -353,7 +354,7 @@ def test_a_float_beyond_32_bits_is_a_double_without_a_warning():
 @pytest.mark.parametrize("dim", ["1" * 6000, str(2**63)])
 def test_a_dimension_beyond_64_bits_is_open(dim):
     text = f"subgraph @g() {{\n  %0(y) = Op()\n      : () -> (<Tensor[Float32], ({dim}, 3)>)\n}}\n"
-    (node,) = MODEL.FromString(pb_of_text(text)).graph.node
+    (node,) = MODEL.FromString(pb_and_constants(text)[0]).graph.node
     assert [dim.size for dim in node.output_type.tensor_type.shape.dim] == [-1, 3]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kit.build.old_ir import FRAMES, SPELLED
+from kit.build.foreign_files import FRAMES, SPELLED
 from workbench.core.tensors import TensorSpec
 from workbench.graph.models import MODELS
 from workbench.graph.networks import load_graph

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.old_ir import SPELLED, old_file
-from kit.build.real_data import DATA, PAIRS
+from kit.build.foreign_files import DATA, PAIRS, SPELLED, old_file
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec

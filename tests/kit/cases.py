@@ -67,6 +67,15 @@ def _exhaustive(case):
     return pytest.param(*_values(case), marks=marks, id=getattr(case, "id", None))
 
 
+def mindspore_form(surface, **change):
+    """The first form of MindSpore's ``surface`` (``o2``) with changes; ``e2e_`` begins those of that section."""
+    form = new(f"mindspore-{surface}")
+    for key, value in change.items():
+        section = "e2e" if key.startswith("e2e_") else "common"
+        form = form.set(f"{section}_dump_settings.{key.removeprefix('e2e_')}", value)
+    return form
+
+
 def first_form(surface):
     """The first form of a surface; MindSpore on the graph engine writes containers."""
     form = new(surface)

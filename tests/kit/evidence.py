@@ -17,6 +17,11 @@ def clauses(result: Any) -> tuple[Message, ...]:
     return result.sentence.values["clauses"]
 
 
+def defects(found: Any) -> list[Any]:
+    """Findings of a result or a comparison that are defects."""
+    return [finding for finding in found.findings if finding.defect]
+
+
 def the(said: Any, code: str, **values: Any) -> Message:
     """Return the one message that has this code and these values, perhaps more."""
     found = [one for one in said if one.code == f"compare/{code}" and _holds(one, values)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import workbench as wb
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.tensors import TensorSpec
@@ -466,7 +466,7 @@ DTYPES = {1: np.float32, 2: np.float16}
 
 def block(path: Path, part: str = "output") -> list[float]:
     """Elements of the first tensor of a container, decoded by hand."""
-    _, blocks = dump_wire.container(path.read_bytes())
+    _, blocks = dump_files.container(path.read_bytes())
     message, data = next((m, d) for name, _, m, d in blocks if name == part)
     laid = np.frombuffer(data, DTYPES[message["data_type"]]).reshape(message["shape"]["dim"])
     if message.get("format", 0) == 29:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kit.trees import foretold, sizes
 from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
@@ -39,14 +40,6 @@ FORMS = {
 }
 
 
-def written(root):
-    return {
-        str(path.relative_to(root)): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("device", ["910a", "a2"])
 def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name, device):
@@ -58,8 +51,8 @@ def test_a_run_writes_what_is_certain_and_no_more_than_the_bound(tmp_path, name,
         HOT, None, config, tmp_path / "out", device=device, surface=config.surface.name, seed=4,
         iterations=2, precision_mode="force_fp16", faults=faults,
     )  # fmt: skip
-    found = written(tmp_path / "out")
-    certain = {entry.path: entry.size for entry in told.forecast.files}
+    found = sizes(tmp_path / "out")
+    certain = foretold(told.forecast)
     if not (name == "cpu exception" and faults):  # the run ends before its parameters are dumped
         assert certain.items() <= found.items()
     assert told.bound.files >= len(found)
@@ -74,8 +67,8 @@ def test_a_cpu_that_does_not_fail_writes_what_is_foretold(tmp_path):
     config = FORMS["cpu exception"]
     told = preview(config, HOT, iterations=2)
     simulate(HOT, None, config, tmp_path / "out", surface="mindspore-cpu", iterations=2)
-    found = written(tmp_path / "out")
-    assert {entry.path: entry.size for entry in told.forecast.files} == found
+    found = sizes(tmp_path / "out")
+    assert foretold(told.forecast) == found
     assert told.bound == (len(found), sum(found.values()))
     names = [path for path in found if path.endswith(".npy")]
     assert len(names) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import threading
@@ -13,6 +12,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, on_disk, shoot, write_ir
+from kit.trees import rows
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.files import write_text
@@ -135,8 +135,7 @@ def test_json_on_disk_is_what_is_returned(comparison, tmp_path):
 
 def test_csv_has_a_line_a_row(comparison, tmp_path):
     path = comparison.to_csv(tmp_path / "r.csv")
-    with path.open(encoding="utf-8", newline="") as file:
-        titles, *lines = csv.reader(file)
+    titles, *lines = rows(path)
     assert len(lines) == len(comparison.rows) == len(comparison.frame())
     assert "CosineSimilarity" in titles
 

@@ -7,7 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from kit.build.ge_dumps import LEAF, TIME, Call, dump, graph_text, network
+from kit.build.small_dumps import LEAF, TIME, Call, ge_dump, ge_network, ge_text
+from kit.evidence import defects
 from workbench.dump.read.reader import load
 from workbench.pipeline.compare import compare
 
@@ -15,11 +16,11 @@ WRONG = "layer1/Relu"
 
 
 def written(folder, calls, leaf=LEAF):
-    return dump(folder, calls, leaf)
+    return ge_dump(folder, calls, leaf)
 
 
 def test_equal_trees_agree(tmp_path):
-    result = compare(written(tmp_path / "a", network()), written(tmp_path / "b", network()))
+    result = compare(written(tmp_path / "a", ge_network()), written(tmp_path / "b", ge_network()))
     assert result.verdict == "pass"
     assert result.coverage.matched == 10
     assert {row.status for row in result.rows} == {"equal"}
@@ -29,8 +30,8 @@ def test_equal_trees_agree(tmp_path):
     "leaf", [LEAF, f"4/{LEAF}", f"worldsize2_global_rank1/{LEAF}", f"{TIME}/0"]
 )
 def test_the_wrong_operator_is_named_without_a_graph(tmp_path, leaf):
-    target = written(tmp_path / "a", network(fault=WRONG), leaf)
-    golden = written(tmp_path / "b", network(), leaf)
+    target = written(tmp_path / "a", ge_network(fault=WRONG), leaf)
+    golden = written(tmp_path / "b", ge_network(), leaf)
     result = compare(target, golden)
     assert result.verdict == "fail"
     row = result.first_divergence
@@ -39,33 +40,33 @@ def test_the_wrong_operator_is_named_without_a_graph(tmp_path, leaf):
 
 
 def test_models_called_by_the_time_of_their_run_are_compared(tmp_path):
-    target = written(tmp_path / "a", network(fault=WRONG), "20240101000000/0/ge_1_1/7/0")
-    golden = written(tmp_path / "b", network(), "20240202000000/0/ge_2_1/9/0")
+    target = written(tmp_path / "a", ge_network(fault=WRONG), "20240101000000/0/ge_1_1/7/0")
+    golden = written(tmp_path / "b", ge_network(), "20240202000000/0/ge_2_1/9/0")
     assert compare(target, golden).first_divergence.op_name == "layer1_Relu"
 
 
 def test_a_graph_in_the_tree_names_the_operator_as_it_is_called(tmp_path):
-    target = written(tmp_path / "a", network(fault=WRONG))
-    golden = written(tmp_path / "b", network())
-    (target / "ge_proto_00292_Build.txt").write_text(graph_text())
+    target = written(tmp_path / "a", ge_network(fault=WRONG))
+    golden = written(tmp_path / "b", ge_network())
+    (target / "ge_proto_00292_Build.txt").write_text(ge_text())
     result = compare(target, golden)
-    (finding,) = [finding for finding in result.findings if finding.defect]
+    (finding,) = defects(result)
     assert (finding.op_name, finding.io, finding.slot) == (WRONG, "output", 0)
     later = [row for row in result.rows if row.op_name == "layer2/MatMul" and row.io == "output"]
     assert [row.status for row in later] == ["fail"]
 
 
 def test_a_given_graph_counts_for_the_tree(tmp_path):
-    target = written(tmp_path / "a", network(fault=WRONG))
-    golden = written(tmp_path / "b", network())
-    (tmp_path / "mine.txt").write_text(graph_text("other_name"))
+    target = written(tmp_path / "a", ge_network(fault=WRONG))
+    golden = written(tmp_path / "b", ge_network())
+    (tmp_path / "mine.txt").write_text(ge_text("other_name"))
     result = compare(target, golden, target_graph=tmp_path / "mine.txt")
-    assert [finding.op_name for finding in result.findings if finding.defect] == [WRONG]
+    assert [finding.op_name for finding in defects(result)] == [WRONG]
 
 
 def test_two_folders_of_files_are_compared(tmp_path):
-    target = written(tmp_path / "a", network(fault=WRONG)) / LEAF
-    golden = written(tmp_path / "b", network()) / LEAF
+    target = written(tmp_path / "a", ge_network(fault=WRONG)) / LEAF
+    golden = written(tmp_path / "b", ge_network()) / LEAF
     assert compare(target, golden).first_divergence.op_name == "layer1_Relu"
 
 
@@ -84,9 +85,9 @@ def test_device_formats_are_compared_as_the_host_has_them(tmp_path):
 
 
 def test_golden_data_of_another_framework_are_matched_by_name(tmp_path):
-    calls = network(fault=WRONG)
+    calls = ge_network(fault=WRONG)
     target = written(tmp_path / "a", calls)
-    for number, call in enumerate(network()):
+    for number, call in enumerate(ge_network()):
         name = call.name.replace("/", "_")
         (tmp_path / "b").mkdir(exist_ok=True)
         np.save(tmp_path / f"b/{name}.0.{1_700_000_000_000_000 + number}.npy", call.outputs[0])
@@ -96,8 +97,8 @@ def test_golden_data_of_another_framework_are_matched_by_name(tmp_path):
 
 
 def test_a_cut_file_takes_part_as_what_cannot_be_compared(tmp_path):
-    target = written(tmp_path / "a", network())
-    golden = written(tmp_path / "b", network())
+    target = written(tmp_path / "a", ge_network())
+    golden = written(tmp_path / "b", ge_network())
     broken = sorted((target / LEAF).iterdir())[0]
     broken.write_bytes(broken.read_bytes()[:-16])
     result = compare(target, golden)
@@ -108,25 +109,25 @@ def test_a_cut_file_takes_part_as_what_cannot_be_compared(tmp_path):
 
 
 def test_the_other_models_are_in_the_ledger(tmp_path):
-    target = written(tmp_path / "a", network())
-    golden = written(tmp_path / "b", network())
-    written(target, network()[:1], f"{TIME}/0/init/2/0")
+    target = written(tmp_path / "a", ge_network())
+    golden = written(tmp_path / "b", ge_network())
+    written(target, ge_network()[:1], f"{TIME}/0/init/2/0")
     result = compare(target, golden)
     assert (result.verdict, result.coverage.skipped) == ("pass", {"target:other-model": 1})
 
 
 def test_a_model_is_compared_alone_by_its_folder(tmp_path):
-    target = written(tmp_path / "a", network())
-    written(target, network(fault="layer1/MatMul")[:1], f"{TIME}/0/init/2/0")
-    golden = written(tmp_path / "b", network()[:1])
+    target = written(tmp_path / "a", ge_network())
+    written(target, ge_network(fault="layer1/MatMul")[:1], f"{TIME}/0/init/2/0")
+    golden = written(tmp_path / "b", ge_network()[:1])
     result = compare(target / TIME / "0/init", golden)
     assert result.first_divergence.op_name == "layer1_MatMul"
 
 
 def test_the_newest_of_two_runs_counts(tmp_path):
-    target = written(tmp_path / "a", network(fault=WRONG))
-    dump(target, network(), LEAF.replace("20240613", "20240614"), start=1_700_000_100_000_000)
-    result = compare(target, written(tmp_path / "b", network()))
+    target = written(tmp_path / "a", ge_network(fault=WRONG))
+    ge_dump(target, ge_network(), LEAF.replace("20240613", "20240614"), start=1_700_000_100_000_000)
+    result = compare(target, written(tmp_path / "b", ge_network()))
     assert "older-run" in " ".join(result.coverage.skipped)
     assert result.first_divergence is None
 

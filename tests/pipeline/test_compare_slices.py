@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from kit.build.ge_dumps import LEAF, START, graph_text, save
+from kit.build.small_dumps import LEAF, START, ge_text, save_container
 from workbench.pipeline.compare import compare
 
 X = np.random.default_rng(2).standard_normal((8, 6)).astype(np.float32)
@@ -22,7 +22,7 @@ def sliced(base, result, *, manual=False, prefix=""):
         own = f"_lxslice{number}" if manual else ""
         name = f"Relu.{prefix}layer1_Relu{own}.1.3.{START + number}.4.{9 + number}.{0 if manual else number}.0"
         attrs = (("_sgt_json_info", json.dumps(attribute)),)
-        save(base / LEAF / name, [X], [rows], attrs=attrs, op_name="layer1/Relu")
+        save_container(base / LEAF / name, [X], [rows], attrs=attrs, op_name="layer1/Relu")
     return base
 
 
@@ -51,7 +51,7 @@ def test_a_wrong_slice_makes_its_operator_wrong(tmp_path, manual):
 
 
 def test_a_graph_has_the_slices_and_the_dump_what_they_are_of(tmp_path):
-    text = graph_text().replace('"layer1/Relu"', '"layer1/Relu_lxslice0"')
+    text = ge_text().replace('"layer1/Relu"', '"layer1/Relu_lxslice0"')
     text = text.replace('"layer1/Relu:0"', '"layer1/Relu_lxslice0:0"')
     for side in ("a", "b"):
         sliced(tmp_path / side, np.maximum(X, 0), manual=True)

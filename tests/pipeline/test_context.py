@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES
 from workbench.core.words import Message
 from workbench.graph.nodes import Value

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit import commands
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, chain, on_disk, shoot
 from kit.words import refused
@@ -212,18 +213,14 @@ def test_a_case_that_computes_otherwise_is_refused(tmp_path, monkeypatch):
 
 
 def test_the_command_extracts(tmp_path, capsys):
-    from workbench.cli import main
-
     target, golden = trees(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", str(target), str(golden), "--extract", str(tmp_path / "case")])
-    assert ended.value.code == 1
-    assert "Default/MatMul-op1 alone" in capsys.readouterr().err
+    found = commands.run(capsys, "compare", target, golden, "--extract", tmp_path / "case")
+    assert found.status == 1
+    assert "Default/MatMul-op1 alone" in found.err
     assert run(tmp_path / "case/reproduce.py")["output.0", "own"] == pytest.approx(0.5)
-    with pytest.raises(SystemExit) as ended:
-        main(["compare", str(golden), str(golden), "--extract", str(tmp_path / "none")])
-    assert ended.value.code == 0
-    assert "no defect" in capsys.readouterr().err
+    found = commands.run(capsys, "compare", golden, golden, "--extract", tmp_path / "none")
+    assert found.status == 0
+    assert "no defect" in found.err
 
 
 # --- the format ------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pytest
 from google.protobuf import text_format
 
 import workbench as wb
-from kit.oracle import dump_wire
-from workbench.cli import main
+from kit.commands import run
+from kit.oracle import dump_files
+from kit.trees import foretold, sizes
 from workbench.config import new
 from workbench.config.context import Context
 from workbench.core.plan import DumpPlan
@@ -87,7 +88,7 @@ def test_the_last_graph_says_how_the_dumped_tensors_lie(tree):
     ops = {op.name: op for op in graph.op}
     seen = set()
     for path in tree.glob(f"*/0/{NETWORK}/2/0/*"):
-        header, blocks = dump_wire.container(path.read_bytes())
+        header, blocks = dump_files.container(path.read_bytes())
         op = ops.pop(header["op_name"])
         assert path.name.startswith(f"{op.type}.")
         for part, slot, message, _ in blocks:
@@ -280,9 +281,7 @@ def test_a_preview_in_an_environment_is_the_tree_written_in_it(tmp_path):
     for surface in ("mindspore-o2", "torchair"):
         foreseen = preview(new(surface), GRAPH, context=Context(env=env))
         root = write(tmp_path / surface, surface, env=env)
-        files = {p.relative_to(root).as_posix(): p.stat().st_size
-                 for p in root.rglob("*") if p.is_file()}  # fmt: skip
-        assert {entry.path: entry.size for entry in foreseen.forecast.files} == files
+        assert foretold(foreseen.forecast) == sizes(root)
         assert len(graph_files(root)) > 20
 
 
@@ -293,13 +292,6 @@ def test_a_graph_of_the_graph_engine_is_not_written_again(tree):
     assert (
         sum(f"/{NETWORK}/" in name for name in found.names) == 12
     )  # seven kernels, four TransData and the iterator
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return end.value.code, captured.out, captured.err
 
 
 def test_inspect_says_how_the_network_was_found(tree, capsys):

@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, on_disk, shoot
+from kit.commands import run
 from kit.words import misconfigured, refused
 from workbench.comparison.engine import compare_dumps
 from workbench.config import new
@@ -175,16 +176,13 @@ def test_a_form_that_nobody_can_make_is_refused(tmp_path):
 
 
 def test_the_command_writes_the_form(tmp_path, capsys):
-    from workbench.cli import main
 
     target, golden = trees(tmp_path, GRAPH)
     for first, status in ((target, 1), (golden, 0)):
         path = tmp_path / f"{first.name}.json"
-        with pytest.raises(SystemExit) as ended:
-            main(["compare", str(first), str(golden), "--next-config", str(path)])
-        assert ended.value.code == status
+        said = run(capsys, "compare", first, golden, "--next-config", path)
+        assert said.status == status
         assert path.exists() == bool(status)
-        said = capsys.readouterr()
         assert (
             "mindspore-cpu configuration" if status else str(Message("cli/no-next"))
         ) in said.err

@@ -11,7 +11,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, on_disk, shoot
-from kit.face.labels import label
+from kit.face.screen import label
 from kit.words import check_said, refused
 from workbench.comparison.bind.anomalies import REWRITTEN
 from workbench.comparison.measure.elements import read_elements

@@ -9,7 +9,8 @@ import pytest
 
 from kit.build.small_dumps import chain, on_disk, shoot
 from kit.build.small_dumps import given as given_values
-from kit.cases import nightly, pairwise
+from kit.cases import mindspore_form, nightly, pairwise
+from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench import config
 from workbench.config.context import Context
@@ -37,24 +38,12 @@ GE = 'graph {{ name: "ge_default_1" {} }}'
 
 def form(surface="mindspore-cpu", **settings):
     """The surface's own starting form with some settings of ``common_dump_settings``."""
-    common = {f"common_dump_settings.{key}": value for key, value in settings.items()}
-    changed = config.new(surface)
-    for key, value in common.items():
-        changed = changed.set(key, value)
-    return changed
+    return mindspore_form(surface.removeprefix("mindspore-"), **settings)
 
 
 def plan_of(surface, plan, graph, **more):
     more = {"context": Context(), "target": Target(PLATFORMS.get(surface, "CPU"))} | more
     return preview_plan(plan, (graph,), surface, **more)
-
-
-def files(root):
-    return {
-        path.relative_to(root).as_posix(): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
 
 
 FORMS = {
@@ -147,8 +136,8 @@ def test_the_simulation_writes_what_was_previewed(tmp_path, name, surface, title
     foreseen = preview(asked, graph, iterations=3, seed=5)
     device = "reference" if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
     simulate(graph, None, asked, tmp_path, device=device, surface=surface, iterations=3, seed=5)
-    written = files(tmp_path)
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == written
+    written = sizes(tmp_path)
+    assert foretold(foreseen.forecast) == written
     assert foreseen.exact
     assert (foreseen.files, foreseen.bytes) == (len(written), sum(written.values()))
     assert sorted(foreseen.names) == sorted(written)
@@ -174,7 +163,7 @@ def test_types_of_the_device_are_foretold_where_operators_run_one_by_one(tmp_pat
     graph = load_graph("lstm")
     simulate(graph, None, known, tmp_path, device=device, precision_mode=mode)
     told = preview(known, graph, compiling=Compiling(device, mode))
-    assert {entry.path: entry.size for entry in told.forecast.files} == files(tmp_path)
+    assert foretold(told.forecast) == sizes(tmp_path)
 
 
 @pytest.mark.parametrize("columns", [(), ("Max", "L2norm")])
@@ -187,7 +176,7 @@ def test_the_devices_statistics_are_foretold_within_their_bound(tmp_path, surfac
         asked = asked.set("dump.dump_stats", list(columns))
     foreseen = preview(asked, "lenet", seed=1)
     simulate(load_graph("lenet"), None, asked, tmp_path, surface=surface, device="a2", seed=1)
-    written = files(tmp_path)
+    written = sizes(tmp_path)
     assert sorted(foreseen.names) == sorted(written)
     tables = {name for name in written if not name.startswith("graphs/")}
     assert all(name.endswith(".csv") for name in tables)

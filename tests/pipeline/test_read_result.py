@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
+from kit import trees
+from kit.face.screen import label
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -30,8 +31,7 @@ def statuses(comparison):
 
 def as_workbook(source, path, *, sheet_rows=10_000):
     """Put the rows of a CSV file into a workbook, numbers as numbers, in sheets of a few rows."""
-    with source.open(newline="") as file:
-        head, *rows = csv.reader(file)
+    head, *rows = trees.rows(source)
     book = openpyxl.Workbook(write_only=True)
     for start in range(0, len(rows), sheet_rows):
         sheet = book.create_sheet(f"part_{start}")
@@ -130,8 +130,7 @@ def test_the_sentence_says_whose_verdict_it_is():
 
 def test_words_and_complex_numbers_are_figures_too(tmp_path):
     """msprobe prints the largest of a bool or complex tensor as Python does."""
-    with (RESULTS / "msprobe_statistics.csv").open(newline="") as file:
-        head, row, *_ = csv.reader(file)
+    head, row, *_ = trees.rows(RESULTS / "msprobe_statistics.csv")
     cells = dict(zip(head, row, strict=True)) | {"NPU max": "True", "Bench max": "False"}
     other = cells | {"NPU max": "(1.5-2j)", "Bench max": "(nan+1e-05j)", "NPU min": "-infj"}
     path = tmp_path / "r.csv"

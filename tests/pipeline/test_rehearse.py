@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
+from kit.evidence import defects
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
@@ -77,7 +78,7 @@ def test_several_networks_are_rehearsed_in_the_order_of_a_schedule():
     pair = [load_graph("mlp_train"), load_graph("mlp")]
     faults = ["scaled-output:*head-Dense/MatMul-op0:2,iteration=1"]
     clean = rehearse(pair, config, schedule=(0, 1, 0))
-    assert not [one for one in clean.findings if one.defect]
+    assert not defects(clean)
     graphs = {row.graph_id for row in clean.rows}
     assert len(graphs) == 2
     assert {row.iteration for row in clean.rows} >= {0, 1}

@@ -8,10 +8,11 @@ import re
 import pytest
 
 import workbench as wb
-from kit.build.small_graphs import X
+from kit import commands
+from kit.build.traced_networks import X
+from kit.trees import foretold, sizes
 from kit.words import check_said, refused
 from workbench import config
-from workbench.cli import main
 from workbench.config.context import Context
 from workbench.core.errors import ConfigError, FormatError, GraphError
 from workbench.core.plan import DumpPlan
@@ -34,12 +35,6 @@ NAMES = {
     "2.4": r"Conv2D\.Default_conv\d-Conv2d_Conv2D-op0\.0\.0\.\d{16}\.output\.0\.DefaultFormat\.float32\.npy",
     "2.10": r"Conv2D\.Default_conv\d-Conv2d_Conv2D-op0\.0\.0\.\d{16}\.output\.0\.DefaultFormat\.float32\.npy",
 }
-
-
-def files(root):
-    return {
-        p.relative_to(root).as_posix(): p.stat().st_size for p in root.rglob("*") if p.is_file()
-    }
 
 
 def form(surface, **more):
@@ -69,9 +64,9 @@ def trees(tmp_path_factory):
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_tree_of_a_release_is_foretold_and_read_back(trees, surface, version):
-    written = files(trees / surface / version)
+    written = sizes(trees / surface / version)
     foreseen = preview(form(surface), LENET, context=Context(version))
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == written
+    assert foretold(foreseen.forecast) == written
     assert foreseen.exact
     dump = load(trees / surface / version)
     assert len(dump.records) == sum(name.endswith(".npy") for name in written)
@@ -83,7 +78,7 @@ def test_the_tree_of_a_release_is_foretold_and_read_back(trees, surface, version
 
 @pytest.mark.parametrize("version", NAMES)
 def test_operators_have_the_names_of_the_release(trees, version):
-    names = [name.rpartition("/")[2] for name in files(trees / "mindspore-o0o1" / version)]
+    names = [name.rpartition("/")[2] for name in sizes(trees / "mindspore-o0o1" / version)]
     convs = [name for name in names if name.startswith("Conv2D.") and ".output." in name]
     assert len(convs) == 2
     assert all(re.fullmatch(NAMES[version], name) for name in convs), convs
@@ -129,7 +124,7 @@ def test_statistics_of_a_release_are_foretold_and_read_back(tmp_path, saved, hea
     )  # fmt: skip
     simulate(LENET, None, asked, tmp_path, surface="mindspore-gpu", version=saved)
     foreseen = preview(asked, LENET, context=Context(saved))
-    written = files(tmp_path)
+    written = sizes(tmp_path)
     assert sorted(foreseen.names) == sorted(written)
     assert all(written[e.path] <= e.size for e in foreseen.forecast.files)
     first, row = (tmp_path / "rank_0/Net/0/0/statistic.csv").read_text().splitlines()[:2]
@@ -175,9 +170,9 @@ def o2_trees(tmp_path_factory):
 @pytest.mark.parametrize("version", ["2.6", "2.7"])
 def test_a_tree_of_o2_is_foretold_and_read_back(o2_trees, kind, version):
     root = o2_trees / kind / version
-    written, dump = files(root), load(root)
+    written, dump = sizes(root), load(root)
     foreseen = preview(o2_form(kind), LENET, version=version, iterations=2)
-    told = {entry.path: entry.size for entry in foreseen.forecast.files}
+    told = foretold(foreseen.forecast)
     if kind == "statistic":
         assert sorted(told) == sorted(written)
         assert all(written[name] <= size for name, size in told.items())
@@ -211,13 +206,13 @@ def test_the_file_for_acl_names_the_folder_that_is_written(o2_trees):
     told = json.loads((root / "acl_dump_0.json").read_text())["dump"]["dump_path"]
     folder = told.removeprefix("/dump/")
     assert folder.endswith("/step_1")
-    assert [name for name in files(root) if name.startswith(f"{folder}/")]
+    assert [name for name in sizes(root) if name.startswith(f"{folder}/")]
 
 
 def test_rank_and_device_of_the_environment_name_folder_and_file(tmp_path):
     simulate(LENET, None, o2_form("some"), tmp_path, device="a2", surface="mindspore-o2",
              version="2.8", env={"RANK_ID": "6"})  # fmt: skip
-    assert {name.split("/")[0] for name in files(tmp_path)} == {
+    assert {name.split("/")[0] for name in sizes(tmp_path)} == {
         "rank_6",
         "acl_dump_6.json",
         "graphs",
@@ -255,7 +250,7 @@ def test_device_statistics_come_from_the_form(tmp_path):
     )  # fmt: skip
     simulate(LENET, None, asked, tmp_path, surface="mindspore-o0o1", version="2.7")
     foreseen = preview(asked, LENET, context=Context("2.7"))
-    written = files(tmp_path)
+    written = sizes(tmp_path)
     assert sorted(foreseen.names) == sorted(written)
     table = (tmp_path / "rank_0/Net/0/0/statistic.csv").read_text()
     assert "null" in table  # int64 shapes and bool flags have no norm there
@@ -300,7 +295,7 @@ def test_a_preview_refuses_the_same_releases():
 def test_the_version_of_another_vendor_changes_no_name(tmp_path):
     for name, version in (("a", ""), ("b", "26.0")):
         simulate(LENET, None, config.new("acl"), tmp_path / name, surface="acl", version=version)
-    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert sizes(tmp_path / "a") == sizes(tmp_path / "b")
 
 
 def test_a_fault_is_named_as_the_release_names_operators(tmp_path):
@@ -314,8 +309,7 @@ def test_the_command_takes_a_version(tmp_path, capsys):
     path.write_text(form("mindspore-cpu").to_text())
     asked = ["simulate", "--graph", "lenet", "--config", str(path), "--surface", "mindspore-cpu"]
     for version, status in (("2.2", 0), ("1.2", 2)):
-        with pytest.raises(SystemExit) as ended:
-            main([*asked, "--out", str(tmp_path / version), "--target-version", version])
-        assert ended.value.code == status
+        given = ("--out", tmp_path / version, "--target-version", version)
+        assert commands.status(*asked, *given) == status
     assert "1.3 or newer" in capsys.readouterr().err
     assert load(tmp_path / "2.2").info["ms_version"] == "2.2"

@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
-from kit.face.labels import label
+from kit.face.screen import label
 from kit.words import check_said
 from workbench.core.words import Message
 from workbench.pipeline.compare import Comparison

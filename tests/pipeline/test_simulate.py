@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
+from kit.trees import contents, files
 from kit.words import misconfigured, refused
 from workbench.config import Context, new, read
 from workbench.core.errors import FormatError, GraphError
@@ -258,14 +259,10 @@ def test_progress_is_passed_on(tmp_path):
     assert seen == [1, 2, 3, 4]
 
 
-def paths(root):
-    return sorted(path for path in root.rglob("*") if path.is_file())
-
-
 def of_network(root):
     """Dump files without those of TensorFlow's other models."""
     others = re.compile(r"graphs/|.*_11/3/0/|20231114221220/")
-    return [path for path in paths(root) if not others.match(path.relative_to(root).as_posix())]
+    return [path for name, path in files(root).items() if not others.match(name)]
 
 
 def by_hand(data, message):
@@ -304,7 +301,7 @@ def test_every_tensor_of_the_run_is_in_a_container(tmp_path, surface, model):
         match = re.fullmatch(rf"{WHERE[surface]}([A-Za-z0-9]+)\.([A-Za-z0-9_-]+)\.{NUMBERS}", name)
         assert match is not None, name
         assert match[1] == "0"  # the form's own iteration
-        header, blocks = dump_wire.container(path.read_bytes())
+        header, blocks = dump_files.container(path.read_bytes())
         assert match[3] == header["op_name"].replace("/", "_")
         for part, slot, message, data in blocks:
             found[header["op_name"], part, slot] = by_hand(data, message)
@@ -326,11 +323,11 @@ def test_o2_writes_npy_files_step_by_step(tmp_path, model):
     cfg = new("mindspore-o2").set("common_dump_settings.iteration", "0|2")
     graph = load_graph(model)
     simulate(graph, None, cfg, tmp_path, surface="mindspore-o2", iterations=4)
-    form, *files = sorted(paths(tmp_path), key=lambda path: path.suffix != ".json")
+    form, *rest = sorted(files(tmp_path).values(), key=lambda path: path.suffix != ".json")
     assert form == tmp_path / "acl_dump_0.json"
     # the last step is not wanted: it waits for one that never comes
     assert json.loads(form.read_text())["dump"]["dump_step"] == "2147483647"
-    graph_file, *arrays = sorted(files, key=lambda path: path.suffix != ".txt")
+    graph_file, *arrays = sorted(rest, key=lambda path: path.suffix != ".txt")
     assert graph_file == tmp_path / "graphs" / "ge_proto_00000000_Build.txt"
     steps = set()
     for path in arrays:
@@ -405,7 +402,7 @@ def test_the_same_seed_gives_the_same_bytes_wherever_they_are_written(tmp_path, 
     for name, seed in (("a", 1), ("b/c", 1), ("d", 2)):
         simulate(load_graph("mlp"), None, new(surface), tmp_path / name, surface=surface, seed=seed)
         root = tmp_path / name
-        trees.append({str(p.relative_to(root)): p.read_bytes() for p in paths(root)})
+        trees.append(contents(root))
     assert trees[0] == trees[1]
     assert trees[0].keys() != trees[2].keys()
 
@@ -413,7 +410,7 @@ def test_the_same_seed_gives_the_same_bytes_wherever_they_are_written(tmp_path, 
 def test_a_rank_that_is_not_meant_dumps_nothing(tmp_path):
     cfg = new("tensorflow").set("script.rank", 1)
     simulate(load_graph("mlp"), None, cfg, tmp_path, surface="tensorflow")
-    assert paths(tmp_path) == []
+    assert files(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -433,9 +430,7 @@ def test_a_launchers_variables_name_the_folder_as_foretold(tmp_path, surface, en
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["out"]
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
     found = preview(cfg, graph, context=Context(env=env))
-    assert {str(p.relative_to(tmp_path / "t/out")) for p in paths(tmp_path / "t/out")} == set(
-        found.names
-    )
+    assert files(tmp_path / "t/out").keys() == set(found.names)
 
 
 @pytest.mark.parametrize("asked", ["1", "7"])
@@ -458,7 +453,7 @@ def test_the_list_of_iterations_is_that_of_the_run_but_on_a_cpu(
     found = (tmp_path / file).read_text() if (tmp_path / file).exists() else ""
     assert found == ("0\n1\n2\n" if all_of_them else "1\n" * (asked == "1"))
     foretold = preview(cfg, load_graph("mlp"), **run)
-    assert set(foretold.names) == {str(p.relative_to(tmp_path)) for p in paths(tmp_path)}
+    assert set(foretold.names) == files(tmp_path).keys()
 
 
 def test_a_device_that_is_not_meant_dumps_nothing(tmp_path):
@@ -510,8 +505,10 @@ def test_a_fault_shows_in_a_container(tmp_path):
         simulate(
             GRAPH, None, new("acl"), tmp_path / name, surface="acl", device="a2", faults=faults
         )
-        (path,) = (path for path in paths(tmp_path / name) if path.name.startswith("MatMul"))
-        _, _, (_, _, message, data) = dump_wire.container(path.read_bytes())[1]
+        (path,) = (
+            path for path in files(tmp_path / name).values() if path.name.startswith("MatMul")
+        )
+        _, _, (_, _, message, data) = dump_files.container(path.read_bytes())[1]
         trees[name] = by_hand(data, message).tolist()
     assert trees == {"good": [[3, 0, 0]], "bad": [[6, 0, 0]]}
 

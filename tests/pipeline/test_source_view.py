@@ -9,7 +9,7 @@ import pytest
 
 import workbench as wb
 from kit.build.small_dumps import Net, given, in_memory, shoot
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.core.words import Message
 from workbench.graph.nodes import SourceFrame
 from workbench.pipeline.source_html import source_html

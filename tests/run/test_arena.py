@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from kit.build.small_graphs import graphs
+from kit.build.traced_networks import graphs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.dtypes import dtype
 from workbench.core.errors import GraphError
@@ -67,10 +68,6 @@ def dtypes(program, kind):
         for op in program.graph.ops
         if op.op_type == kind
     ]
-
-
-def outputs(records):
-    return {(r.key.op_name, r.key.slot): r.source.array() for r in records if r.key.io == "output"}
 
 
 HALF, FULL = "float16", "float32"

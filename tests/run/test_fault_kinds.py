@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kit.arrays import by_operator
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -30,8 +31,7 @@ BRANCHES = trace(_branches, np.linspace(-2, 2, 300, dtype=np.float32).reshape(3,
 
 
 def outputs(graph, *faults, **settings):
-    records = run_npu(graph, faults=faults, **settings)
-    return {r.key.op_name: r.source.array() for r in records if r.key.io == "output"}
+    return by_operator(run_npu(graph, faults=faults, **settings))
 
 
 def same(one, two):
@@ -256,15 +256,10 @@ def test_bits_of_every_dtype_can_flip(dtype):
     feeds = {graph.parameters[0].name: np.ones((4, 4))}
     fault = Fault("bit-flip", "Reshape")
     places, _, _ = changed(
-        outputs_fed(graph, feeds)["Default/Reshape-op0"],
-        outputs_fed(graph, feeds, fault)["Default/Reshape-op0"],
+        outputs(graph, feeds=feeds)["Default/Reshape-op0"],
+        outputs(graph, fault, feeds=feeds)["Default/Reshape-op0"],
     )
     assert places.size == 1
-
-
-def outputs_fed(graph, feeds, *faults):
-    found = run_npu(graph, feeds, faults=faults)
-    return {r.key.op_name: r.source.array() for r in found if r.key.io == "output"}
 
 
 @pytest.mark.parametrize(("columns", "tail"), [(40, 8), (48, 16), (5, 5)])
@@ -289,7 +284,9 @@ def test_the_last_tile_of_a_convolution_is_its_last_channels_and_places():
 def test_the_vector_unit_writes_256_bytes_at_a_time(dtype, step):
     graph = trace(F.neg, TensorSpec(dtype, (3, 50)))
     feeds = {graph.parameters[0].name: np.ones((3, 50))}
-    got = outputs_fed(graph, feeds, Fault("unwritten-tail-tile", "Neg", value=9))["Default/Neg-op0"]
+    got = outputs(graph, Fault("unwritten-tail-tile", "Neg", value=9), feeds=feeds)[
+        "Default/Neg-op0"
+    ]
     kept = 149 // step * step
     assert set(got.ravel()[:kept].tolist()) == {-1.0}
     assert set(got.ravel()[kept:].tolist()) == {9.0}
@@ -299,10 +296,10 @@ def test_lanes_are_exchanged_within_their_block_of_c0():
     graph = trace(F.neg, TensorSpec("float32", (1, 20, 2, 2)))
     x = np.arange(80, dtype=np.float32).reshape(1, 20, 2, 2)
     feeds = {graph.parameters[0].name: x}
-    one = outputs_fed(graph, feeds, Fault("wrong-layout-lanes", "Neg"))["Default/Neg-op0"]
+    one = outputs(graph, Fault("wrong-layout-lanes", "Neg"), feeds=feeds)["Default/Neg-op0"]
     order = [channel ^ 1 for channel in range(20)]
     np.testing.assert_array_equal(one, -x[:, order])
-    eight = outputs_fed(graph, feeds, Fault("wrong-layout-lanes", "Neg", 8))["Default/Neg-op0"]
+    eight = outputs(graph, Fault("wrong-layout-lanes", "Neg", 8), feeds=feeds)["Default/Neg-op0"]
     np.testing.assert_array_equal(eight[:, :16], -x[:, [*range(8, 16), *range(8)]])
     assert not eight[:, 16:].any()  # from the padding of the second block
 
@@ -353,4 +350,4 @@ def test_a_number_that_an_integer_cannot_hold_is_written_without_a_crash():
     feeds = {graph.parameters[0].name: np.full((2, 2), 100)}
     for value in (None, float("nan"), float("inf")):
         fault = Fault("overwritten-element", "Reshape", value=value)
-        assert outputs_fed(graph, feeds, fault)["Default/Reshape-op0"].dtype == np.int8
+        assert outputs(graph, fault, feeds=feeds)["Default/Reshape-op0"].dtype == np.int8

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.flow_cases import CASES
+from kit.build.traced_networks import FLOWS
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.graph import functional as F
@@ -29,7 +29,7 @@ X = np.ones((2, 4), np.float32)
 
 def traced(case):
     first = np.int32(1) if case in ("both", "loop", "first", "inside") else np.bool_(True)
-    return trace(CASES[case](), first, X)
+    return trace(FLOWS[case](), first, X)
 
 
 def feeds_of(case, flow, iteration):
@@ -55,7 +55,7 @@ def outputs(records):
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 def test_graphs_are_cut_and_numbered_as_real_mindspore_does(case):
     ours = {
         str(graph.graph_id): sorted(op.op_type for op in graph.ops) for graph in traced(case).graphs
@@ -63,7 +63,7 @@ def test_graphs_are_cut_and_numbered_as_real_mindspore_does(case):
     assert ours == REAL[case]["kernels"]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 @pytest.mark.parametrize("iteration", [0, 1, 2])
 def test_every_output_of_every_turn_is_that_of_real_mindspore(case, iteration):
     flow = traced(case)

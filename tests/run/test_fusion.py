@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -60,10 +61,6 @@ def gelu(x):
 
 def fused(graph, level="graph", off=()):
     return [op for op in fuse(graph, level, frozenset(off)).ops if op.fused is not None]
-
-
-def outputs(records):
-    return {(r.key.op_name, r.key.slot): r.source.array() for r in records if r.key.io == "output"}
 
 
 def compiled(graph, surface="mindspore-ge", off=(), model=A2):

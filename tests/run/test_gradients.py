@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from kit.build.gradient_cases import CASES
+from kit.build.traced_networks import GRADIENTS
 from workbench.graph.autodiff import gradients
 from workbench.graph.gradients import RULES
 from workbench.graph.tensor import record
@@ -65,10 +65,10 @@ def differences(loss, points):
 
 @pytest.mark.parametrize(
     ("op_type", "number"),
-    [(op_type, number) for op_type, cases in CASES.items() for number in range(len(cases))],
+    [(op_type, number) for op_type, cases in GRADIENTS.items() for number in range(len(cases))],
 )
 def test_a_gradient_is_the_limit_of_differences(op_type, number):
-    function, points = CASES[op_type][number]
+    function, points = GRADIENTS[op_type][number]
     loss = weighted(function)
     graph = trace(lambda *tensors: gradients(loss(*tensors), tensors), *points)
     for gradient, expected in zip(values(graph, points), differences(loss, points), strict=True):
@@ -105,10 +105,10 @@ def test_an_overflown_gradient_spreads_no_further_than_it_belongs(dtype):
 
 
 def test_every_case_is_about_its_operator():
-    for op_type, cases in CASES.items():
+    for op_type, cases in GRADIENTS.items():
         for function, points in cases:
             assert op_type in {op.op_type for op in trace(function, *points).ops}
 
 
 def test_every_rule_is_checked():
-    assert RULES.keys() == CASES.keys() | NOT_BY_DIFFERENCES.keys()
+    assert RULES.keys() == GRADIENTS.keys() | NOT_BY_DIFFERENCES.keys()

@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from kit.build.node_cases import node_cases, outcome
+from kit.build.onnx_models import node_cases, outcome
 from kit.oracle.kernel_oracles import CASES
 from workbench.graph.onnx.table import CONVERTERS
 from workbench.graph.ops import OPS
@@ -283,8 +283,14 @@ def reasons(error):
 
 
 @pytest.fixture(scope="module")
-def outcomes():
-    return [outcome(case) for case in node_cases()]
+def cases():
+    """The node tests; to make them takes onnx longer than it takes us to run them."""
+    return [*node_cases()]
+
+
+@pytest.fixture(scope="module")
+def outcomes(cases):
+    return [outcome(case) for case in cases]
 
 
 def test_every_operator_has_an_oracle_that_is_run():
@@ -311,10 +317,10 @@ def test_no_node_test_disagrees(outcomes):
     assert sum(not one.refused for one in outcomes) > 1000
 
 
-def test_on_a_device_convolutions_alone_leave_the_tolerance():
+def test_on_a_device_convolutions_alone_leave_the_tolerance(cases):
     """A2 reads them as HF32, of eleven bits; all else is rounded to float32 or finer than a test looks."""
     device = partial(run_npu, profile="a2")
-    found = [outcome(case, device) for case in node_cases()]
+    found = [outcome(case, device) for case in cases]
     assert {"Conv2D" in one.operators for one in found if one.wrong} == {True}
     assert sum(not one.refused and not one.wrong for one in found) > 1000
 

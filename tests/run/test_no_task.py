@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.evidence import defects
+from kit.trees import foretold, sizes
 from kit.words import refused
 from workbench.config import new
 from workbench.core.errors import GraphError
@@ -183,7 +185,7 @@ def test_no_file_is_missed(tmp_path, surface):
     )
     assert build.read_text().count('key: "_no_task"') == 2
     found = wb.compare(tree, golden)
-    assert [one.kind for one in found.findings if one.defect] == []
+    assert [one.kind for one in defects(found)] == []
     assert found.coverage.unmatched_target == 0
     assert found.coverage.skipped["golden:no-task"] > 0
 
@@ -194,6 +196,4 @@ def test_what_is_missing_is_foretold(tmp_path, surface):
     assert told.exact
     assert "Default/Concat-op0" in dict(told.silent)
     tree = simulate(GRAPH, None, new(surface), tmp_path, surface=surface, device="a2", seed=4)
-    written = {path.relative_to(tree).as_posix(): path.stat().st_size
-               for path in tree.rglob("*") if path.is_file()}  # fmt: skip
-    assert {entry.path: entry.size for entry in told.forecast.files} == written
+    assert foretold(told.forecast) == sizes(tree)

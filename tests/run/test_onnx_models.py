@@ -16,7 +16,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from kit.build.node_cases import results
+from kit.build.runs import results
 from kit.cases import nightly
 from workbench.graph.onnx import read_onnx
 from workbench.run.npu import run_npu

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F

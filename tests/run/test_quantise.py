@@ -214,6 +214,23 @@ def test_one_operator_serves_all_that_read_a_value():
     assert {op.inputs[0] for op in graph.ops if op.op_type == "MatMul"} == {Value(0)}
 
 
+@pytest.mark.parametrize(
+    ("shape", "folded"), [((5,), True), ((1,), False), ((3, 5), False)], ids=str
+)
+def test_only_one_number_a_channel_is_added_before_the_sums_become_floats(shape, folded):
+    class Shifted(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(nn.Initial((20, 5), "uniform", 0.3))
+            self.shift = nn.Parameter(nn.Initial(shape, "uniform", 0.3))
+
+        def construct(self, x):
+            return F.add(F.matmul(x, self.w), self.shift)
+
+    kinds = [op.op_type for op in quantised(trace(Shifted(), ROWS)).graph.ops]
+    assert (kinds.index("Add") < kinds.index("AscendDequant")) == folded
+
+
 def test_zeros_and_what_is_not_finite_have_a_scale_of_one():
     graph = trace(nn.Dense(20, 5), ROWS)
     program = quantised(graph, x=np.zeros_like(ROWS))

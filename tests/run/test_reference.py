@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.arrays import outputs
 from kit.words import refused
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
@@ -24,10 +25,6 @@ from workbench.run.npu import run_npu
 from workbench.run.reference import compute, run_reference
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-
-
-def outputs(records):
-    return {(r.key.op_name, r.key.slot): r.source.array() for r in records if r.key.io == "output"}
 
 
 def test_an_operator_gives_its_inputs_then_its_outputs_and_parameters_come_last():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kit.oracle.number_oracles import STORAGE, TABLED, all_values, probes, search
+from kit.oracle.exact_numbers import STORAGE, TABLED, all_values, probes, search
 from workbench.run.profiles import HF32, HF32_AWAY
 from workbench.run.rounding import ROUND
 

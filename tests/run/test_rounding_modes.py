@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.oracle.casting import GRIDS, ROUND_MODES, cast
-from kit.oracle.number_oracles import STORAGE, TABLED, all_values, probes
+from kit.oracle.exact_numbers import GRIDS, ROUND_MODES, STORAGE, TABLED, all_values, cast, probes
 from workbench.run.profiles import HF32, HF32_AWAY
 from workbench.run.rounding import ROUND
 

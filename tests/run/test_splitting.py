@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kit.arrays import outputs
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
 from workbench.graph import nn
@@ -55,10 +56,6 @@ def compiled(graph, precision=None, off=(), surface="mindspore-ge"):
 
 def kernels(program):
     return [op for op in program.graph.ops if op.op_type not in ("Cast", "TransData")]
-
-
-def outputs(records):
-    return {(r.key.op_name, r.key.slot): r.source.array() for r in records if r.key.io == "output"}
 
 
 def short(names):

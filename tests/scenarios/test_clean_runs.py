@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.evidence import defects
 from workbench.core.plan import DumpPlan
 from workbench.core.tensors import TensorSpec
 from workbench.graph import functional as F
@@ -113,7 +114,7 @@ def test_a_cast_to_bfloat16_is_not_blamed_for_a_file_of_float32(golden, tmp_path
     mode = "allow_mix_precision_bf16"
     target = wb.simulate(graph, None, form, tmp_path / "t", device="950", precision_mode=mode)
     found = wb.compare(target, golden("mlp", graph))
-    assert [one for one in found.findings if one.defect] == []
+    assert not defects(found)
 
 
 @pytest.mark.parametrize("surface", ["mindspore-o0o1", "tensorflow"])

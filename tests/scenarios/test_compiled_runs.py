@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import product
 
 import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import the
+from kit.cases import nightly, pairwise
+from kit.evidence import defects, the
 from kit.words import refused
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.plan import DumpPlan
@@ -57,29 +59,53 @@ def standard_files(graph, root):
 
 def agrees(found):
     assert found.verdict in ("pass", "warn"), found.sentence
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_target == 0
 
 
-@pytest.mark.parametrize("surface", sorted(WEIGHTS))
-@pytest.mark.parametrize("model", ["lenet", "alexnet", "mlp", "resnet", "transformer"])
-def test_a_healthy_run_agrees_whatever_was_fused(tmp_path, golden, model, surface):
-    graph = load_graph(model)
-    found = wb.compare(target(graph, tmp_path / "t", surface), golden[model])
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """Tree of a compiled run without a fault; every run is made once."""
+    root, trees = tmp_path_factory.mktemp("healthy"), {}
+
+    def run(model, surface):
+        if (model, surface) not in trees:
+            place = root / f"{model}-{surface}"
+            trees[model, surface] = target(load_graph(model), place, surface)
+        return trees[model, surface]
+
+    return run
+
+
+SURFACES = sorted(WEIGHTS)
+FUSED_MODELS = ["lenet", "alexnet", "mlp", "resnet", "transformer"]
+
+
+def a_third(models):
+    """Every model on every surface; every run takes each model and each surface in turn."""
+    daily = [
+        (m, s) for n, m in enumerate(models) for k, s in enumerate(SURFACES) if (n + k) % 3 == 0
+    ]
+    return nightly([*product(models, SURFACES)], daily)
+
+
+@pytest.mark.parametrize(("model", "surface"), a_third(FUSED_MODELS))
+def test_a_healthy_run_agrees_whatever_was_fused(healthy, golden, model, surface):
+    found = wb.compare(healthy(model, surface), golden[model])
     agrees(found)
-    parameters = len(graph.parameters)
+    parameters = len(load_graph(model).parameters)
     assert found.coverage.unmatched_golden == parameters  # the files of parameters
     assert {row.match_rule for row in found.rows if row.match_rule} <= {"name", "fusion"}
     assert any(row.match_rule == "fusion" for row in found.rows)
 
 
-@pytest.mark.parametrize("surface", sorted(WEIGHTS))
-@pytest.mark.parametrize("model", sorted(MODELS))
-def test_a_healthy_run_agrees_with_the_reference_of_its_own_surface(tmp_path, model, surface):
+@pytest.mark.parametrize(("model", "surface"), a_third(sorted(MODELS)))
+def test_a_healthy_run_agrees_with_the_reference_of_its_own_surface(
+    tmp_path, healthy, model, surface
+):
     """Both trees hold containers and the engine's graph; only the target's was compiled."""
-    graph = load_graph(model)
-    reference = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
-    found = wb.compare(target(graph, tmp_path / "t", surface), reference)
+    reference = simulate(load_graph(model), None, PLAN, tmp_path / "g", surface=surface)
+    found = wb.compare(healthy(model, surface), reference)
     agrees(found)
     assert {f.kind for f in found.findings} <= {"precision", "unmatched", "info"}
     said = [one for f in found.findings for one in f.evidence if one.code == "compare/setting"]
@@ -87,11 +113,12 @@ def test_a_healthy_run_agrees_with_the_reference_of_its_own_surface(tmp_path, mo
 
 
 @pytest.mark.parametrize("surface", ["acl", "mindspore-o2"])
-def test_the_targets_graph_says_what_was_fused_where_the_golden_has_none(tmp_path, surface):
-    graph = load_graph("lenet")
-    reference = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
+def test_the_targets_graph_says_what_was_fused_where_the_golden_has_none(
+    tmp_path, healthy, surface
+):
+    reference = simulate(load_graph("lenet"), None, PLAN, tmp_path / "g", surface=surface)
     shutil.rmtree(reference / "graphs")
-    found = wb.compare(target(graph, tmp_path / "t", surface), reference)
+    found = wb.compare(healthy("lenet", surface), reference)
     agrees(found)
     assert any(row.match_rule == "fusion" for row in found.rows)
     assert not [a for a in found.anomalies if a.kind == "graph-mismatch"]
@@ -150,7 +177,7 @@ def test_golden_files_without_a_graph_are_those_of_the_original_operators(tmp_pa
     golden = standard_files(graph, tmp_path / "g")
     found = wb.compare(target(graph, tmp_path / "t", "tensorflow"), golden)
     assert found.verdict == "warn"
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_golden == 0
     assert found.coverage.skipped.keys() == {
         "golden:fused", "golden:no-task", "target:inserted", "target:other-model",
@@ -198,16 +225,21 @@ def golden_blocks(tmp_path_factory):
     return {"tree": tree, "files": standard_files(BLOCK, root / "files")}
 
 
-@pytest.mark.parametrize("kind", ["tree", "files"])
-@pytest.mark.parametrize("surface", ["mindspore-o2", "mindspore-ge", "tensorflow", "torchair"])
-@pytest.mark.parametrize(
-    "precision", ["must_keep_origin_dtype", "force_fp16", "allow_fp32_to_bf16"]
-)
-def test_what_was_made_several_agrees(tmp_path, golden_blocks, kind, surface, precision):
+SEVERAL = [
+    *product(
+        ("must_keep_origin_dtype", "force_fp16", "allow_fp32_to_bf16"),
+        ("mindspore-o2", "mindspore-ge", "tensorflow", "torchair"),
+        ("tree", "files"),
+    )
+]
+
+
+@pytest.mark.parametrize(("precision", "surface", "kind"), nightly(SEVERAL, pairwise(SEVERAL)))
+def test_what_was_made_several_agrees(tmp_path, golden_blocks, precision, surface, kind):
     tree = target(BLOCK, tmp_path / "t", surface, precision_mode=precision)
     found = wb.compare(tree, golden_blocks[kind])
     assert found.verdict == "warn"  # weights, or inputs, that the golden tree has no file of
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     reasons = {key.partition(":")[2] for key in found.coverage.skipped} - {"other-model"}
     assert reasons == {"fused", "part", "inserted"}
     if kind == "tree":
@@ -319,7 +351,7 @@ def test_a_wrong_weight_is_called_a_parameter(tmp_path, golden, surface, referen
     if reference == "its own":
         other = simulate(graph, None, PLAN, tmp_path / "g", surface=surface)
     found = wb.compare(tree, other)
-    (defect,) = [f for f in found.findings if f.defect]
+    (defect,) = defects(found)
     assert (defect.kind, defect.op_name) == (
         "parameter",
         "Default/conv2-Conv2d/Conv2D-op0Default/relu-ReLU/ReLU-op1",

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kit.damage import read_mutants
-from kit.damage.good_files import READERS
-from kit.damage.good_trees import TREES
+from kit.damage import processes
+from kit.damage.good_files import READERS, TREES
 from workbench.dump.names.ge import recognize
 from workbench.dump.read.leaf import READERS as KINDS
 
@@ -24,17 +23,17 @@ pytestmark = pytest.mark.skipif(
 
 FILES = int(os.environ.get("MUTATIONS", "60"))
 COUNTS = dict.fromkeys(READERS, FILES) | dict.fromkeys(TREES, max(3, FILES // 5 * (FILES > 60)))
-WORKER = Path(read_mutants.__file__)
+WORKER = Path(processes.__file__)
 
 
 @pytest.fixture(scope="module")
-def ask():
+def ask(tmp_path_factory):
     """Has a process of its own read damaged files; a new one if it died."""
     workers = []
 
     def answer(*question):
         if not workers or workers[-1].poll() is not None:
-            workers.append(worker())
+            workers.append(worker(tmp_path_factory.mktemp("damaged")))
         workers[-1].stdin.write(json.dumps(question) + "\n")
         workers[-1].stdin.flush()
         return json.loads(workers[-1].stdout.readline() or "{}")
@@ -44,7 +43,7 @@ def ask():
         process.communicate()
 
 
-def worker() -> subprocess.Popen:
+def worker(folder: Path) -> subprocess.Popen:
     """Start the process; what is allocated in large pieces is given back at once, so it counts."""
     path = os.pathsep.join(map(str, WORKER.parents[2:4]))
     pieces = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
@@ -53,7 +52,7 @@ def worker() -> subprocess.Popen:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | pieces | {"PYTHONPATH": path},
+        env=os.environ | pieces | {"PYTHONPATH": path, "TMPDIR": str(folder)},
     )
 
 

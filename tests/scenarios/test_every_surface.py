@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.build.rehearsals import rehearse
-from kit.oracle import dump_wire as wire
+from kit.build.runs import rehearse
+from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.dump.container.file import read_container
 from workbench.dump.container.source import ContainerSource

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.build.flow_cases import CASES
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
+from kit.build.traced_networks import FLOWS
+from kit.commands import status
 from kit.evidence import the
 from kit.words import refused
-from workbench.cli import main
 from workbench.config import new
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -39,7 +39,7 @@ def form_of(surface):
 
 def flow_of(case):
     first = np.int32(1) if case in ("both", "loop", "first", "inside") else np.bool_(True)
-    return trace(CASES[case](), first, X)
+    return trace(FLOWS[case](), first, X)
 
 
 def recorded_feeds(case):
@@ -72,7 +72,7 @@ def tensors_of(tree, iteration, graph):
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
     tree = dumped(tmp_path / "ours", case)
     folders = {
@@ -94,7 +94,7 @@ def test_a_cpu_tree_has_the_tensors_of_real_mindspore(tmp_path, case):
             assert any(near), (folder, kind, io, slot)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 def test_execution_orders_are_those_of_real_mindspore(tmp_path, case):
     orders = (dumped(tmp_path / "ours", case) / "rank_0/execution_order").glob("*_global_*.csv")
     found = {path.stem.rpartition("_")[2]: [*map(int, path.read_text().split())] for path in orders}
@@ -110,7 +110,7 @@ def test_devices_have_what_comes_from_other_graphs_and_a_cpu_has_not(tmp_path):
     assert len(tensors_of(npu, 0, 2)["MatMul", "input", 0]) == 3
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FLOWS)
 @pytest.mark.parametrize(("surface", "device"), SURFACES)
 def test_clean_runs_do_not_fail(tmp_path, case, surface, device):
     golden = dumped(tmp_path / "golden", case)
@@ -292,8 +292,7 @@ def test_the_command_line_runs_several_networks_in_their_order(tmp_path, capsys)
     form = tmp_path / "form.json"
     form.write_text(form_of("mindspore-cpu").to_text())
     line = ["simulate", "--graph", "mlp_train", "--graph", "mlp", "--config", str(form)]
-    with pytest.raises(SystemExit, match="0"):
-        main([*line, "--schedule", "0,1,0", "--out", str(tmp_path / "out")])
+    assert status(*line, "--schedule", "0,1,0", "--out", tmp_path / "out") == 0
     found = {"/".join(path.parts[-2:]) for path in (tmp_path / "out/rank_0/Net").glob("*/*")}
     assert found == {"0/0", "1/1", "0/1"}
     wrong = {
@@ -302,7 +301,6 @@ def test_the_command_line_runs_several_networks_in_their_order(tmp_path, capsys)
         ("--max-turns", "0"): Message("pipeline/count", name="max_turns", got=0),
     }
     for option, message in wrong.items():
-        with pytest.raises(SystemExit, match="2"):
-            main([*line, *option, "--out", str(tmp_path / "other")])
+        assert status(*line, *option, "--out", tmp_path / "other") == 2
         assert str(message) in capsys.readouterr().err
     assert not (tmp_path / "other").exists()

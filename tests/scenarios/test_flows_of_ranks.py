@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from kit.evidence import defects
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
@@ -109,7 +110,7 @@ def test_a_clean_job_agrees_with_the_reference_and_rank_with_rank(tmp_path):
     golden = job(tmp_path / "g", places, (2, 2), "mindspore-cpu", 2)
     target = job(tmp_path / "t", places, (2, 2), iterations=2)
     for comparison in (wb.compare(target, golden), wb.compare(target, target, rank=(0, 1))):
-        assert not [one for one in comparison.findings if one.defect], comparison.sentence
+        assert not defects(comparison), comparison.sentence
 
 
 def test_a_fault_of_one_rank_in_one_iteration_is_found_in_its_graph(tmp_path):
@@ -118,7 +119,7 @@ def test_a_fault_of_one_rank_in_one_iteration_is_found_in_its_graph(tmp_path):
     faults = [f"scaled-output:{LAYER}:2,rank=1,iteration=1"]
     target = job(tmp_path / "t", places, (2, 2), iterations=2, faults=faults)
     comparison = wb.compare(target, golden)
-    found = [one for one in comparison.findings if one.defect]
+    found = defects(comparison)
     assert [(f.op_name, f.rank, f.iteration) for f in found] == [(LAYER, 1, 1)]
     assert comparison.to_json()["findings"][0]["rank"] == 1
 

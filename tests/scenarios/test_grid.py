@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import workbench as wb
 from kit.cases import nightly, pairwise, two_by_two
+from kit.evidence import defects
 from workbench.cli import app
 from workbench.config import new
 from workbench.core.plan import DumpPlan
@@ -133,7 +134,7 @@ def test_a_cell(network, surface, device, simulate):
     other = (network, "mindspore-cpu", "reference") if own else (network, "mindspore-o0o1", device)
     found = wb.compare(tree, simulate(*other))
     assert found.verdict in ("pass", "warn"), found.sentence
-    assert [one for one in found.findings if one.defect] == []
+    assert not defects(found)
     assert found.coverage.matched > 0
     alone = {row.op_type for row in found.rows if not row.match_rule and row.target_spec}
     assert alone <= {"Parameter"}
@@ -177,5 +178,5 @@ def test_a_clean_run_of_few_bits_is_not_blamed(network, surface, device, mode, r
         wb.simulate(graph, None, form, out, surface=name, device=device, precision_mode=mode)
         found = wb.compare(out, reference(network, seed))
         assert found.verdict in ("pass", "warn"), (seed, found.sentence)
-        assert [one for one in found.findings if one.defect] == []
+        assert not defects(found)
         shutil.rmtree(out)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.damage import run_and_kill
+from kit.damage import processes
 from kit.damage.good_dumps import ask_tree
 from kit.words import check_said
 from workbench.core.errors import FormatError
@@ -25,7 +25,7 @@ KILLS = int(os.environ.get("KILLS", "4"))
 FORM = re.compile(r"acl_dump_\d+\.json")
 """What MindSpore O2 tells AscendCL of a step, written anew with each."""
 
-WORKER = Path(run_and_kill.__file__)
+WORKER = Path(processes.__file__)
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -38,7 +38,7 @@ def files(root: Path) -> dict[str, bytes]:
     return found
 
 
-@pytest.fixture(params=run_and_kill.JOBS)
+@pytest.fixture(params=processes.JOBS)
 def job(request, tmp_path):
     """Starts the job in a child that is killed after some seconds, and the job itself."""
     path = os.pathsep.join(map(str, WORKER.parents[2:4]))
@@ -56,7 +56,7 @@ def job(request, tmp_path):
         return json.loads(process.stdout.readline())
 
     with process:
-        yield start, run_and_kill.JOBS[request.param](tmp_path / "in")
+        yield start, processes.JOBS[request.param](tmp_path / "in")
     assert process.returncode == 0
 
 

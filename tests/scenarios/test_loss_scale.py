@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import clauses, diverges
+from kit.evidence import clauses, defects, diverges
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.comparison.finding_kinds import KINDS
@@ -139,7 +139,7 @@ def test_a_fault_in_the_optimizer_is_found_whether_its_graph_is_cut_or_not(
     )
     found = wb.compare(out, golden)
     assert found.verdict == "fail"
-    assert [one.op_name for one in found.findings if one.defect] == [name]
+    assert [one.op_name for one in defects(found)] == [name]
 
 
 @pytest.mark.parametrize("device", ["a2", "910a"])
@@ -158,7 +158,7 @@ def test_small_gradients_vanish_in_float16_and_a_scale_saves_them(tmp_path, devi
             golden = training(nn.FixedLossScaleUpdateCell(1.0), "float32", factor)
             found = wb.compare(tree, dumped(tmp_path, golden))
             assert found.verdict == "fail"
-            (defect,) = [one for one in found.findings if one.defect]
+            (defect,) = defects(found)
             assert (defect.kind, defect.op_name) == ("underflow", CAST)
             check_said(defect.evidence[0], "compare/flushed", zeros=160, size=160, golden=0)
             assert defect.advice == KINDS["underflow"].advice
@@ -175,7 +175,7 @@ def test_the_comparison_names_where_a_gradient_overflows(tmp_path, device):
     tree = dumped(tmp_path, graph("float16"), device, "mindspore-o0o1", 3)
     found = wb.compare(tree, dumped(tmp_path, graph("float32"), iterations=3))
     assert found.verdict == "fail"
-    (defect,) = [one for one in found.findings if one.defect]
+    (defect,) = defects(found)
     assert (defect.kind, defect.op_name, defect.iteration) == ("overflow", CAST, 0)
     flag = "NPUGetFloatStatusV2" if device == "910a" else "AllFinite"
     raised, skipped, *_ = defect.evidence
@@ -191,7 +191,7 @@ def test_a_skipped_step_is_told_where_no_later_one_was_dumped(tmp_path):
 
     tree = dumped(tmp_path, graph("float16"), "a2", "mindspore-o0o1", 1)
     found = wb.compare(tree, dumped(tmp_path, graph("float32"), iterations=1))
-    (defect,) = [one for one in found.findings if one.defect]
+    (defect,) = defects(found)
     assert defect.kind == "overflow"
     check_said(defect.evidence[1], "compare/step-skipped", count=7)
 
@@ -216,7 +216,7 @@ def test_an_overflow_of_both_runs_is_told_and_is_no_defect(tmp_path, surface, de
     target, golden = (dumped(tmp_path, graph, one, surface, 2) for one in (device, other))
     found = wb.compare(target, golden)
     assert found.verdict == "warn", found.sentence
-    assert [one for one in found.findings if one.defect] == []
+    assert not defects(found)
     (told,) = [one for one in found.findings if one.kind == "info"]
     assert told.op_type in ("AllFinite", "NPUGetFloatStatusV2")
     check_said(told.evidence[0], ("compare/overflow-both", "compare/overflow-both-apart"))
@@ -235,7 +235,7 @@ def test_a_defect_in_a_step_in_which_both_overflow_is_found(tmp_path, name):
     wb.simulate(graph, None, form, out, device="a2", faults=[f"wrong-sign:{name}"])
     found = wb.compare(out, dumped(tmp_path, graph, "a2", "mindspore-o0o1"))
     assert found.verdict == "fail"
-    assert [one.op_name for one in found.findings if one.defect] == [name]
+    assert [one.op_name for one in defects(found)] == [name]
 
 
 def test_a_scale_must_be_a_number_or_one_of_the_cells():

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 from kit.build.onnx_models import FLOAT, model, node
-from workbench.cli import main
+from kit.commands import run
 
 LINES = {
     "conv": "x = self.conv(x)",
@@ -49,13 +49,6 @@ def network(tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(made.SerializeToString())
     return f"{path}:batch=2"
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as done:
-        main([str(argument) for argument in arguments])
-    found = capsys.readouterr()
-    return done.value.code or 0, found.out, found.err
 
 
 def test_a_fault_is_found_at_the_line_that_the_exporter_kept(tmp_path, capsys, network):

@@ -12,7 +12,7 @@ import pytest
 
 import workbench as wb
 from kit.cases import nightly
-from kit.evidence import clauses, diverges, the, within
+from kit.evidence import clauses, defects, diverges, the, within
 from kit.words import check_said
 from workbench.config import new
 from workbench.graph.networks import load_graph
@@ -102,7 +102,7 @@ def test_a_fault_of_one_iteration_is_found_where_and_when_it_strikes(
     golden = tree(graph, *GOLDEN[against], None if against == "reference" else mode)
     found = wb.compare(target, golden)
     assert found.verdict == "fail"
-    (defect,) = [one for one in found.findings if one.defect]
+    (defect,) = defects(found)
     assert (defect.op_name, defect.iteration) == (name, 3)
     part = "backward" if name.startswith("Gradients/") else "optimizer"
     before, where, start = the(defect.evidence, "divergence").values["parts"]
@@ -120,7 +120,7 @@ def test_a_fault_in_every_iteration_is_told_once(tree):
     name = f"{LENET}/fc2-Dense/Grad_MatMul/MatMul-op1"
     target = tree("lenet_train", "mindspore-o0o1", "a2", None, f"wrong-sign:{name}")
     found = wb.compare(target, tree("lenet_train", "mindspore-cpu", "reference"))
-    (defect,) = [one for one in found.findings if one.defect]
+    (defect,) = defects(found)
     assert (defect.op_name, defect.iteration) == (name, 0)
     assert diverges(defect, 0, "backward")
     first = found.iterations.set_index(["Iteration", "Part"])
@@ -138,7 +138,7 @@ def test_iterations_that_are_not_dumped_leave_the_later_ones_wrong_from_the_star
     golden = wb.simulate(graph, None, form, tmp_path / "g", **options)
     target = wb.simulate(graph, None, form, tmp_path / "t", faults=[fault], **options)
     found = wb.compare(target, golden)
-    (defect,) = [one for one in found.findings if one.defect]
+    (defect,) = defects(found)
     assert (defect.kind, defect.iteration) == ("parameter", 3)
     check_said(defect.evidence[0], "compare/differs-at-start", iteration=3)
 
@@ -168,5 +168,5 @@ def test_noise_that_grows_from_step_to_step_is_not_blamed(tree, graph, surface, 
     for golden in goldens:
         found = wb.compare(target, golden)
         assert found.verdict in ("pass", "warn"), found.sentence
-        assert [one for one in found.findings if one.defect] == []
+        assert not defects(found)
         assert not found.iterations["Failed"].any()

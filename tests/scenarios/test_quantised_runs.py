@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import codes, the
+from kit import commands
+from kit.evidence import codes, defects, the
+from kit.trees import foretold, sizes
 from kit.words import check_said, refused
-from workbench.cli import main
 from workbench.core.errors import GraphError
 from workbench.core.plan import DumpPlan
 from workbench.graph.networks import load_graph
@@ -43,7 +44,7 @@ def golden(tmp_path_factory):
 
 def agrees(found, parameters):
     assert found.verdict in ("pass", "warn"), found.sentence
-    assert [f.kind for f in found.findings if f.defect] == []
+    assert [f.kind for f in defects(found)] == []
     assert found.coverage.unmatched_target == 0
     assert found.coverage.unmatched_golden == parameters  # files of parameters
     assert found.coverage.skipped["target:quantised"] > 0
@@ -189,14 +190,6 @@ def test_a_graph_file_shows_integers_and_scales(tmp_path):
     assert last.attrs["dtype"] == 1  # float16, which ATC chooses
 
 
-def files(root):
-    return {
-        path.relative_to(root).as_posix(): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize(
     ("surface", "settings"),
     [
@@ -215,7 +208,7 @@ def test_a_preview_knows_the_files_of_a_quantized_network(tmp_path, surface, set
     graph = load_graph("alexnet")
     foreseen = preview(form, graph, seed=5, compiling=Compiling(quantization=mode))
     simulate(graph, None, form, tmp_path, device="a2", seed=5, quantization=mode)
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == files(tmp_path)
+    assert foretold(foreseen.forecast) == sizes(tmp_path)
     assert foreseen.exact
     if mode == "w8a8" and surface in ("torchair", "tensorflow"):
         build = max(tmp_path.rglob("*_Build.txt"), key=lambda path: path.stat().st_size)
@@ -277,13 +270,10 @@ def test_the_commands_quantize(tmp_path, capsys):
     network = ["--graph", "mlp", "--quantization", "w8a8"]
     asked = ["simulate", *network, "--config", str(form), "--surface", "acl", "--out"]
     for device, status in (("a2", 0), ("reference", 2)):
-        with pytest.raises(SystemExit) as ended:
-            main([*asked, str(tmp_path / device), "--device", device])
-        assert ended.value.code == status
+        assert commands.status(*asked, tmp_path / device, "--device", device) == status
     assert "'acl' on 'reference'" in capsys.readouterr().err
-    with pytest.raises(SystemExit) as ended:
-        main(["config", "preview", str(form), "--surface", "acl", *network])
-    assert ended.value.code == 0
-    assert "AscendQuant" in capsys.readouterr().out
+    shown = commands.run(capsys, "config", "preview", form, "--surface", "acl", *network)
+    assert shown.status == 0
+    assert "AscendQuant" in shown.out
     written = {path.name for path in (tmp_path / "a2").rglob("AscendQuant*")}
     assert len(written) == 3

@@ -1,13 +1,13 @@
 """Several ranks on every surface: what they write, what is foretold, and which of them is wrong."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import clauses, codes, the, within
+from kit.evidence import clauses, codes, defects, the, within
+from kit.trees import contents
 from kit.words import check_said, refused
 from workbench import nn
 from workbench.core.errors import GraphError
@@ -34,14 +34,6 @@ def device_of(surface):
 def run(graph, surface, out, **options):
     options = {"device": device_of(surface), "ranks": 2, "surface": surface} | options
     return wb.simulate(graph, None, wb.config.new(surface), out, **options)
-
-
-def contents(tree):
-    return {
-        str(path.relative_to(tree)): path.read_bytes()
-        for path in sorted(Path(tree).rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("surface", SURFACES)
@@ -105,7 +97,7 @@ def test_a_clean_job_has_no_finding(mlp, tmp_path):
     golden = run(mlp, "mindspore-cpu", tmp_path / "g")
     target = run(mlp, "mindspore-o0o1", tmp_path / "t")
     comparison = wb.compare(target, golden)
-    assert not [one for one in comparison.findings if one.defect]
+    assert not defects(comparison)
 
 
 def test_a_failing_rank_ends_the_others(mlp, tmp_path):
@@ -167,7 +159,7 @@ def test_an_optimizer_that_fails_on_one_rank_in_one_iteration_is_found(surface, 
     golden = trained(graph, surface, tmp_path / "g")
     faults = [f"scaled-output:{update}:1.5,rank=1,iteration=1"]
     comparison = wb.compare(trained(graph, surface, tmp_path / "t", faults), golden)
-    (found,) = [one for one in comparison.findings if one.defect]
+    (found,) = defects(comparison)
     assert (found.op_name, found.rank, found.iteration) == (update, 1, 1)
     apart = {"ranks": (1,), "others": (0, 2), "name": "body.1.bias", "iteration": 1}
     the(found.evidence, "rank-apart-from", **apart)

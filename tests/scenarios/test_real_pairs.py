@@ -7,8 +7,9 @@ import json
 import pytest
 
 import workbench as wb
-from kit.build.real_data import PAIRS
-from workbench.cli import main
+from kit.build.foreign_files import PAIRS
+from kit.commands import run
+from kit.evidence import defects
 
 # pair → (kind of the top finding, operator or its type, what differs, source line)
 DEFECTS = {
@@ -78,7 +79,7 @@ def test_a_defect_is_told_once(compared, name):
 def test_another_number_format_is_no_defect(compared, name):
     comparison = compared[name]
     assert comparison.verdict in ("pass", "warn")
-    assert not [f for f in comparison.findings if f.defect]
+    assert not defects(comparison)
     assert "precision" in [f.kind for f in comparison.findings]
 
 
@@ -132,10 +133,9 @@ def test_the_ledger_adds_up_to_the_files_on_disk(real_pairs, name, swapped):
 
 def test_the_json_of_the_command_is_the_contract(real_pairs, capsys):
     pair = real_pairs["alexnet_padmode"]
-    with pytest.raises(SystemExit) as end:
-        main(["compare", str(pair.target), str(pair.golden), "--json", "-"])
-    data = json.loads(capsys.readouterr().out)
-    assert end.value.code == 1
+    shown = run(capsys, "compare", pair.target, pair.golden, "--json", "-")
+    data = json.loads(shown.out)
+    assert shown.status == 1
     assert data["schema"] == "workbench.comparison/1"
     assert data["findings"][0]["source"] == {
         "file": "/srv/train/alexnet_padmode/script.py",
@@ -149,10 +149,9 @@ def test_the_json_of_the_command_is_the_contract(real_pairs, capsys):
                                               ("optimizer_lr", 1)])  # fmt: skip
 def test_the_exit_status_follows_diff(real_pairs, capsys, name, status):
     pair = real_pairs[name]
-    with pytest.raises(SystemExit) as end:
-        main(["compare", str(pair.target), str(pair.golden)])
-    assert end.value.code == status
-    assert capsys.readouterr().out.splitlines()[-1].startswith(("pass:", "warn:", "fail:"))
+    shown = run(capsys, "compare", pair.target, pair.golden)
+    assert shown.status == status
+    assert shown.out.splitlines()[-1].startswith(("pass:", "warn:", "fail:"))
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -175,6 +174,6 @@ def test_the_same_program_of_two_versions_agrees(real_pairs):
     old, new = real_pairs["lenet_train_fp16_ms200"], real_pairs["lenet_train_fp16"]
     comparison = wb.compare(new.golden, old.golden)
     assert comparison.verdict in ("pass", "warn")
-    assert not [f for f in comparison.findings if f.defect]
+    assert not defects(comparison)
     assert "group" in {row.match_rule for row in comparison.rows}
     assert sum(row.status in ("equal", "pass") for row in comparison.rows) > 200

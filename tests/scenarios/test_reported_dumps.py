@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.oracle import dump_wire as wire
-from workbench.cli import main
+from kit.commands import run as command
+from kit.oracle import dump_files as wire
 from workbench.config import new
 from workbench.core.words import Message
 from workbench.dump.write.exception_file import CHIPS
@@ -109,13 +109,6 @@ def simulate(tmp_path, capsys):
         return out, told
 
     return run
-
-
-def command(capsys, *arguments) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main([str(one) for one in arguments])
-    captured = capsys.readouterr()
-    return end.value.code, captured.out, captured.err
 
 
 def files(root, pattern="*"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from kit.build import small_dumps as small
 from kit.build.small_dumps import chain, in_memory, on_disk, shoot
+from kit.evidence import defects
 
 GRAPH = chain("MatMul", "ReLU", "MatMul", "Tanh", "Softmax")
 VALUES = small.given(GRAPH)
@@ -97,7 +98,7 @@ def test_whatever_is_missing_a_comparison_ends_and_accounts_for_everything(
         + result.coverage.unmatched_golden
     )
     differing = [row for row in result.rows if row.error and row.error > 1e-3]
-    blamed = [finding.op_name for finding in result.findings if finding.defect]
+    blamed = [finding.op_name for finding in defects(result)]
     assert (result.verdict == "fail") is bool(blamed)
     # computed again from its own inputs, the culprit is off without a partner, too
     assert blamed if differing else set(blamed) <= {CULPRIT}

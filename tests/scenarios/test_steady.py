@@ -10,6 +10,7 @@ import pytest
 
 import workbench as wb
 from kit.cases import asked, nightly, two_by_two
+from kit.evidence import defects
 from workbench.graph.networks import load_graph
 from workbench.graph.trainings import TRAININGS
 from workbench.pipeline.simulate import REFERENCE, SIMULATED
@@ -42,5 +43,5 @@ def test_a_device_without_a_defect_is_not_blamed(tmp_path, name, surface, device
     trees = [trained(name, surface, one, tmp_path) for one in (REFERENCE, device)]
     comparison = wb.compare(trees[1], trees[0])
     assert comparison.verdict in ("pass", "warn"), comparison.sentence
-    assert [one for one in comparison.findings if one.defect] == []
+    assert not defects(comparison)
     assert {row.iteration for row in comparison.rows if row.match_rule} - {-1} == {*range(STEPS)}

@@ -7,8 +7,8 @@ import tarfile
 import pytest
 
 import workbench as wb
-from kit.build.real_data import DATA
-from kit.evidence import diverges
+from kit.build.foreign_files import DATA
+from kit.evidence import defects, diverges
 from kit.words import check_said
 
 STRUCTURE = ("custom_gradient", "frozen_weight", "two_optimizers")
@@ -27,10 +27,6 @@ def trees(tmp_path_factory):
 @pytest.fixture(scope="module")
 def compared(trees):
     return {name: wb.compare(trees / name / "dump_b", trees / name / "dump_a") for name in PAIRS}
-
-
-def defects(comparison):
-    return [finding for finding in comparison.findings if finding.defect]
 
 
 def test_every_archive_is_looked_at():

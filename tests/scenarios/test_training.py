@@ -7,8 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 import workbench as wb
-from kit.build.rehearsals import rehearse
+from kit.build.runs import rehearse
 from kit.cases import asked
+from kit.evidence import defects
+from kit.trees import foretold, sizes
 from kit.words import refused
 from workbench import nn
 from workbench.cli import app
@@ -60,21 +62,13 @@ def test_the_loss_falls(name, device):
 TRAINED = [surface for surface in SIMULATED if surface != "acl"]
 
 
-def on_disk(root):
-    return {
-        path.relative_to(root).as_posix(): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
 @pytest.mark.parametrize("surface", TRAINED)
 def test_steps_are_dumped_as_foretold_and_those_between_run(tmp_path, surface):
     graph, form = load_graph("mlp_train"), asked(surface, "0|2")
     device = REFERENCE if surface in ("mindspore-cpu", "mindspore-gpu") else "a2"
     foreseen = preview(form, graph, iterations=3, seed=5)
     wb.simulate(graph, None, form, tmp_path, device=device, surface=surface, iterations=3, seed=5)
-    assert {entry.path: entry.size for entry in foreseen.forecast.files} == on_disk(tmp_path)
+    assert foretold(foreseen.forecast) == sizes(tmp_path)
     assert foreseen.exact
     dump = wb.load(tmp_path)
     steps = {record.key.iteration for record in dump.records} - {-1}
@@ -124,7 +118,7 @@ def test_parameters_of_a_step_are_what_it_leaves(tmp_path):
 def test_a_device_without_a_defect_is_not_blamed(surface):
     comparison = rehearse(load_graph("mlp_train"), asked(surface, "0|2"), iterations=3)
     assert comparison.verdict in ("pass", "warn"), comparison.sentence
-    assert [one for one in comparison.findings if one.defect] == []
+    assert not defects(comparison)
 
 
 class Normalized(nn.Cell):
@@ -152,7 +146,7 @@ def test_statistics_of_batches_are_not_blamed_in_the_first_step(tmp_path, begin)
         for surface, device in (("mindspore-cpu", "reference"), ("mindspore-o0o1", "a2"))
     )
     found = wb.compare(target, golden)
-    assert [one for one in found.findings if one.defect] == [], found.sentence
+    assert defects(found) == [], found.sentence
 
 
 GRADIENT = (
@@ -168,8 +162,7 @@ def test_a_fault_behind_the_loss_is_found_in_the_first_step(kind, name):
     form = new("mindspore-o0o1").set("common_dump_settings.iteration", "0-1")
     comparison = rehearse(load_graph("mlp_train"), form, faults=[f"{kind}:{name}"], iterations=2)
     assert comparison.verdict == "fail"
-    defects = [one for one in comparison.findings if one.defect]
-    assert defects[0].op_name == name
+    assert defects(comparison)[0].op_name == name
 
 
 @pytest.mark.parametrize("first", [0, 4])
@@ -199,7 +192,7 @@ def test_steps_with_one_between_agree_under_o2(name, device):
         load_graph(name), asked("mindspore-o2", "0|2"), device=device, iterations=3
     )
     assert comparison.verdict in ("pass", "warn"), comparison.sentence
-    assert [one for one in comparison.findings if one.defect] == []
+    assert not defects(comparison)
 
 
 def test_a_training_in_a_file_gets_a_new_batch_in_every_iteration(tmp_path):

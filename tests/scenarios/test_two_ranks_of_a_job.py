@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.evidence import clauses, the
+from kit.evidence import clauses, defects, the
 from kit.words import check_said
 from workbench import nn
 from workbench.comparison.follow.ranks import OWN_BATCH
@@ -30,10 +30,6 @@ def job(out, graph=None, *, surface="mindspore-o0o1", feeds=None, ranks=2, itera
     options = {"ranks": ranks, "iterations": iterations, "faults": faults, "surface": surface}
     graph = graph or load_graph("mlp_train", 0, ranks)
     return wb.simulate(graph, feeds, plan, out, device=device, **options)
-
-
-def defects(comparison):
-    return [one for one in comparison.findings if one.defect]
 
 
 @pytest.mark.parametrize("surface", ["mindspore-o0o1", "mindspore-cpu", "mindspore-o2", "torchair"])

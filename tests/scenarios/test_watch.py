@@ -12,8 +12,8 @@ import shutil
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire as wire
-from workbench.cli import main
+from kit.commands import status as command
+from kit.oracle import dump_files as wire
 from workbench.core.words import Message
 
 NET = """
@@ -65,13 +65,6 @@ def base(tmp_path_factory):
     run(base, "data.json", "golden", "--device", "reference")
     run(base, "cpu.json", "golden-ms", "--device", "reference", surface="mindspore-cpu")
     return base
-
-
-def command(*arguments):
-    """Status of the command."""
-    with pytest.raises(SystemExit) as end:
-        main([*map(str, arguments)])
-    return end.value.code
 
 
 def run(base, form, out, *more, surface="acl"):

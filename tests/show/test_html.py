@@ -6,15 +6,14 @@ import re
 import pytest
 
 from kit.build.sample_results import NASTY, make_finding, make_result, make_row, network_result
-from kit.face.html_reader import Reader
-from kit.face.labels import label
+from kit.face.screen import Document, label
 from workbench.comparison.result import Anomaly, Coverage, SideInfo
 from workbench.show.html import TOP_ROWS, head_html, repr_html
 
 
 def test_sentence_ledger_findings_and_source_can_be_read():
     result = network_result(334, 2)
-    text = Reader(repr_html(result)).text
+    text = Document(repr_html(result)).text
     assert result.sentence in text
     counts = {"tensors": 341, "matched": 334, "unmatched": 4, "skipped": 3}
     assert label("show/equation", **counts) in text
@@ -24,7 +23,7 @@ def test_sentence_ledger_findings_and_source_can_be_read():
 
 
 def test_it_needs_no_script_and_asks_for_nothing():
-    page = Reader(repr_html(network_result(334, 2)))
+    page = Document(repr_html(network_result(334, 2)))
     assert not {"script", "img", "iframe", "link", "object", "form"} & set(page.tags)
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert "url(" not in repr_html(network_result(20, 1))
@@ -45,22 +44,22 @@ def test_strings_of_a_dump_are_shown_literally_wherever_they_stand(name):
         findings=(finding,),
         anomalies=(Anomaly("target", name, name, name),),
     )
-    page = Reader(repr_html(result))
+    page = Document(repr_html(result))
     assert page.text.count(re.sub(r"\s+", " ", name)) >= 12
     assert not {"script", "img", "b"} & set(page.tags)
 
 
 def test_a_cut_list_says_how_much_is_shown():
     result = network_result(334, 2)
-    text = Reader(repr_html(result)).text
+    text = Document(repr_html(result)).text
     assert label("show/of", n=TOP_ROWS, total=338) in text
     many = dataclasses.replace(result, findings=result.findings * 5)
     shown = label("show/of-attribute", n=5, total=15, place=".findings")
-    assert shown in Reader(repr_html(many)).text
+    assert shown in Document(repr_html(many)).text
 
 
 def test_nan_and_inf_lead_the_worst_rows():
-    text = Reader(repr_html(network_result(334, 2))).text
+    text = Document(repr_html(network_result(334, 2))).text
     assert text.index("NaN") < text.index("Inf")
     worst = text[text.index(label("show/worst-tensors")) :]
     assert re.search(r"ReLU-op130.*NaN.*BiasAdd-op137.*Inf", worst)
@@ -68,12 +67,12 @@ def test_nan_and_inf_lead_the_worst_rows():
 
 def test_a_ledger_that_does_not_add_up_is_not_hidden():
     result = make_result(target=SideInfo("t", "x", 9), coverage=Coverage(matched=1))
-    text = Reader(repr_html(result)).text
+    text = Document(repr_html(result)).text
     assert f"({label('show/side-unaccounted', n=8)})" in text
 
 
 def test_a_partial_result_says_so_first():
-    text = Reader(repr_html(make_result(partial=True))).text
+    text = Document(repr_html(make_result(partial=True))).text
     assert text.strip().startswith(label("show/partial"))
 
 
@@ -81,7 +80,7 @@ def test_nothing_at_all_is_still_a_page():
     result = make_result(
         rows=(), verdict="inconclusive", sentence="Nothing could be compared.", coverage=Coverage()
     )
-    text = Reader(repr_html(result)).text
+    text = Document(repr_html(result)).text
     assert label("show/verdict-inconclusive") in text
     assert "Nothing could be compared." in text
 
@@ -103,7 +102,7 @@ def test_colors_follow_the_notebook():
 def test_the_rank_of_a_finding_is_shown_where_there_are_several(ranks):
     rows = tuple(make_row(rank=rank) for rank in ranks)
     found = make_finding(rank=ranks[-1], iteration=4)
-    page = Reader(repr_html(make_result(rows=rows, findings=(found,))))
+    page = Document(repr_html(make_result(rows=rows, findings=(found,))))
     assert label("show/iteration", iteration=4) in page.text
     assert (label("show/rank-of", rank=2) in page.text) == (ranks == (0, 2))
 
@@ -119,8 +118,8 @@ def test_worst_rows_tell_their_own_error():
 def test_all_findings_can_be_unfolded_above_the_explorer():
     result = network_result(334, 2)
     many = dataclasses.replace(result, findings=result.findings * 5)
-    page = Reader(head_html(many))
+    page = Document(head_html(many))
     assert label("show/show-all", n=15) in page.text
     assert page.tags.count("li") - sum(len(one.evidence) for one in many.findings) == 15
     few = dataclasses.replace(result, findings=result.findings[:2])
-    assert label("show/show-all", n=2) not in Reader(head_html(few)).text
+    assert label("show/show-all", n=2) not in Document(head_html(few)).text

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from kit.build.sample_results import make_result, make_row
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.comparison.align.rules import MATCH_RULES, rule_meaning
 from workbench.core.words import Message
 from workbench.show.columns import alone

@@ -9,7 +9,7 @@ import pytest
 
 import workbench.show
 from kit.build.sample_results import make_finding, make_result, make_row, network_result
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.show.plots import STYLES, divergence_figure, divergence_svg
 from workbench.show.words import STATUS_WORDS
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.build.sample_results import make_result, make_row, network_result
-from kit.face.labels import label
+from kit.face.screen import label
 from kit.words import check_said
 from workbench.comparison.measure.metrics import METRICS
 from workbench.comparison.result import Anomaly, Coverage, SideInfo

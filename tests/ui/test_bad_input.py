@@ -13,8 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import Said, alerts_beside, alerts_in, is_control, walk
+from kit.face.screen import Said, alerts_beside, alerts_in, is_control, label, walk
 from kit.words import refused
 from workbench.pipeline.compare import Comparison
 from workbench.show.look import look_data

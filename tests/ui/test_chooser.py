@@ -2,7 +2,7 @@
 
 import pytest
 
-from kit.face.labels import label
+from kit.face.screen import label
 from workbench.ui.chooser import MOST, Chooser
 
 

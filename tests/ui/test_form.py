@@ -5,8 +5,7 @@ import json
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import said_in
+from kit.face.screen import label, said_in
 from workbench.config.words import iterations_words
 from workbench.core.plan import Iterations
 from workbench.core.text import escape

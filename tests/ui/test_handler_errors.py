@@ -8,8 +8,7 @@ import ipywidgets as W
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_beside, alerts_in, is_control, walk
+from kit.face.screen import alerts_beside, alerts_in, is_control, label, walk
 from workbench.pipeline.compare import Comparison
 from workbench.ui.alerts import Alert
 from workbench.ui.shell import PARTS

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import said_in
+from kit.face.screen import label, said_in
 from workbench.core.words.translate import ENGLISH
 from workbench.ui import plain
 from workbench.ui.alerts import close_tree

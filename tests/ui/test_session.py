@@ -7,8 +7,7 @@ from contextlib import suppress
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import codes_in, said_in
+from kit.face.screen import codes_in, label, said_in
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.show.look import look_data

@@ -4,8 +4,7 @@ import pytest
 from comm.base_comm import BaseComm
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_in
+from kit.face.screen import alerts_in, label
 from kit.words import refused
 from workbench.core.words.translate import LANGUAGES
 from workbench.ui.shell import PARTS

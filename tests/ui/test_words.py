@@ -9,8 +9,7 @@ import ipywidgets as W
 import pytest
 
 import workbench as wb
-from kit.face.labels import label, says
-from kit.face.panel_controls import alerts_in, walk
+from kit.face.screen import alerts_in, label, says, walk
 from workbench.ui.shell import PARTS
 
 TERMS = {"dump", "rank", "HTML", "CSV", "JSON", "ULP", "kind:operator:parameters"}

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kit.build.ge_words import attr, ge
-from kit.build.small_dumps import Net
+from kit.build.small_dumps import Net, ge_attr, ge_graph
 from workbench.comparison.align.align import align
 from workbench.comparison.align.fusions import find_fusions, find_leaves, paired_names
 from workbench.comparison.graphs.ge_origins import (
@@ -29,13 +28,13 @@ def op(name, type_, *inputs, names=None, types=None, part=False, outputs=({},)):
     """One operator of a GE graph; each output is its origin: name and slot, or nothing."""
     lines = [f'name: "{name}" type: "{type_}"', *(f'input: "{one}"' for one in inputs)]
     if names is not None:
-        lines.append(attr("_datadump_original_op_names", names))
+        lines.append(ge_attr("_datadump_original_op_names", names))
     if types is not None:
-        lines.append(attr("_datadump_original_op_types", types))
+        lines.append(ge_attr("_datadump_original_op_types", types))
     if part:
-        lines.append(attr("_datadump_is_multiop", True))
+        lines.append(ge_attr("_datadump_is_multiop", True))
     for output in outputs:
-        inner = "".join(attr(f"_datadump_origin_{key}", value) for key, value in output.items())
+        inner = "".join(ge_attr(f"_datadump_origin_{key}", value) for key, value in output.items())
         desc = f'dtype: DT_FLOAT shape {{ dim: 4 dim: 4 }} layout: "ND" {inner}'
         lines.append(f"output_desc {{ {desc} }}")
     return "op { " + " ".join(lines) + " }"
@@ -45,7 +44,7 @@ def origin(name, slot=0):
     return {"name": name, "output_index": slot}
 
 
-RELU = ge(
+RELU = ge_graph(
     op("x", "Data"),
     op("w", "Const"),
     op("trans_TransData_0", "TransData", "x:0", names=[]),
@@ -55,7 +54,7 @@ RELU = ge(
     op("out", "NetOutput", "pool:0", outputs=()),
 )  # fmt: skip
 
-SPLIT = ge(
+SPLIT = ge_graph(
     op("x", "Data"),
     op("w", "Const"),
     op("conv1bn1_Reduce", "Conv2D", "x:0", "w:0", names=["conv1", "bn1"], part=True,
@@ -105,13 +104,15 @@ def test_what_a_kernel_says_is_read():
     [(["a"], False, ("a", 0)), (["a", "b"], False, ("b", 0)), (["a", "b"], True, None), (["", "a"], False, ("a", 0))],
 )  # fmt: skip
 def test_an_output_that_says_nothing_is_that_of_the_last_operator(names, part, expected):
-    kernel = ge(op("k", "Conv2D", names=names, part=part)).ops[0]
+    kernel = ge_graph(op("k", "Conv2D", names=names, part=part)).ops[0]
     assert origin_of(kernel, 0) == expected
 
 
 @pytest.mark.parametrize("value", [3, True, "conv1"])
 def test_attributes_of_another_kind_do_no_harm(value):
-    text = op("k", "Conv2D").replace(" }", f" {attr('_datadump_original_op_names', value)} }}", 1)
+    text = op("k", "Conv2D").replace(
+        " }", f" {ge_attr('_datadump_original_op_names', value)} }}", 1
+    )
     kernel = parse_ge_text(f'graph {{ name: "n" {text} }}').ops[0]
     assert original_names(kernel) in (None, ("conv1",))
 
@@ -133,7 +134,7 @@ def test_several_became_several():
 
 def test_one_became_several():
     golden = network("Conv2D", "BatchNorm", names=["conv1", "bn1"])
-    target = ge(
+    target = ge_graph(
         op("x", "Data"), op("w", "Const"), op("conv1", "Conv2D", "x:0", "w:0"),
         op("bn1_Reduce", "BNTrainingReduce", "conv1:0", names=["bn1"], part=True),
         op("bn1_Update", "BNTrainingUpdate", "conv1:0", "bn1_Reduce:0", names=["bn1"], part=True,
@@ -157,7 +158,7 @@ def test_two_runs_of_one_compiler_need_no_fusion():
 
 
 def test_a_run_without_fusions_is_held_against_one_with_them():
-    plain = ge(
+    plain = ge_graph(
         op("x", "Data"), op("w", "Const"), op("conv1", "Conv2D", "x:0", "w:0"),
         op("relu1", "ReLU", "conv1:0"), op("pool", "MaxPool", "relu1:0"),
     )  # fmt: skip
@@ -166,7 +167,7 @@ def test_a_run_without_fusions_is_held_against_one_with_them():
 
 
 def test_a_kernel_of_another_name_for_one_operator_is_its_partner():
-    target = ge(
+    target = ge_graph(
         op("x", "Data"),
         op("w", "Const"),
         op("conv1_lxslice", "Conv2D", "x:0", "w:0", names=["conv1"]),
@@ -177,7 +178,7 @@ def test_a_kernel_of_another_name_for_one_operator_is_its_partner():
 
 
 def test_an_operator_that_keeps_its_name_may_be_of_another_type():
-    target = ge(op("x", "Data"), op("w", "Const"), op("conv1", "Conv2DV2", "x:0", "w:0"))
+    target = ge_graph(op("x", "Data"), op("w", "Const"), op("conv1", "Conv2DV2", "x:0", "w:0"))
     found = align(target, network("Conv2D", names=["conv1"]))
     assert found.partner == {2: 0}
     assert found.matches[0].rule == "name"
@@ -229,7 +230,7 @@ def test_data_operators_are_the_parameters_of_their_names():
         CHAIN, parameters=(replace(CHAIN.parameters[0], name="image"), CHAIN.parameters[1])
     )
     assert find_leaves(RELU, renamed)[Origin("op", 0)] == Origin("param", 0)  # the only feed
-    iterator = ge(op("IteratorGetNext", "IteratorGetNext"), op("w", "Variable"))
+    iterator = ge_graph(op("IteratorGetNext", "IteratorGetNext"), op("w", "Variable"))
     assert find_leaves(iterator, CHAIN)[Origin("op", 0, 0)] == Origin("param", 0)
 
 
@@ -255,7 +256,7 @@ def test_what_was_made_of_one_operator_is_one_again():
 
 
 def test_a_graph_that_tells_of_no_other_operators_is_the_network():
-    plain = ge(op("x", "Data"), op("relu", "ReLU", "x:0"))
+    plain = ge_graph(op("x", "Data"), op("relu", "ReLU", "x:0"))
     assert network_of(plain) is plain
     assert network_of(CHAIN) is CHAIN
 

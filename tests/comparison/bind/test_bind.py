@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.real_data import PAIRS
-from kit.build.replays import on_reference
+from kit.build.foreign_files import PAIRS
+from kit.build.runs import on_reference
 from kit.build.small_dumps import START, Net, chain, in_memory, on_disk, shoot
 from kit.words import check_said
 from workbench.comparison.bind.bind import bind

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kit.build.ge_dumps import LEAF, save
-from kit.build.small_dumps import Net
-from kit.evidence import clauses, codes, the, within
+from kit.build.small_dumps import LEAF, Net, save_container
+from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.watching import RESULT, Span, find_changes
@@ -35,7 +34,7 @@ def tree(base, *looks, leaf=LEAF, own=WRITTEN):
         after, array = ("", own) if look is None else look
         name = f"{after}_To_C" if after else "C"
         file = f"Add.{name}.{number}.1.{TIME + number}"
-        save(base / leaf / file, [], [(array, {"address": 0x4000})], op_name=name)
+        save_container(base / leaf / file, [], [(array, {"address": 0x4000})], op_name=name)
     return base
 
 
@@ -206,7 +205,7 @@ def test_one_cause_is_told_once_over_iterations(tmp_path):
         tree(tmp_path / "t", ("B2", spoilt(0, 4)), leaf=leaf)
         tree(tmp_path / "g", leaf=leaf)
     result = compared(tmp_path / "t", tmp_path / "g", graph())
-    (damage,) = [finding for finding in result.findings if finding.defect]
+    (damage,) = defects(result)
     check_said(damage.evidence[-1], "compare/same-again", count=2)
 
 

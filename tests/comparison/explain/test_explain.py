@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kit.build.faulty_trials import KINDS, clean_trials, planted
+from kit.build.runs import KINDS, clean_trials, planted
 from workbench.comparison.explain.explain import explain
 from workbench.comparison.explain.table import HYPOTHESES
 

@@ -8,7 +8,7 @@ import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import START, Net, chain, in_memory, shoot
-from kit.evidence import clauses, the, within
+from kit.evidence import clauses, defects, the, within
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.dump.container.blocks import Container
@@ -74,7 +74,7 @@ def test_the_same_list_in_every_iteration_is_no_end():
 def test_fewer_iterations_than_the_golden_are_no_end():
     later = shoot(LONG, VALUES, iteration=1, start=START + 1000)
     result, found = ends(in_memory(SHOTS, LONG), in_memory(SHOTS + later, LONG))
-    assert (found, [f for f in result.findings if f.defect]) == ([], [])
+    assert (found, defects(result)) == ([], [])
 
 
 @pytest.mark.parametrize(("name", "fault"), [(NAMES[4], "aicore-exception"), ("te_matmul_1", "")])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.replays import on_device, on_reference, replayed
+from kit.build.runs import on_device, on_reference, replayed
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from kit.words import check_said
 from workbench.comparison.findings.evidence import own_words, replay_facts

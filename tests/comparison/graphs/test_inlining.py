@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import workbench as wb
+from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.graphs.inlining import inlined
 from workbench.core.tensors import TensorSpec
@@ -141,6 +142,6 @@ def test_operators_of_a_side_are_compared_and_blamed(fault, tmp_path):
     found = compare_dumps(with_a_choice(target), with_a_choice(golden)).result
     assert found.coverage == plain.coverage
     assert found.verdict == plain.verdict
-    names = [one.op_name for one in found.findings if one.defect]
-    assert names == [one.op_name for one in plain.findings if one.defect]
+    names = [one.op_name for one in defects(found)]
+    assert names == [one.op_name for one in defects(plain)]
     assert bool(names) == bool(fault)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kit.build.ge_words import attr, ge
-from kit.build.small_dumps import Net
+from kit.build.small_dumps import Net, ge_attr, ge_graph
 from workbench.comparison.align.align import align
 from workbench.comparison.graphs.quantization import find_quantised
 from workbench.graph.nodes import Value
@@ -16,7 +15,7 @@ WORDS = {"int8": "DT_INT8", "half": "DT_FLOAT16", "sums": "DT_INT32", "float": "
 def op(name, type_, *inputs, gives=("half",), names=None):
     lines = [f'name: "{name}" type: "{type_}"', *(f'input: "{one}"' for one in inputs)]
     if names is not None:
-        lines.append(attr("_datadump_original_op_names", names))
+        lines.append(ge_attr("_datadump_original_op_names", names))
     desc = 'output_desc {{ dtype: {} shape {{ dim: 4 dim: 4 }} layout: "ND" }}'
     lines += [desc.format(WORDS[word]) for word in gives]
     return "op { " + " ".join(lines) + " }"
@@ -53,7 +52,7 @@ def test_a_network_of_amct_is_filtered_as_by_msaccucmp():
         [f"{names[int(one[1])]}{one[2:]}" if one[0] == "@" else one for one in inputs]
         for _, inputs, _ in RESNET
     ]
-    graph = ge(
+    graph = ge_graph(
         *(
             op(name, "Op", *inputs, gives=gives)
             for (name, _, gives), inputs in zip(RESNET, read, strict=True)
@@ -91,7 +90,7 @@ def test_a_network_of_amct_is_filtered_as_by_msaccucmp():
 def test_names_and_dtypes_tell_what_an_operator_does(name, names, gives, reads, kind):
     before = op("x/AscendQuant" if reads else "x", "Op", gives=("int8" if reads else "half",))
     found = find_quantised(
-        ge(
+        ge_graph(
             before,
             op(name, "Op", "x/AscendQuant:0" if reads else "x:0", gives=(gives,), names=names),
         )
@@ -102,9 +101,9 @@ def test_names_and_dtypes_tell_what_an_operator_does(name, names, gives, reads, 
 
 
 def test_a_network_without_quantization_has_none():
-    found = find_quantised(ge(op("x", "Data", gives=("int8",)), op("y", "Cast", "x:0")))
+    found = find_quantised(ge_graph(op("x", "Data", gives=("int8",)), op("y", "Cast", "x:0")))
     assert not found
-    assert found == find_quantised(ge(op("x", "Data")))
+    assert found == find_quantised(ge_graph(op("x", "Data")))
 
 
 def amct(fused):
@@ -142,7 +141,7 @@ def amct(fused):
             op("fc/dequant/AscendDequant", "AscendDequant", "fc/BiasAdd:0"),
         ]
         last = "fc/dequant/AscendDequant:0"
-    return ge(*head, quant, *body, op("out", "NetOutput", last, gives=()))
+    return ge_graph(*head, quant, *body, op("out", "NetOutput", last, gives=()))
 
 
 def floats():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.oracle.exact_measure import exact
+from kit.oracle.exact_numbers import exact
 from workbench.comparison.measure.kernel_numba import NumbaKernel
 from workbench.comparison.measure.kernel_numpy import NumpyKernel
 from workbench.comparison.measure.metrics import Sums, finish, merge

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from kit.build.ge_dumps import save
+from kit.build.small_dumps import save_container
 from kit.words import check_said
 from workbench.comparison.measure.laying import layout_mismatch
 from workbench.comparison.measure.tensors import measure
@@ -28,7 +28,7 @@ SQUARE = np.arange(32 * 32, dtype=np.float16).reshape(32, 32)
 
 def container(path, array, number, **fields):
     """A container that states no shape of the host."""
-    save(path, [], [(array, {"format": number, "original_shape": ()} | fields)])
+    save_container(path, [], [(array, {"format": number, "original_shape": ()} | fields)])
     (output,) = held_tensors(str(path))[1]
     return BlockSource(str(path), "output", 0, *output)
 

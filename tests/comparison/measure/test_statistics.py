@@ -23,94 +23,65 @@ def measured(target, golden=ROW, size=6):
     return measure_statistics(target, golden, size)
 
 
-def test_equal_digests_prove_equality():
-    found = measured(ROW | {"MD5": "a"}, ROW | {"MD5": "a"})
-    assert (found.equal, found.error, found.size) == (True, 0.0, 6)
+INF, NAN = math.inf, math.nan
+DIGEST, OTHER, NO_NUMBER = {"MD5": "a"}, {"MD5": "b"}, {"Max Value": "garbage"}
+ENDS = {"Max Value": INF, "Min Value": INF}
+NOT, SOME, NONE = {"Max Value": NAN}, {"NaN Count": 3.0}, {"NaN Count": 0.0}
+ZERO = dict.fromkeys(ROW, 0.0)
+TENTH = pytest.approx(0.1)
+
+CASES = {  # target, golden, what is measured
+    "equal digests prove equality": (ROW | DIGEST, ROW | DIGEST, {"equal": True, "error": 0.0, "size": 6}),
+    "equal figures prove nothing but no difference": (ROW, ROW, {"equal": False, "error": 0.0, "reason": None}),
+    # the figures against the largest magnitude, 4, the norm against itself
+    "the largest": (ROW | {"Max Value": 4.4}, ROW, {"error": TENTH, "mismatch": 0}),
+    "the smallest": (ROW | {"Min Value": -2.4}, ROW, {"error": TENTH, "mismatch": 0}),
+    "the average": (ROW | {"Avg Value": 1.4}, ROW, {"error": TENTH, "mismatch": 0}),
+    "the norm": (ROW | {"L2Norm Value": 11.0}, ROW, {"error": TENTH, "mismatch": 0}),
+    "a zero tensor against another one is infinitely far": (ROW, ZERO, {"error": INF}),
+    "two zero tensors": (ZERO, ZERO, {"error": 0.0}),
+    "infinity agrees with infinity even where nothing finite is left": (ENDS, ENDS, {"mismatch": 0, "error": 0.0}),
+    "different counts of NaN are a mismatch even alone": ({"NaN Count": 2.0}, NONE, {"mismatch": 1, "reason": None}),
+    "without a common statistic nothing is measured": (
+        {"Max Value": 1.0}, {"Min Value": 1.0}, {"reason": Message("compare/no-statistic")},
+    ),
+    "digests alone can tell that tensors differ but not by how much": (
+        DIGEST, OTHER, {"equal": False, "reason": Message("compare/digests-differ")},
+    ),
+    "text that is no number counts as NaN": (ROW | NO_NUMBER, ROW, {"mismatch": 1}),
+    **{
+        f"{value} of one side alone": (ROW | {"Max Value": value}, ROW, {"mismatch": 1, "equal": False})
+        for value in (NAN, INF, -INF)
+    },
+    **{
+        f"{value} of the other alone": (ROW, ROW | {"Max Value": value}, {"mismatch": 1, "equal": False})
+        for value in (NAN, INF, -INF)
+    },
+}  # fmt: skip
 
 
-def test_equal_figures_without_a_digest_prove_nothing_but_no_difference():
-    found = measured(dict(ROW))
-    assert (found.equal, found.error, found.reason) == (False, 0.0, None)
+@pytest.mark.parametrize("case", CASES)
+def test_two_rows_say_this_of_their_tensors(case):
+    target, golden, expected = CASES[case]
+    found = measured(target, golden)
+    assert {name: getattr(found, name) for name in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("title", "value", "error"),
-    [
-        ("Max Value", 4.4, 0.1),  # against the largest magnitude, 4
-        ("Min Value", -2.4, 0.1),
-        ("Avg Value", 1.4, 0.1),
-        ("L2Norm Value", 11.0, 0.1),  # against the norm itself
-    ],
-)
-def test_the_largest_relative_difference_of_a_figure_is_the_error(title, value, error):
-    found = measured(ROW | {title: value})
-    assert found.error == pytest.approx(error)
-    assert found.mismatch == 0
+@pytest.mark.parametrize("odd", [NOT, NOT | DIGEST, SOME, SOME | DIGEST])
+def test_nan_on_both_sides_is_never_agreement_not_even_with_equal_digests(odd):
+    found = measured(ROW | odd, ROW | odd)
+    assert found.mismatch > 0
+    assert not found.equal
+
+
+def test_counts_without_nan_say_nothing_of_the_values():
+    assert measured(NONE, NONE).reason
 
 
 @pytest.mark.parametrize(("a", "b", "error"), [(1.23456, 1.23457, 0.0), (1.23456, 1.23459, 2.4e-5)])
 def test_the_last_printed_digit_is_no_difference(a, b, error):
     """Six digits are printed: 1.234564999 and 1.234565001 come out a unit apart."""
     assert measured({"Max Value": a}, {"Max Value": b}).error == pytest.approx(error, rel=0.1)
-
-
-def test_a_zero_tensor_against_another_one_is_infinitely_far():
-    zero = dict.fromkeys(ROW, 0.0)
-    assert measured(ROW, zero).error == math.inf
-    assert measured(zero, zero).error == 0.0
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("side", ["target", "golden"])
-def test_a_non_finite_figure_against_a_finite_one_is_a_mismatch(value, side):
-    odd = ROW | {"Max Value": value}
-    found = measured(odd) if side == "target" else measured(ROW, odd)
-    assert found.mismatch == 1
-    assert not found.equal
-
-
-def test_infinity_agrees_with_infinity_even_where_nothing_finite_is_left():
-    row = {"Max Value": math.inf, "Min Value": math.inf}
-    assert (measured(row, row).mismatch, measured(row, row).error) == (0, 0.0)
-
-
-@pytest.mark.parametrize("proof", [{}, {"MD5": "a"}])
-def test_nan_on_both_sides_is_never_agreement_not_even_with_equal_digests(proof):
-    row = ROW | {"Max Value": math.nan} | proof
-    found = measured(row, row)
-    assert found.mismatch > 0
-    assert not found.equal
-
-
-@pytest.mark.parametrize("proof", [{}, {"MD5": "a"}])
-def test_counted_nan_on_both_sides_is_never_agreement(proof):
-    row = ROW | {"NaN Count": 3.0} | proof
-    found = measured(row, row)
-    assert found.mismatch > 0
-    assert not found.equal
-
-
-def test_different_counts_of_nan_are_a_mismatch_even_alone():
-    found = measured({"NaN Count": 2.0}, {"NaN Count": 0.0})
-    assert (found.mismatch, found.reason) == (1, None)
-
-
-def test_counts_without_nan_say_nothing_of_the_values():
-    assert measured({"NaN Count": 0.0}, {"NaN Count": 0.0}).reason
-
-
-def test_without_a_common_statistic_nothing_is_measured():
-    found = measured({"Max Value": 1.0}, {"Min Value": 1.0})
-    assert found.reason == Message("compare/no-statistic")
-
-
-def test_digests_alone_can_tell_that_tensors_differ_but_not_by_how_much():
-    found = measured({"MD5": "a"}, {"MD5": "b"})
-    assert (found.equal, found.reason) == (False, Message("compare/digests-differ"))
-
-
-def test_text_that_is_no_number_counts_as_nan():
-    assert measured(ROW | {"Max Value": "garbage"}).mismatch == 1
 
 
 FLOATS = st.floats(-100, 100, width=32) | st.sampled_from([math.nan, math.inf, -math.inf])

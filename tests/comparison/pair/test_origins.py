@@ -7,8 +7,9 @@ import shutil
 import pytest
 
 import workbench as wb
-from kit.build import ge_dumps
+from kit.build.small_dumps import ge_dump, ge_network
 from kit.cases import first_form
+from kit.evidence import defects
 from workbench.comparison.map_file import Match, Overrides
 from workbench.dump.container.blocks import Origin
 from workbench.graph.networks import load_graph
@@ -52,13 +53,13 @@ def test_an_output_is_compared_with_the_tensor_that_its_file_names(trees, surfac
     comparison = wb.compare(trees[surface], trees["golden"])
     kernel = f"{HEAD}/MatMul-op0".replace("/", "_")  # it adds the bias, too
     assert outputs(comparison)[kernel, f"{HEAD}/BiasAdd-op0", "fusion"] == "pass"
-    assert not [one for one in comparison.findings if one.defect]
+    assert not defects(comparison)
     assert comparison.coverage.skipped["golden:fused"] == 1  # the product without a bias
 
 
 def test_a_golden_of_kernels_is_read_alike(trees):
     comparison = wb.compare(trees["golden"], trees["acl"])
-    assert not [one for one in comparison.findings if one.defect]
+    assert not defects(comparison)
     assert comparison.coverage.skipped["target:fused"] == 1
     kernel = f"{HEAD}/MatMul-op0".replace("/", "_")
     assert outputs(comparison)[f"{HEAD}/BiasAdd-op0", kernel, "fusion"] == "pass"
@@ -91,14 +92,14 @@ def test_what_another_operator_is_paired_with_by_hand_is_not_taken(trees, partne
 
 
 def test_a_kernel_may_give_what_lies_between_its_operators_as_well(tmp_path):
-    calls = ge_dumps.network()
-    golden = ge_dumps.dump(tmp_path / "golden", calls)
+    calls = ge_network()
+    golden = ge_dump(tmp_path / "golden", calls)
     product, relu, *rest = calls
     both = (
         (*relu.outputs, {"origin": Origin(relu.name)}),
         (*product.outputs, {"origin": Origin(product.name)}),
     )
-    target = ge_dumps.dump(tmp_path / "target", [product._replace(outputs=both), *rest])
+    target = ge_dump(tmp_path / "target", [product._replace(outputs=both), *rest])
     found = wb.compare(target, golden)
     given = {
         (row.slot, row.golden_op_name): row.status

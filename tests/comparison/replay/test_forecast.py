@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.replays import on_device, on_reference, paired
+from kit.build.runs import on_device, on_reference, paired
 from kit.build.small_dumps import chain, in_memory, shoot
+from kit.evidence import defects
 from kit.words import check_said
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.measure.measure import distance_from
@@ -43,7 +44,7 @@ def seen(target, golden):
 
 
 def operators(result):
-    return list(dict.fromkeys(one.op_name for one in result.findings if one.defect))
+    return list(dict.fromkeys(one.op_name for one in defects(result)))
 
 
 LENET = load_graph("lenet", 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.replays import paired
+from kit.build.runs import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
 from workbench.comparison.bind.binding import Execution
 from workbench.comparison.replay.inputs import DumpedInputs

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kit.build.replays import on_device, on_reference, replayed
+from kit.build.runs import on_device, on_reference, replayed
 from kit.build.small_dumps import file_name
 from workbench.comparison.replay.models import candidates
 from workbench.graph.networks import load_graph

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.replays import by_name, dumped, on_device, on_reference, reasons, replayed
+from kit.build.runs import by_name, dumped, on_device, on_reference, reasons, replayed
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.replay.floors import Floor

@@ -53,20 +53,15 @@ def test_what_is_no_json_is_refused_with_its_line(text, line, code):
         ('{"a":' + "[" * 10 + "]" * 10 + "}", True),
         ('{"a":' + "[" * 11 + "]" * 11 + "}", False),
         ('{"a":' + "[" * 400 + "]" * 400 + "}", False),
+        # objects and lists are counted apart
+        ('{"a": ' + '[{"a": ' * 9 + "1" + "}]" * 9 + "}", True),
+        # and brackets inside of texts count, too
+        ('{"other": "' + "[" * 11 + '"}', False),
+        ('{"other": "' + "[]" * 11 + '"}', True),
     ],
 )
 def test_depth_is_limited_to_ten(text, fits):
     assert errors(text) == ([] if fits else [("nesting", "ACL_ERROR_PARSE_FILE")])
-
-
-def test_objects_and_lists_are_counted_apart():
-    text = '{"a": ' + '[{"a": ' * 9 + "1" + "}]" * 9 + "}"
-    assert errors(text) == []
-
-
-def test_brackets_inside_of_texts_count():
-    assert errors('{"other": "' + "[" * 11 + '"}') == [("nesting", "ACL_ERROR_PARSE_FILE")]
-    assert errors('{"other": "' + "[]" * 11 + '"}') == []
 
 
 def test_a_file_above_ten_mebibytes_is_refused():
@@ -127,14 +122,6 @@ def test_what_kernels_print_is_dumped_without_any_tensor(more):
     assert "printf" in said(dump)
 
 
-def test_older_acl_does_not_know_what_kernels_print():
-    dump = {"dump_path": "d", "dump_kernel_data": "printf", "dump_list": [{}]}
-    assert "printf" in said(dump)
-    assert "printf" not in said(dump, Context("8.0"))
-    del dump["dump_kernel_data"]
-    assert "printf" not in said(dump, Context("8.0"))
-
-
 def test_older_acl_is_told_of_a_list_that_is_not_there():
     found = surfaces.of("acl", {"dump": {"dump_path": "d"}}).check(Context("8.0"))
     (problem,) = (p for p in found if p.id == "list-old")
@@ -167,26 +154,12 @@ def test_the_first_form_passes_and_dumps():
     assert config.plan().select == ()
 
 
-def test_notes_on_a_model_dump():
-    dump = {"dump_path": "/out", "dump_list": [{"model_name": "m"}], "dump_step": "0|5-8"}
-    found = said(dump, Context(device=3))
-    assert found["tree"] == {"folder": "/out/{YYYYMMDDHHMMSS}/3"}
-    assert {"loaded", "names", "container", "never"} <= found.keys()
-    assert "single-tree" not in found
-
-
 def test_an_explanation_holds_plan_notes_and_problems():
     config = surfaces.of("acl", {"dump": {"dump_path": "/out", "dump_list": [{}]}})
     first, *rest = config.explain().splitlines()
     assert str(plan_words(config.plan())) in first
     notes = [f"- {note}" for note in ACL.notes(config.settings, config.context())]
     assert rest == [*notes, *(f"- {p.severity}: {p}" for p in config.check())]
-
-
-def test_notes_on_single_operators():
-    found = said({"dump_path": "o", "dump_op_switch": "on", "dump_step": "0"})
-    assert found["single-tree"] == {"folder": "o/{YYYYMMDDHHMMSS}/0"}
-    assert "every-model" in found
 
 
 @pytest.mark.parametrize(
@@ -211,35 +184,75 @@ def test_notes_on_an_exception(scene, expected):
     assert found.keys() == expected
 
 
-def test_older_acl_takes_the_folder_of_an_exception_from_another_variable():
-    found = said({"dump_scene": "lite_exception", "dump_path": "d"}, Context("8.0"))
-    assert found["exception-folder"] == {"first": "NPU_COLLECT_PATH"}
+DATED = "{YYYYMMDDHHMMSS}"
+LIST = {"dump_path": "o", "dump_list": [{}]}
+OVERFLOW = {"dump_path": "o", "dump_debug": "on"}
+PRINTED = {"dump_path": "d", "dump_kernel_data": "printf", "dump_list": [{}]}
+SINGLE = {"dump_path": "o", "dump_op_switch": "on", "dump_step": "0"}
+MODELS = {"dump_path": "/out", "dump_list": [{"model_name": "m"}], "dump_step": "0|5-8"}
+WATCH = {"dump_path": "o", "dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["C"]}]}
+LAYERS = WATCH | {"dump_list": [{"watcher_nodes": ["C"], "layer": ["A"]}]}
+WATCHED = {"watch-overwritten", "watch-static", "watch-fused", "watch-single"}
+LITE = {"dump_scene": "lite_exception", "dump_path": "d"}
+OLD = Context("8.0")
 
 
-def test_notes_on_overflow():
-    found = said({"dump_path": "o", "dump_debug": "on"})
-    assert {"overflow", "overflow-950"} <= found.keys()
-    assert "overflow-list" not in found
-    assert "overflow-list" in said({"dump_path": "o", "dump_debug": "on", "dump_list": [{}]})
+@pytest.mark.parametrize(
+    ("dump", "context", "has", "lacks"),
+    [
+        pytest.param(MODELS, Context(device=3), {"loaded", "names", "container", "never"},
+                     {"single-tree"}, id="a model"),
+        pytest.param(SINGLE, None, {"every-model"}, set(), id="single operators"),
+        pytest.param(OVERFLOW, None, {"overflow", "overflow-950"}, {"overflow-list"}, id="overflow"),
+        pytest.param(OVERFLOW | LIST, None, {"overflow-list"}, set(), id="overflow with a list"),
+        pytest.param(WATCH, None, {"watch-all", *WATCHED}, set(), id="a watch of all operators"),
+        pytest.param(LAYERS, None, WATCHED, {"watch-all"}, id="a watch of some"),
+        pytest.param(LIST | {"dump_data": "stats"}, None, {"csv"}, set(), id="statistics"),
+        pytest.param(PRINTED, None, {"printf"}, set(), id="what kernels print"),
+        pytest.param(PRINTED, OLD, set(), {"printf"}, id="older ACL does not know it"),
+        pytest.param(LIST, OLD, set(), {"printf"}, id="older ACL that is not asked for it"),
+    ],
+)  # fmt: skip
+def test_notes_on_a_dump(dump, context, has, lacks):
+    found = said(dump, context).keys()
+    assert has <= found
+    assert not lacks & found
 
 
-def test_notes_on_a_watch():
-    dump = {"dump_path": "o", "dump_scene": "watcher", "dump_list": [{"watcher_nodes": ["C"]}]}
-    common = {"watch-overwritten", "watch-static", "watch-fused", "watch-single"}
-    assert {"watch-all", *common} <= said(dump).keys()
-    dump["dump_list"][0]["layer"] = ["A"]
-    assert common <= said(dump).keys()
-    assert "watch-all" not in said(dump)
+@pytest.mark.parametrize(
+    ("dump", "context", "expected"),
+    [
+        (MODELS, Context(device=3), {"tree": {"folder": f"/out/{DATED}/3"}}),
+        (SINGLE, None, {"single-tree": {"folder": f"o/{DATED}/0"}}),
+        (
+            LIST | {"dump_path": "10.0.0.1:/d"},
+            None,
+            {"tree": {"folder": f"/d/{DATED}/0"}, "host": {"host": "10.0.0.1"}},
+        ),
+        # older ACL takes the folder of an exception from another variable
+        (LITE, OLD, {"exception-folder": {"first": "NPU_COLLECT_PATH"}}),
+    ],
+)
+def test_notes_name_folders_and_hosts(dump, context, expected):
+    found = said(dump, context)
+    assert {code: found[code] for code in expected} == expected
 
 
-def test_notes_on_statistics():
-    assert "csv" in said({"dump_path": "o", "dump_list": [{}], "dump_data": "stats"})
+NORM = {"ASCEND_DUMP_SCENE": "aic_err_norm_dump"}
 
 
-def test_notes_on_a_path_elsewhere():
-    found = said({"dump_path": "10.0.0.1:/d", "dump_list": [{}]})
-    assert found["tree"] == {"folder": "/d/{YYYYMMDDHHMMSS}/0"}
-    assert found["host"] == {"host": "10.0.0.1"}
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, {}),
+        ({"NPU_COLLECT_PATH": "/c"}, {"collect-variable": {"folder": "/c"}}),
+        (NORM | {"NPU_COLLECT_PATH": "/c"}, {"scene-variable": {"folder": "./"}}),
+        (NORM | {"ASCEND_WORK_PATH": "/w"}, {"scene-variable": {"folder": "/w"}}),
+        ({"ASCEND_DUMP_SCENE": "lite_exception"}, {}),
+    ],
+)
+def test_notes_on_what_the_environment_asks_for(env, expected):
+    assert said({}, Context(env=env)) == expected
 
 
 def calls(text):
@@ -294,26 +307,6 @@ def test_odd_names_do_not_break_the_code(odd):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "acl.mdl.set_dump"
     ]
     assert argument == odd
-
-
-@pytest.mark.parametrize(
-    ("env", "expected"),
-    [
-        ({}, {}),
-        ({"NPU_COLLECT_PATH": "/c"}, {"collect-variable": {"folder": "/c"}}),
-        (
-            {"ASCEND_DUMP_SCENE": "aic_err_norm_dump", "NPU_COLLECT_PATH": "/c"},
-            {"scene-variable": {"folder": "./"}},
-        ),
-        (
-            {"ASCEND_DUMP_SCENE": "aic_err_norm_dump", "ASCEND_WORK_PATH": "/w"},
-            {"scene-variable": {"folder": "/w"}},
-        ),
-        ({"ASCEND_DUMP_SCENE": "lite_exception"}, {}),
-    ],
-)
-def test_notes_on_what_the_environment_asks_for(env, expected):
-    assert said({}, Context(env=env)) == expected
 
 
 STEPS = {

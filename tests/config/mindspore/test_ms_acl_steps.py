@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import workbench as wb
+from kit.cases import mindspore_form
 from workbench.config import Context
 from workbench.config.mindspore.acl_steps import acl_dump_files
 
@@ -17,9 +17,7 @@ NAMES = ("Default/fc1/MatMul-op0", "Default/fc2/MatMul-op1", "Default/Add-op2")
 
 
 def files(change, steps, context=OLD, operators=NAMES, **options):
-    config = wb.config.new("mindspore-o2", common_dump_settings__path="/p")
-    for key, value in change.items():
-        config = config.set(f"common_dump_settings.{key}", value)
+    config = mindspore_form("o2", **{"path": "/p"} | change)
     return acl_dump_files(config.settings, context, steps, operators, **options)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
+from kit.cases import mindspore_form as form
 from workbench.config import Context
 from workbench.config.mindspore.surfaces import CPU, GE, GPU, O0O1, O2
 from workbench.core.errors import ConfigError
@@ -18,14 +19,6 @@ SURFACES = (O0O1, O2, CPU, GPU, GE)
 NAMES = [surface.name for surface in SURFACES]
 INPUT, OUTPUT = frozenset(("input",)), frozenset(("output",))
 EIGHT = tuple(range(8))
-
-
-def form(surface, **change):
-    config = wb.config.new(f"mindspore-{surface}")
-    for key, value in change.items():
-        section = "e2e" if key.startswith("e2e_") else "common"
-        config = config.set(f"{section}_dump_settings.{key.removeprefix('e2e_')}", value)
-    return config
 
 
 def test_a_plain_form_dumps_every_tensor():

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import workbench as wb
+from kit.cases import mindspore_form as form
 from kit.words import check_said
 from workbench.config import Context
 from workbench.config.mindspore.code import SCRIPT
@@ -14,14 +15,6 @@ from workbench.config.mindspore.notes import NOTES
 from workbench.config.words import plan_words
 
 NAMES = [f"mindspore-{target}" for target in ("o0o1", "o2", "cpu", "gpu", "ge")]
-
-
-def form(surface, **change):
-    config = wb.config.new(f"mindspore-{surface}")
-    for key, value in change.items():
-        section = "e2e" if key.startswith("e2e_") else "common"
-        config = config.set(f"{section}_dump_settings.{key.removeprefix('e2e_')}", value)
-    return config
 
 
 def said(config, context=None):

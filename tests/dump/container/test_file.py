@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message

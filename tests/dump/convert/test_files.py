@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.build.overflow_texts import MSACCUCMP
+from kit.build.foreign_files import MSACCUCMP
+from kit.trees import contents
 from kit.words import check_said, refused
 from workbench.core.arrangement import device_shape
 from workbench.core.errors import FormatError
@@ -69,14 +70,9 @@ def run(tmp_path):
         (source / name).write_bytes(data)
         out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
         result = convert(source / name, out, **options)
-        return result, files(out)
+        return result, contents(out)
 
     return convert_one
-
-
-def files(root: Path) -> dict[str, bytes]:
-    found = (path for path in sorted(root.rglob("*")) if path.is_file())
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
 def load(data: bytes):
@@ -197,7 +193,7 @@ def test_folders_below_the_dump_are_folders_below_the_result(tmp_path):
         (at / f"Conv2D.{'n' * 230}.2.7.17").write_bytes(small(MATRIX, format=ND))
         (at / "mapping.csv").write_text("1,2\n")
     result = convert(dump, tmp_path / "out")
-    found = files(tmp_path / "out")
+    found = contents(tmp_path / "out")
     assert set(result.written) | {"20240101/0/mapping.csv", "20240101/1/mapping.csv"} == set(found)
     assert [load(found[f"20240101/{step}/{NAME}.output.0.npy"])[0] for step in (0, 1)] == [1, 2]
     assert not result.remarks
@@ -339,7 +335,7 @@ def test_one_bad_file_does_not_stop_the_others(tmp_path):
     (dump / "Z.text.txt").write_text("hello")
     os.mkfifo(dump / "Y.pipe.1.2.3")
     result = convert(dump, tmp_path / "out")
-    assert list(files(tmp_path / "out")) == [f"{NAME}.output.0.npy"]
+    assert list(contents(tmp_path / "out")) == [f"{NAME}.output.0.npy"]
     assert [(Path(remark.path).name, remark.text.code) for remark in result.remarks] == [
         ("A.bad.1.2.3", "dump/header-size"),
         ("B.empty.1.2.3", "dump/container-short"),
@@ -379,9 +375,9 @@ def test_mutated_files_neither_crash_nor_write_elsewhere(data):
         try:
             result = convert(root / NAME, root / "out", **options)
         except FormatError:
-            assert not files(root / "out")
+            assert not contents(root / "out")
         else:
-            assert set(files(root / "out")) >= set(result.written)
+            assert set(contents(root / "out")) >= set(result.written)
         assert {path.name for path in root.iterdir()} <= {NAME, "out"}
 
 
@@ -492,7 +488,7 @@ def test_a_tensor_put_on_the_device_comes_back(
         patch.setattr(convert_boxes, "_SHORT", shortest)
         (Path(folder) / NAME).write_bytes(data)
         result = convert(Path(folder) / NAME, Path(folder) / "out", format=target)
-        (found,) = files(Path(folder) / "out").values()
+        (found,) = contents(Path(folder) / "out").values()
     order = {"NCHW": (0, 1, 2, 3), "NHWC": (0, 2, 3, 1), "HWCN": (2, 3, 1, 0)}[target]
     if device == "FRACTAL_NZ":  # its original shape is taken for the target's
         order = (0, 1, 2, 3)
@@ -529,7 +525,7 @@ def test_host_formats_are_permuted_whatever_the_pieces(shape, dtype, target, pie
         patch.setattr(convert_boxes, "_SHORT", shortest)
         (Path(folder) / NAME).write_bytes(data)
         convert(Path(folder) / NAME, Path(folder) / "out", format=target)
-        (found,) = files(Path(folder) / "out").values()
+        (found,) = contents(Path(folder) / "out").values()
     letters = dict(zip("NHWC", host.shape, strict=True))
     array = load(found)
     assert array.shape == tuple(letters[letter] for letter in target)
@@ -653,12 +649,12 @@ def test_the_folder_must_be_new_or_empty(run, tmp_path):
     out.mkdir()
     (tmp_path / NAME).write_bytes(small(MATRIX, format=ND))
     convert(tmp_path / NAME, out)
-    before = files(out)
+    before = contents(out)
     with refused("dump/out-filled", FormatError, got=str(out)):
         convert(tmp_path / NAME, out)
     with refused("dump/out-file", FormatError, got=str(tmp_path / NAME)):
         convert(tmp_path / NAME, tmp_path / NAME)
-    assert files(out) == before
+    assert contents(out) == before
 
 
 @pytest.mark.parametrize("options", [{"format": "NC1HWC0"}, {"format": "what"}, {"type": "pt"}])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.ge_dumps import save
-from kit.oracle import dump_wire
+from kit.build.small_dumps import save_container
+from kit.oracle import dump_files
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.files.block_index import BlockSource, held_tensors
@@ -53,7 +53,7 @@ def test_tensors_come_as_they_were_described(tmp_path_factory, inputs, outputs):
             for dtype, shape, number, address in described
         ]
 
-    save(path, tensors(inputs), tensors(outputs))
+    save_container(path, tensors(inputs), tensors(outputs))
     assert specs(path) == [
         (io, slot, (dtype, tuple(shape), words[number]))
         for io, described in (("input", inputs), ("output", outputs))
@@ -62,18 +62,18 @@ def test_tensors_come_as_they_were_described(tmp_path_factory, inputs, outputs):
 
 
 def test_a_header_longer_than_the_first_read_is_read(tmp_path):
-    path = save(tmp_path / "a", [FLOATS] * 3, [FLOATS], op_name="n" * 5000)
+    path = save_container(tmp_path / "a", [FLOATS] * 3, [FLOATS], op_name="n" * 5000)
     assert [spec.shape for _, _, spec in specs(path)] == [(2, 3)] * 4
 
 
 def test_a_header_longer_than_the_second_is_read_carefully(tmp_path):
-    path = save(tmp_path / "a", [FLOATS], [FLOATS], op_name="n" * 100_000)
+    path = save_container(tmp_path / "a", [FLOATS], [FLOATS], op_name="n" * 100_000)
     assert [spec.shape for _, _, spec in specs(path)] == [(2, 3)] * 2
 
 
 def test_buffers_and_workspaces_are_no_tensors(tmp_path):
     """Written field by field: an output of 4 bytes, a buffer of 8, a workspace of 2."""
-    field = dump_wire.field
+    field = dump_files.field
     header = field(1, b"2.0") + field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(6, 4))
     header += field(5, field(3, 8)) + field(8, field(3, 2))
     path = tmp_path / "a"
@@ -84,7 +84,7 @@ def test_buffers_and_workspaces_are_no_tensors(tmp_path):
 
 
 def test_data_inside_the_header_are_found(tmp_path):
-    field = dump_wire.field
+    field = dump_files.field
     header = field(3, field(1, 7) + field(3, field(1, b"\x01")) + field(5, b"\x07\0\0\0"))
     path = tmp_path / "a"
     path.write_bytes(len(header).to_bytes(8, "little") + header)
@@ -94,7 +94,7 @@ def test_data_inside_the_header_are_found(tmp_path):
 
 def test_an_output_tells_whose_tensor_it_is(tmp_path):
     """Written field by field: an original operator with a slot, one without a name, none."""
-    field = dump_wire.field
+    field = dump_files.field
     rest = field(1, 7) + field(5, b"\x07\0\0\0")
     named = field(4, field(1, b"scope/bias") + field(2, 3))
     header = b"".join(field(3, rest + more) for more in (named, field(4, field(2, 1)), b""))
@@ -104,14 +104,14 @@ def test_an_output_tells_whose_tensor_it_is(tmp_path):
 
 
 def test_an_open_dimension_makes_the_data_flat(tmp_path):
-    path = save(tmp_path / "a", [], [(FLOATS, {"shape": (-1, 3)})])
+    path = save_container(tmp_path / "a", [], [(FLOATS, {"shape": (-1, 3)})])
     assert specs(path) == [("output", 0, ("float32", (6,), "ND"))]
 
 
 @pytest.mark.parametrize("number", [3, 4, 29])
 @pytest.mark.parametrize("shape", [(2, -1, 4, 5, 16), (2**63, 1), ()])
 def test_impossible_device_shapes_stay_as_they_are(tmp_path, number, shape):
-    path = save(
+    path = save_container(
         tmp_path / "a", [], [(FLOATS, {"format": number, "shape": shape, "original_shape": (2, 3)})]
     )
     ((_, _, spec),) = specs(path)
@@ -124,14 +124,16 @@ def test_a_matrix_in_fractal_nz_becomes_what_it_was(tmp_path):
     device = np.zeros((2, 2, 16, 16), np.float16)
     for row, column in np.ndindex(host.shape):
         device[column // 16, row // 16, row % 16, column % 16] = host[row, column]
-    path = save(tmp_path / "a", [], [(device, {"format": 29, "original_shape": host.shape})])
+    path = save_container(
+        tmp_path / "a", [], [(device, {"format": 29, "original_shape": host.shape})]
+    )
     (source,) = sources(path)
     assert source.spec() == ("float16", (20, 18), "ND")
     assert (source.array() == host).all()
 
 
 def test_types_that_comparisons_do_not_know_come_as_float32(tmp_path):
-    path = save(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
+    path = save_container(tmp_path / "a", [], [(np.int8([1, -2]), {"dtype": "int2"})])
     (source,) = sources(path)
     array = source.array()
     assert (array.dtype, array.tolist()) == (np.float32, [1, -2])
@@ -141,13 +143,13 @@ def test_no_mutation_of_a_file_breaks_the_reading(tmp_path):
     """Whatever the bytes are, a file is read or refused with the place."""
     rng = np.random.default_rng(5)
     device = np.zeros((2, 1, 4, 5, 16), np.float16)
-    whole = save(
+    whole = save_container(
         tmp_path / "whole", [FLOATS, (device, {"format": 3, "original_shape": (2, 3, 4, 5)})], [FLOATS], op_name="a/b"
     ).read_bytes()  # fmt: skip
     path = tmp_path / "mutated"
     failed = []
     for _ in range(1500):
-        path.write_bytes(dump_wire.mutate(whole, rng))
+        path.write_bytes(dump_files.mutate(whole, rng))
         try:
             for source in sources(path):
                 label = source.label
@@ -162,7 +164,7 @@ def test_no_mutation_of_a_file_breaks_the_reading(tmp_path):
 
 
 def test_a_link_is_refused(tmp_path):
-    save(tmp_path / "real", [], [FLOATS])
+    save_container(tmp_path / "real", [], [FLOATS])
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with refused("core/unreadable", FormatError, place=str(tmp_path / "link")):
         held_tensors(str(tmp_path / "link"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.oracle.loop_layout import counted, device_by_loops, grouped_by_loops, matrix_by_loops
+from kit.oracle.dump_files import counted, device_by_loops, grouped_by_loops, matrix_by_loops
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.formats import read_format

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire as wire
+from kit.oracle import dump_files as wire
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.dump.container.source import ContainerSource

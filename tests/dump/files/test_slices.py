@@ -1,6 +1,6 @@
 """Slices of an operator (FFTS+) are put together where their attributes say how, and stay apart elsewhere.
 
-Headers are made field by field with the encoder of `dump_wire`, which shares nothing with the package.
+Headers are made field by field with the encoder of `dump_files`, which shares nothing with the package.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.oracle import dump_wire
+from kit.arrays import read_all
+from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.relayout import to_device
 from workbench.dump.read.reader import load
-from workbench.dump.values.reading import Buffer
 
 START = 1_700_000_000_000_000
 LEAF = "20240613143502/0/net/1/0"
 TYPES = {"float32": 1, "float16": 2, "int8": 3, "int32": 3}
-field = dump_wire.field
+field = dump_files.field
 
 
 def ints(values) -> bytes:
-    return b"".join(dump_wire.to_varint(value % (1 << 64)) for value in values)
+    return b"".join(dump_files.to_varint(value % (1 << 64)) for value in values)
 
 
 def tensor(io: str, array, *, format=2, original=None, shape=None) -> bytes:
@@ -84,18 +84,6 @@ def kinds(dump):
     return [(note.kind, note.name) for note in dump.notes]
 
 
-def read(source) -> np.ndarray:
-    """All elements, read front to back where the source can."""
-    reading = source.reading(Buffer(64))
-    if reading is None:
-        return source.array()
-    parts = []
-    while count := reading.ready():
-        parts.append(reading.take(count).copy())
-    reading.close()
-    return np.concatenate(parts).reshape(reading.shape)
-
-
 @pytest.fixture
 def leaf(tmp_path):
     return tmp_path / LEAF
@@ -128,10 +116,10 @@ def test_threads_become_one_tensor_along_any_axis(tmp_path_factory, data):
     dump = load(leaf)
     first, second = dump.records
     assert (first.key.op_name, first.key.slot, first.key.turn) == ("conv", 0, 0)
-    assert (read(first.source) == array).all()
+    assert (read_all(first.source) == array).all()
     assert (first.source.array() == array).all()
     assert first.source.spec()[:2] == (array.dtype.name, shape)
-    assert read(second.source).tolist() == [1, 2, 3]
+    assert read_all(second.source).tolist() == [1, 2, 3]
     assert kinds(dump) == [("slices", "conv")]
 
 
@@ -150,8 +138,8 @@ def test_inputs_that_overlap_are_laid_over_each_other(leaf):
     write(leaf, thread(1), [array[:, 4:]], [np.float32([2, 3])], attribute)
     dump = load(leaf)
     (given_,), (result,) = told(dump, "input"), told(dump)
-    assert (read(given_.source) == array).all()
-    assert read(result.source).tolist() == [0, 1, 2, 3]
+    assert (read_all(given_.source) == array).all()
+    assert read_all(result.source).tolist() == [0, 1, 2, 3]
 
 
 def test_a_header_may_state_the_shape_of_the_whole(leaf):
@@ -162,7 +150,7 @@ def test_a_header_may_state_the_shape_of_the_whole(leaf):
     for number, part in enumerate(parts):
         write(leaf, thread(number), [], [part], attribute, shape=(4, 6))
     (record,) = load(leaf).records
-    assert (read(record.source) == array).all()
+    assert (read_all(record.source) == array).all()
 
 
 def test_operators_of_their_own_become_one(leaf):
@@ -180,8 +168,8 @@ def test_operators_of_their_own_become_one(leaf):
         ("output", 0),
         ("output", 1),
     ]
-    assert (read(told(dump)[0].source) == array).all()
-    assert read(told(dump, "input")[0].source).tolist() == [7]
+    assert (read_all(told(dump)[0].source) == array).all()
+    assert read_all(told(dump, "input")[0].source).tolist() == [7]
 
 
 def test_inputs_of_operators_that_may_overlap_stay_with_their_slices(leaf):
@@ -195,7 +183,7 @@ def test_inputs_of_operators_that_may_overlap_stay_with_their_slices(leaf):
         "net_conv_lxslice1",
     ]
     assert [r.source.array().tolist() for r in told(dump, "input")] == [[1, 2, 3]] * 2
-    assert read(told(dump)[0].source).tolist() == [0, 1]
+    assert read_all(told(dump)[0].source).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("stated", ["whole", "own"])
@@ -234,7 +222,7 @@ def test_executions_are_told_apart_by_time(leaf):
             write(leaf, name, [], [np.float32([10 * turn + number])], attribute)
     dump = load(leaf)
     assert [record.key.turn for record in dump.records] == [0, 1, 2]
-    assert [read(r.source).tolist() for r in dump.records] == [[0, 1], [10, 11], [20, 21]]
+    assert [read_all(r.source).tolist() for r in dump.records] == [[0, 1], [10, 11], [20, 21]]
 
 
 GOOD = {"threadMode": True, "slice_instance_num": 2, "outputCutList": [[2, 1]]}
@@ -335,5 +323,5 @@ def test_a_slice_that_is_cut_meanwhile_is_refused(leaf):
     path = leaf / thread(1)
     path.write_bytes(path.read_bytes()[:-4])
     with refused(("dump/file-end", "dump/file-changed"), FormatError) as caught:
-        read(record.source)
+        read_all(record.source)
     assert caught.value.place.startswith(f"{path}: byte ")

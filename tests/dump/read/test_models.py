@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kit.build.ge_dumps import TIME, dump, graph_text, network
+from kit.build.small_dumps import TIME, ge_dump, ge_network, ge_text
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
@@ -16,10 +16,10 @@ NET, INIT = "ge_default_1_31", "ge_default_1_1"
 @pytest.fixture
 def tree(tmp_path):
     """A network of four operators in two copies, and a model of two operators with most steps."""
-    dump(tmp_path, network(), f"{TIME}/0/{NET}/11/0")
-    dump(tmp_path, network(), f"{TIME}/0/{NET}/7/0")
+    ge_dump(tmp_path, ge_network(), f"{TIME}/0/{NET}/11/0")
+    ge_dump(tmp_path, ge_network(), f"{TIME}/0/{NET}/7/0")
     for step in range(3):
-        dump(tmp_path, network()[:2], f"{TIME}/0/{INIT}/3/{step}")
+        ge_dump(tmp_path, ge_network()[:2], f"{TIME}/0/{INIT}/3/{step}")
     return tmp_path
 
 
@@ -56,7 +56,7 @@ def test_copies_of_a_model_are_graphs_in_order_of_their_ids(tree):
 
 
 def test_the_graph_file_that_names_a_model_counts_more_than_its_size(tree):
-    (tree / "ge_proto_00292_Build.txt").write_text(graph_text(INIT))
+    (tree / "ge_proto_00292_Build.txt").write_text(ge_text(INIT))
     found = load(tree)
     assert {net for net, _ in nets(found)} == {INIT}
     assert how(found) == Message("dump/model-only-graph", graph="ge_proto_00292_Build.txt")
@@ -66,7 +66,7 @@ def test_the_graph_file_that_names_a_model_counts_more_than_its_size(tree):
 @pytest.mark.parametrize("with_iterator", [NET, INIT])
 def test_of_several_graphs_the_one_with_an_iterator_is_the_networks(tree, with_iterator):
     for number, name in enumerate((NET, INIT)):
-        text = graph_text(name, iterator=name == with_iterator)
+        text = ge_text(name, iterator=name == with_iterator)
         (tree / f"ge_proto_0000{number}_Build.txt").write_text(text)
     found = load(tree)
     assert {net for net, _ in nets(found)} == {with_iterator}
@@ -76,16 +76,16 @@ def test_of_several_graphs_the_one_with_an_iterator_is_the_networks(tree, with_i
 
 def test_graphs_without_an_iterator_leave_it_to_the_size(tree):
     for number, name in enumerate((NET, INIT)):
-        (tree / f"ge_proto_0000{number}_Build.txt").write_text(graph_text(name))
+        (tree / f"ge_proto_0000{number}_Build.txt").write_text(ge_text(name))
     found = load(tree)
     assert {net for net, _ in nets(found)} == {NET}
     check_said(how(found), "dump/model-largest-several", files=4)
 
 
 def test_the_graph_that_is_given_says_which_model_is_meant(tree):
-    (tree / "ge_proto_00001_Build.txt").write_text(graph_text(NET, iterator=True))
+    (tree / "ge_proto_00001_Build.txt").write_text(ge_text(NET, iterator=True))
     (tree / "given").mkdir()
-    (tree / "given/mine.txt").write_text(graph_text(INIT))
+    (tree / "given/mine.txt").write_text(ge_text(INIT))
     found = load(tree, graph=tree / "given/mine.txt")
     assert {net for net, _ in nets(found)} == {INIT}
 
@@ -104,21 +104,21 @@ def test_a_model_is_taken_by_its_folder(tree):
 
 
 def test_a_folder_is_called_like_its_graph_with_underscores(tmp_path):
-    dump(tmp_path, network(), f"{TIME}/0/a_b_c/1/0")
-    dump(tmp_path, network(), f"{TIME}/0/other/2/0")
-    (tmp_path / "ge_proto_1_Build.txt").write_text(graph_text("a/b.c"))
+    ge_dump(tmp_path, ge_network(), f"{TIME}/0/a_b_c/1/0")
+    ge_dump(tmp_path, ge_network(), f"{TIME}/0/other/2/0")
+    (tmp_path / "ge_proto_1_Build.txt").write_text(ge_text("a/b.c"))
     assert {net for net, _ in nets(load(tmp_path))} == {"a_b_c"}
 
 
 def test_every_run_has_its_own_network(tmp_path):
     for number, time in enumerate(("20240101000000", "20240102000000")):
-        dump(tmp_path, network(), f"{time}/0/net_{number}/1/0", start=number * 10**9)
-        dump(tmp_path, network()[:1], f"{time}/0/init_{number}/1/0", start=number * 10**9)
+        ge_dump(tmp_path, ge_network(), f"{time}/0/net_{number}/1/0", start=number * 10**9)
+        ge_dump(tmp_path, ge_network()[:1], f"{time}/0/init_{number}/1/0", start=number * 10**9)
     assert {net for net, _ in nets(load(tmp_path))} == {"net_0", "net_1"}
 
 
 def test_a_graph_that_cannot_be_read_is_a_note(tmp_path):
-    dump(tmp_path, network(), f"{TIME}/0/net/1/0")
+    ge_dump(tmp_path, ge_network(), f"{TIME}/0/net/1/0")
     (tmp_path / "ge_proto_1_Build.txt").write_text('graph { name: "net"\n  op {\n')
     found = load(tmp_path)
     assert [note.kind for note in found.notes] == ["graph"]
@@ -131,13 +131,13 @@ OLD, NEW = "20240101000000", "20240102000000"
 @pytest.fixture
 def sessions(tmp_path):
     """The network in one timestamp folder, in another one a model with more files."""
-    dump(tmp_path, network()[:2], f"{NEW}/0/{NET}/11/0", start=10**15)
-    dump(tmp_path, network(), f"{OLD}/0/{INIT}/3/0")
+    ge_dump(tmp_path, ge_network()[:2], f"{NEW}/0/{NET}/11/0", start=10**15)
+    ge_dump(tmp_path, ge_network(), f"{OLD}/0/{INIT}/3/0")
     return tmp_path
 
 
 def graph_of(tree, name, **more):
-    (tree / f"ge_proto_0_{name}_Build.txt").write_text(graph_text(name, **more))
+    (tree / f"ge_proto_0_{name}_Build.txt").write_text(ge_text(name, **more))
 
 
 def test_a_session_without_the_network_is_left_out(sessions):
@@ -165,7 +165,7 @@ def test_two_sessions_that_both_have_an_iterator_are_two_runs(sessions):
 
 
 def test_sessions_of_other_devices_are_not_disturbed(sessions):
-    dump(sessions, network()[:1], f"{OLD}/1/ge_default_1_11/4/0")
+    ge_dump(sessions, ge_network()[:1], f"{OLD}/1/ge_default_1_11/4/0")
     for name in (NET, INIT, "ge_default_1_11"):
         graph_of(sessions, name, iterator=name == NET)
     assert nets(load(sessions)) == {(NET, 0), ("ge_default_1_11", 0)}
@@ -181,7 +181,7 @@ def test_a_model_that_is_named_leaves_other_sessions_out(sessions):
 def test_a_model_is_taken_by_an_operator_of_its_graph(tree):
     graph_of(tree, NET)
     (tree / f"ge_proto_1_{INIT}_Build.txt").write_text(
-        graph_text(INIT).replace("layer1/Relu", "save/Relu")
+        ge_text(INIT).replace("layer1/Relu", "save/Relu")
     )
     assert {net for net, _ in nets(load(tree, model="save/Relu"))} == {INIT}
     found = load(tree, model="layer1/Relu")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kit.build.ge_dumps import dump, network
+from kit.build.small_dumps import ge_dump, ge_network
 from kit.words import check_said
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
@@ -20,8 +20,8 @@ def kinds(found):
 
 
 def test_devices_are_ranks(tmp_path):
-    dump(tmp_path, network(), f"{FIRST}/0/net/1/0", start=0)
-    dump(tmp_path, network(), f"{SECOND}/1/net/1/0", start=7)
+    ge_dump(tmp_path, ge_network(), f"{FIRST}/0/net/1/0", start=0)
+    ge_dump(tmp_path, ge_network(), f"{SECOND}/1/net/1/0", start=7)
     found = load(tmp_path)
     assert (ranks(found), kinds(found)) == ([0, 1], ["processes"])
     check_said(found.notes[0].detail, "dump/processes", folders=2, ranks=[0, 1])
@@ -29,13 +29,13 @@ def test_devices_are_ranks(tmp_path):
 
 def test_devices_of_one_process_need_no_note(tmp_path):
     for device in (0, 1):
-        dump(tmp_path, network(), f"{FIRST}/{device}/net/1/0")
+        ge_dump(tmp_path, ge_network(), f"{FIRST}/{device}/net/1/0")
     assert kinds(load(tmp_path)) == []
 
 
 def test_two_runs_are_turns_of_one_rank(tmp_path):
-    dump(tmp_path, network(), f"{FIRST}/0/net/1/0", start=0)
-    dump(tmp_path, network(), f"{SECOND}/0/net/1/0", start=5 * SECOND_LATER)
+    ge_dump(tmp_path, ge_network(), f"{FIRST}/0/net/1/0", start=0)
+    ge_dump(tmp_path, ge_network(), f"{SECOND}/0/net/1/0", start=5 * SECOND_LATER)
     found = load(tmp_path)
     assert (ranks(found), kinds(found)) == ([0], ["runs"])
     turns = {r.key.turn: r.path.split("/")[-6] for r in found.records}
@@ -43,9 +43,9 @@ def test_two_runs_are_turns_of_one_rank(tmp_path):
 
 
 def test_two_processes_on_one_device_are_ranks(tmp_path):
-    dump(tmp_path, network(), f"{FIRST}/0/net/1/0", start=0)
-    dump(tmp_path, network(), f"{SECOND}/0/net/1/0", start=5)
-    dump(tmp_path, network(), f"{SECOND}/3/net/1/0", start=5)
+    ge_dump(tmp_path, ge_network(), f"{FIRST}/0/net/1/0", start=0)
+    ge_dump(tmp_path, ge_network(), f"{SECOND}/0/net/1/0", start=5)
+    ge_dump(tmp_path, ge_network(), f"{SECOND}/3/net/1/0", start=5)
     found = load(tmp_path)
     assert ranks(found) == [0, 3, 4]
     assert {r.path.split("/")[-6] for r in found.records if r.key.rank == 4} == {SECOND}
@@ -58,7 +58,7 @@ def test_two_processes_on_one_device_are_ranks(tmp_path):
 
 def test_steps_of_mindspore_have_times_of_their_own(tmp_path):
     for step, time in enumerate((FIRST, SECOND)):
-        dump(tmp_path, network(), f"{step}/{time}/0/net/1/0", start=step * SECOND_LATER)
+        ge_dump(tmp_path, ge_network(), f"{step}/{time}/0/net/1/0", start=step * SECOND_LATER)
     found = load(tmp_path)
     assert (ranks(found), kinds(found)) == ([0], [])
     assert {record.key.iteration for record in found.records} == {0, 1}

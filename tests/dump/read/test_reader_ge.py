@@ -8,7 +8,16 @@ import random
 import numpy as np
 import pytest
 
-from kit.build.ge_dumps import LEAF, START, TIME, Call, dump, file_name, network, save
+from kit.build.small_dumps import (
+    LEAF,
+    START,
+    TIME,
+    Call,
+    file_name,
+    ge_dump,
+    ge_network,
+    save_container,
+)
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
@@ -55,7 +64,7 @@ TREES = {
 
 @pytest.mark.parametrize(("folder", "key"), TREES.items())
 def test_a_record_says_what_path_name_and_header_say(tmp_path, folder, key):
-    save(tmp_path / folder / NAME, [ONE, ONE * 2], [ONE * 3], op_name="Default/Add-op1")
+    save_container(tmp_path / folder / NAME, [ONE, ONE * 2], [ONE * 3], op_name="Default/Add-op1")
     dump = load(tmp_path)
     assert [record.key for record in dump.records] == [
         key._replace(io="input", slot=0),
@@ -79,7 +88,7 @@ def test_a_record_says_what_path_name_and_header_say(tmp_path, folder, key):
     ],
 )
 def test_other_names_of_containers_are_read(leaf, name, op_name, task, stream):
-    save(leaf / name, [], [ONE])
+    save_container(leaf / name, [], [ONE])
     (record,) = load(leaf).records
     assert (record.key.op_name, record.task_id, record.stream_id) == (op_name, task, stream)
 
@@ -89,7 +98,7 @@ def test_other_names_of_containers_are_read(leaf, name, op_name, task, stream):
 )
 def test_every_kind_of_number_is_read(leaf, dtype):
     values = np.complex64([1, 0]) if dtype == "complex64" else np.float32([1, 0])
-    save(leaf / NAME, [], [(values, {"dtype": dtype})])
+    save_container(leaf / NAME, [], [(values, {"dtype": dtype})])
     (record,) = load(leaf).records
     assert record.label.dtype == dtype
     assert record.source.array().astype(np.complex64).tolist() == [1, 0]
@@ -106,7 +115,7 @@ def cut(host, fields=()):
 
 def test_a_device_format_becomes_the_hosts(leaf):
     host = np.arange(2 * 17 * 2 * 3, dtype=np.float16).reshape(2, 17, 2, 3)
-    save(leaf / NAME, [cut(host)], [])
+    save_container(leaf / NAME, [cut(host)], [])
     (record,) = load(leaf).records
     assert record.label == ("float16", None, "NC1HWC0")
     assert record.source.spec() == ("float16", (2, 17, 2, 3), "NCHW")
@@ -115,7 +124,7 @@ def test_a_device_format_becomes_the_hosts(leaf):
 
 def test_the_host_format_is_the_one_whose_device_shape_fits(leaf):
     host = np.arange(2 * 3 * 4 * 5, dtype=np.float16).reshape(2, 3, 4, 5)
-    save(leaf / NAME, [cut(host, {"original_shape": (2, 4, 5, 3)})], [])
+    save_container(leaf / NAME, [cut(host, {"original_shape": (2, 4, 5, 3)})], [])
     (record,) = load(leaf).records
     assert record.source.spec() == ("float16", (2, 4, 5, 3), "NHWC")
     assert (record.source.array() == host.transpose(0, 2, 3, 1)).all()
@@ -124,7 +133,7 @@ def test_the_host_format_is_the_one_whose_device_shape_fits(leaf):
 def test_a_graph_settles_which_of_two_host_formats_is_meant(leaf):
     """All four axes are equally long, so shapes do not tell NCHW from NHWC."""
     host = np.arange(2 * 4**3, dtype=np.float16).reshape(2, 4, 4, 4)
-    save(leaf / NAME.replace("Default_Add-op1", "a"), [], [cut(host)])
+    save_container(leaf / NAME.replace("Default_Add-op1", "a"), [], [cut(host)])
     text = (
         'graph {\n  name: "net"\n  op { name: "a" type: "Add" output_desc { dtype: DT_FLOAT16 layout: "NC1HWC0" '
         'shape { dim: 2 dim: 1 dim: 4 dim: 4 dim: 16 } attr { key: "origin_format" value { s: "NHWC" } } '
@@ -141,7 +150,7 @@ def test_a_graph_settles_which_of_two_host_formats_is_meant(leaf):
 @pytest.mark.parametrize("fields", [{"original_shape": ()}, {"original_shape": (9, 9, 9, 9)}])
 def test_data_stay_as_they_lie_where_the_hosts_shape_says_nothing(leaf, fields):
     device, more = cut(np.ones((2, 3, 4, 5), np.float16), fields)
-    save(leaf / NAME, [(device, more)], [])
+    save_container(leaf / NAME, [(device, more)], [])
     (record,) = load(leaf).records
     assert record.source.spec() == ("float16", (2, 1, 4, 5, 16), "NC1HWC0")
     assert record.source.array().shape == (2, 1, 4, 5, 16)
@@ -158,7 +167,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=list(BROKEN))
 def test_what_is_no_container_is_skipped_with_the_place(leaf, data):
-    save(leaf / NAME, [], [ONE])
+    save_container(leaf / NAME, [], [ONE])
     (leaf / f"Mul.b.6.3.{START}").write_bytes(data)
     dump = load(leaf)
     assert len(dump.records) == 1
@@ -168,7 +177,7 @@ def test_what_is_no_container_is_skipped_with_the_place(leaf, data):
 
 
 def test_a_container_that_is_cut_off_keeps_what_is_whole(leaf):
-    path = save(leaf / NAME, [ONE], [ONE * 2])
+    path = save_container(leaf / NAME, [ONE], [ONE * 2])
     path.write_bytes(path.read_bytes()[:-1])
     dump = load(leaf)
     first, second = dump.records
@@ -179,7 +188,7 @@ def test_a_container_that_is_cut_off_keeps_what_is_whole(leaf):
 
 
 def test_a_container_without_tensors_is_skipped(leaf):
-    save(leaf / NAME, [], [])
+    save_container(leaf / NAME, [], [])
     assert [(s.reason, s.name) for s in load(leaf).skipped] == [("empty", f"0/0/{NAME}")]
 
 
@@ -191,7 +200,7 @@ def test_a_header_with_more_tensors_than_any_operator_is_refused(leaf):
 
 
 def test_a_file_that_goes_away_says_so_when_it_is_compared(leaf):
-    path = save(leaf / NAME, [], [ONE])
+    path = save_container(leaf / NAME, [], [ONE])
     (record,) = load(leaf).records
     path.unlink()
     with refused("core/unreadable", FormatError, place=str(path)):
@@ -212,7 +221,7 @@ def test_a_name_that_was_too_long_comes_back_in_all_four_ways(leaf, writer):
     if new.endswith(".npy"):
         np.save(leaf / new, ONE)
     else:
-        save(leaf / new, [], [ONE])
+        save_container(leaf / new, [], [ONE])
     (leaf / "mapping.csv").write_text(line)
     (record,) = load(leaf).records
     assert (record.key.op_name, record.timestamp_us) == ("n" * 300, START)
@@ -222,7 +231,7 @@ def test_a_name_that_was_too_long_comes_back_in_all_four_ways(leaf, writer):
 def test_msprobe_maps_to_a_name_without_npy(leaf):
     """32 digits and the last part of the name, whatever that is."""
     new, line = renamed("msprobe", LONG, str(leaf), random.Random(1))
-    save(leaf / new, [], [ONE])
+    save_container(leaf / new, [], [ONE])
     (leaf / "mapping.csv").write_text(line + "broken\n")
     dump = load(leaf)
     assert [record.key.op_name for record in dump.records] == ["n" * 300]
@@ -310,7 +319,7 @@ def write_overflow(path, record):
 
 @pytest.mark.parametrize("form", ["container", "json"])
 def test_an_overflow_names_the_operator_of_its_task(leaf, form):
-    save(leaf / NAME, [], [ONE])
+    save_container(leaf / NAME, [], [ONE])
     base = leaf / f"Opdebug.Node_OpDebug.99.3.{START + 5}"
     record = overflow()
     if form == "container":
@@ -346,10 +355,12 @@ def test_a_broken_overflow_record_is_skipped(leaf, name):
 
 
 def test_an_exception_is_told_beside_the_tensors(tmp_path):
-    dump_of = dump(tmp_path, network())
+    dump_of = ge_dump(tmp_path, ge_network())
     folder = tmp_path / "extra-info/data-dump/0"
     norm = "MatMul.layer1_MatMul.7.20250102030405678"
-    save(folder / norm, [ONE], [ONE], op_name="layer1/MatMul", dfx_message="core 3 stopped\n")
+    save_container(
+        folder / norm, [ONE], [ONE], op_name="layer1/MatMul", dfx_message="core 3 stopped\n"
+    )
     memories = (Memory(3, 512, 8), Memory(2, 1024, 4, (1, 2)), Memory(101, 64, 16))
     core = Core("te_relu", chip=5, vectors=(2,), memories=memories)
     name = "kernel.7.5.20250102030405678.core"
@@ -379,34 +390,34 @@ def test_an_exception_is_told_beside_the_tensors(tmp_path):
 
 
 def test_names_of_the_oldest_versions_are_known(leaf):
-    save(leaf / NAME, [], [ONE])
+    save_container(leaf / NAME, [], [ONE])
     (leaf / "Default--Conv2D-op1_output_0_shape_2_3_Float32_DefaultFormat.bin").write_bytes(b"")
     assert [s.reason for s in load(leaf).skipped] == ["too-old"]
 
 
 def test_arguments_of_kernels_are_passed_over(leaf):
-    save(leaf / NAME, [], [ONE])
+    save_container(leaf / NAME, [], [ONE])
     (leaf / "Conv2D.Default_Conv2D-op1.json").write_text("{}")
     assert load(leaf).tensors == 1
 
 
 def test_what_mindspore_told_acl_is_ignored_with_a_note(tmp_path):
-    dump(tmp_path, network(), f"4/{LEAF}")
+    ge_dump(tmp_path, ge_network(), f"4/{LEAF}")
     (tmp_path / "acl_dump_0.json").write_text("{}")
     found = load(tmp_path)
     assert (found.layout, kinds(found)) == ("mindspore-o2", [("ignored", "acl_dump_0.json")])
 
 
 def test_a_folder_of_no_layout_is_counted(tmp_path):
-    dump(tmp_path, network())
-    save(tmp_path / TIME / "0/net/x/y" / NAME, [], [ONE])
+    ge_dump(tmp_path, ge_network())
+    save_container(tmp_path / TIME / "0/net/x/y" / NAME, [], [ONE])
     found = load(tmp_path)
     assert [(s.reason, s.name.rpartition("/")[2]) for s in found.skipped] == [("unplaced", "y")]
 
 
 def test_one_operator_that_is_called_twice_is_two_turns(leaf):
     for number, task in enumerate((5, 9)):
-        save(leaf / f"Add.a.{task}.3.{START + number}", [ONE], [ONE])
+        save_container(leaf / f"Add.a.{task}.3.{START + number}", [ONE], [ONE])
     assert [(r.key.io, r.key.turn) for r in load(leaf).records] == [
         ("input", 0),
         ("output", 0),
@@ -417,13 +428,13 @@ def test_one_operator_that_is_called_twice_is_two_turns(leaf):
 
 def test_names_of_files_are_those_of_the_vendors(tmp_path):
     """Full names come sanitised, as the files carry them."""
-    dump(tmp_path, [Call("a/b.c d", "Add", (), (ONE,))])
+    ge_dump(tmp_path, [Call("a/b.c d", "Add", (), (ONE,))])
     (record,) = load(tmp_path).records
     assert record.key.op_name == file_name("a/b.c d") == "a_b_c_d"
 
 
 def test_a_mapping_to_a_name_of_no_kind_is_told(leaf):
-    save(leaf / NAME, [], [ONE])
+    save_container(leaf / NAME, [], [ONE])
     (leaf / "3141592653589793.npy").write_bytes(b"")
     (leaf / "mapping.csv").write_text("3141592653589793.npy,readme\n")
     ((reason, detail),) = [(s.reason, s.detail) for s in load(leaf).skipped]
@@ -431,7 +442,7 @@ def test_a_mapping_to_a_name_of_no_kind_is_told(leaf):
 
 
 def test_an_output_that_was_dumped_again_is_skipped_by_both_names(leaf):
-    save(leaf / f"Add.C.5.3.{START}", [], [ONE])
-    save(leaf / f"Add.A_To_C.6.3.{START + 1}", [], [ONE])
+    save_container(leaf / f"Add.C.5.3.{START}", [], [ONE])
+    save_container(leaf / f"Add.A_To_C.6.3.{START + 1}", [], [ONE])
     ((name, detail),) = [(s.name, s.detail) for s in load(leaf).skipped]
     assert (name, detail) == ("A_To_C", Message("dump/watched", after="A"))

@@ -12,9 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.build import torch_files as tf
-from kit.build.real_data import DATA
-from kit.oracle import dump_wire
+from kit.arrays import read_all
+from kit.build.foreign_files import (
+    DATA,
+    TORCH_STORAGES,
+    pickled_name,
+    pickled_number,
+    pickled_tensor,
+    pickled_text,
+    saved_by_torch,
+    torch_file,
+)
+from kit.oracle import dump_files
 from kit.words import check_said, refused
 from workbench.core.errors import FormatError
 from workbench.dump.torch.file import TorchSource, stored_tensors
@@ -56,25 +65,13 @@ def sources(path):
     return [TorchSource(str(path), slot) for slot in range(len(stored_tensors(str(path))))]
 
 
-def read(source):
-    """All elements, front to back if they lie so."""
-    reading = source.reading(Buffer(64))
-    if reading is None:
-        return source.array()
-    parts = [np.empty(0, reading.dtype)]
-    while count := reading.ready():
-        parts.append(reading.take(count).copy())
-    reading.close()
-    return np.concatenate(parts).reshape(reading.shape)
-
-
 @pytest.mark.parametrize("name", TRUTH)
 def test_what_pytorch_saved_is_read(name):
     found = sources(FILES / f"{name}.pt")
     assert [(one.spec().dtype, one.array().tolist()) for one in found] == TRUTH[name]
     for one in found:
         assert one.spec().shape == one.array().shape
-        assert read(one).tobytes() == one.array().tobytes()
+        assert read_all(one).tobytes() == one.array().tobytes()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -93,7 +90,7 @@ def test_every_file_of_the_folder_is_looked_at():
 @settings(max_examples=100, deadline=None)
 def test_tensors_of_any_type_shape_and_stride_are_read(tmp_path_factory, data):
     """A view of a larger storage: some axes in another order, from some element on."""
-    dtype = data.draw(st.sampled_from([name for name in tf.STORAGES if name != "bfloat16"]))
+    dtype = data.draw(st.sampled_from([name for name in TORCH_STORAGES if name != "bfloat16"]))
     shape = data.draw(st.lists(st.integers(0, 4), max_size=4))
     before, behind = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
     order = data.draw(st.permutations(range(len(shape))))
@@ -101,19 +98,19 @@ def test_tensors_of_any_type_shape_and_stride_are_read(tmp_path_factory, data):
     held = np.random.default_rng(3).integers(0, 100, before + count + behind).astype(dtype)
     array = held[before : before + count].reshape(shape).transpose(order)
     strides = [step // array.itemsize for step in array.strides]
-    pickled = tf.tensor(dtype, array.shape, strides, offset=before, held=held.size)
+    pickled = pickled_tensor(dtype, array.shape, strides, offset=before, held=held.size)
     path = tmp_path_factory.mktemp("pt") / "x.pt"
-    path.write_bytes(tf.archive(pickled, {"0": held.tobytes()}))
+    path.write_bytes(torch_file(pickled, {"0": held.tobytes()}))
     (source,) = sources(path)
     assert source.spec()[:2] == (dtype, array.shape)
     assert (source.array() == array).all()
-    assert read(source).tobytes() == array.tobytes()
+    assert read_all(source).tobytes() == array.tobytes()
 
 
 def save(tmp_path, pickled, storages=None, **more):
     path = tmp_path / "x.pt"
     path.write_bytes(
-        tf.archive(pickled, {"0": bytes(24)} if storages is None else storages, **more)
+        torch_file(pickled, {"0": bytes(24)} if storages is None else storages, **more)
     )
     return path
 
@@ -129,37 +126,37 @@ def refusal(path) -> FormatError:
     return caught.value
 
 
-ONE = tf.tensor("float32", (2, 3), (3, 1))
+ONE = pickled_tensor("float32", (2, 3), (3, 1))
 
 
 @pytest.mark.parametrize(
     ("pickled", "code", "values"),
     [
-        (tf.name("os", "system") + b"(" + tf.text("true") + b"tR", "name", {"got": "os system"}),
-        (tf.name("builtins", "eval") + b")R", "name", {"got": "builtins eval"}),
-        (tf.name("torch", "load") + b")R", "name", {"got": "torch load"}),
+        (pickled_name("os", "system") + b"(" + pickled_text("true") + b"tR", "name", {"got": "os system"}),
+        (pickled_name("builtins", "eval") + b")R", "name", {"got": "builtins eval"}),
+        (pickled_name("torch", "load") + b")R", "name", {"got": "torch load"}),
         (ONE + b"}b", "opcode", {"got": "BUILD"}),
-        (tf.text("a") + b")R", "call", {}),
-        (tf.number(1), "no-tensor", {}),
+        (pickled_text("a") + b")R", "call", {}),
+        (pickled_number(1), "no-tensor", {}),
         (ONE + ONE, "no-tensor", {}),
         (b"", "no-tensor", {}),
         (b"(" + ONE + b"K\1" + b"t", "others", {}),
         (b"K\1t", "mark", {}),
         (b"h\x07", "", {"why": "7"}),
         (b"\x86", "tuple", {"needed": 2, "held": 0}),
-        (tf.number(1) + b"Q", "persistent", {}),
-        (b"(" + tf.text("storage") + b"NNNNtQ", "storage", {}),
+        (pickled_number(1) + b"Q", "persistent", {}),
+        (b"(" + pickled_text("storage") + b"NNNNtQ", "storage", {}),
         (b"]" + ONE + b"a" + b"K\1K\2s", "items", {}),
         (b"}K\1a", "append", {}),
-        (tf.name("torch._utils", "_rebuild_parameter") + b")R", "parameter", {}),
+        (pickled_name("torch._utils", "_rebuild_parameter") + b")R", "parameter", {}),
         (ONE.replace(b"FloatStorage", b"UntypedStorage"), "dtype", {}),
-        (tf.name("torch._utils", "_rebuild_tensor_v3") + b"(NNNNNNNtR", "dtype", {}),
+        (pickled_name("torch._utils", "_rebuild_tensor_v3") + b"(NNNNNNNtR", "dtype", {}),
         (ONE.replace(b"FloatStorage", b"NoSuchStorage"), "name", {"got": "torch NoSuchStorage"}),
         (ONE.replace(b"_rebuild_tensor_v2", b"_rebuild_qtensor"), "name", {}),
-        (tf.tensor("float32", (2, 3), (3,)), "strides", {}),
-        (tf.tensor("float32", (1,) * 33, (1,) * 33), "strides", {"limit": 32}),
-        (tf.tensor("float32", (-1,), (1,)), "strides", {}),
-        (tf.tensor("float32", (2,), (-1,)), "strides", {}),
+        (pickled_tensor("float32", (2, 3), (3,)), "strides", {}),
+        (pickled_tensor("float32", (1,) * 33, (1,) * 33), "strides", {"limit": 32}),
+        (pickled_tensor("float32", (-1,), (1,)), "strides", {}),
+        (pickled_tensor("float32", (2,), (-1,)), "strides", {}),
     ],
 )  # fmt: skip
 def test_pickles_of_anything_else_are_refused(tmp_path, pickled, code, values):
@@ -169,12 +166,16 @@ def test_pickles_of_anything_else_are_refused(tmp_path, pickled, code, values):
 @pytest.mark.parametrize(
     ("pickled", "code", "values"),
     [
-        (tf.tensor("float32", (7,), (1,)), "storage", {"needed": 7, "held": 6}),
-        (tf.tensor("float32", (2, 3), (3, 1), offset=1), "storage", {"needed": 7, "held": 6}),
-        (tf.tensor("float32", (2**40,), (0,)), "elements", {"got": 2**40, "held": 6}),
-        (tf.tensor("float32", (2**61,), (2**61,)), "storage", {"held": 6}),
-        (tf.tensor("float32", (2, 3), (3, 1), key="1"), "missing", {"entry": "archive/data/1"}),
-        (tf.tensor("float32", (2, 3), (3, 1), key="../version"), "missing", {}),
+        (pickled_tensor("float32", (7,), (1,)), "storage", {"needed": 7, "held": 6}),
+        (pickled_tensor("float32", (2, 3), (3, 1), offset=1), "storage", {"needed": 7, "held": 6}),
+        (pickled_tensor("float32", (2**40,), (0,)), "elements", {"got": 2**40, "held": 6}),
+        (pickled_tensor("float32", (2**61,), (2**61,)), "storage", {"held": 6}),
+        (
+            pickled_tensor("float32", (2, 3), (3, 1), key="1"),
+            "missing",
+            {"entry": "archive/data/1"},
+        ),
+        (pickled_tensor("float32", (2, 3), (3, 1), key="../version"), "missing", {}),
     ],
 )
 def test_tensors_beyond_their_storage_are_refused(tmp_path, pickled, code, values):
@@ -211,7 +212,7 @@ def test_archives_that_are_otherwise_laid_out_are_refused(tmp_path, more, code, 
 
 
 def test_a_pickle_that_is_too_long_is_refused_unread(tmp_path):
-    error = refusal(save(tmp_path, tf.text("x" * 200_000) + ONE))
+    error = refusal(save(tmp_path, pickled_text("x" * 200_000) + ONE))
     check_said(error, "core/too-large", limit=131072)
 
 
@@ -233,7 +234,7 @@ def test_a_checksum_that_does_not_fit_is_refused(tmp_path):
 def test_sizes_of_64_bits_are_read(tmp_path):
     array = np.arange(6, dtype=np.float32)
     with zipfile.ZipFile(tmp_path / "x.pt", "w") as out:
-        pickled = b"\x80\x02" + tf.tensor("float32", (6,), (1,)) + b"."
+        pickled = b"\x80\x02" + pickled_tensor("float32", (6,), (1,)) + b"."
         for name, data in (("x/data.pkl", pickled), ("x/data/0", array.tobytes())):
             with out.open(name, "w", force_zip64=True) as entry:
                 entry.write(data)
@@ -244,7 +245,7 @@ def test_sizes_of_64_bits_are_read(tmp_path):
 def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch):
     monkeypatch.setattr(elements, "STEP", 1 << 16)
     array = np.ones(1 << 20, np.float32)
-    (tmp_path / "x.pt").write_bytes(tf.saved(array))
+    (tmp_path / "x.pt").write_bytes(saved_by_torch(array))
     (source,) = sources(tmp_path / "x.pt")
     buffer = Buffer(1 << 16)
     tracemalloc.start()
@@ -265,14 +266,14 @@ def test_no_damage_does_more_than_be_refused(tmp_path):
     for number in range(1500):
         data = bytearray(goods[number % 4])
         if number % 3 == 0:
-            data = bytearray(dump_wire.mutate(bytes(data), rng))
+            data = bytearray(dump_files.mutate(bytes(data), rng))
         for at in rng.integers(0, max(1, len(data)), number % 5):
             data[at : at + 1] = rng.bytes(1)
         path.write_bytes(data)
         try:
             for source in sources(path):
                 source.spec()
-                read(source)
+                read_all(source)
                 source.array()
         except FormatError as error:
             refused.append(str(error))

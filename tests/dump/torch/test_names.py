@@ -7,8 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from kit.build import torch_files as tf
-from kit.build.real_data import DATA
+from kit.build.foreign_files import DATA, saved_by_torch
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorKey
@@ -67,7 +66,7 @@ def test_other_names_are_none_of_them(name):
 def graph_dump(folder, arrays, run=0):
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
-        (folder / f"{name}_device_0_{run}.pt").write_bytes(tf.saved(np.asarray(array)))
+        (folder / f"{name}_device_0_{run}.pt").write_bytes(saved_by_torch(np.asarray(array)))
     return folder
 
 
@@ -118,7 +117,7 @@ def test_calls_of_interfaces_and_modules_are_read(tmp_path, suffix):
         if suffix == "npy":
             np.save(folder / f"{name}.npy", ONE)
         else:
-            (folder / f"{name}.pt").write_bytes(tf.saved(ONE))
+            (folder / f"{name}.pt").write_bytes(saved_by_torch(ONE))
     for root in (tmp_path, folder):
         dump = load(root)
         assert dump.layout == "msprobe-api"
@@ -129,7 +128,7 @@ def test_calls_of_interfaces_and_modules_are_read(tmp_path, suffix):
 
 
 def test_golden_data_may_be_of_pytorch(tmp_path):
-    (tmp_path / "conv1.0.1700000000000008.pt").write_bytes(tf.saved(ONE))
+    (tmp_path / "conv1.0.1700000000000008.pt").write_bytes(saved_by_torch(ONE))
     (record,) = load(tmp_path).records
     assert (record.key.op_name, record.timestamp_us) == ("conv1", 1700000000000008)
     assert record.source.array().tolist() == [1, 2]

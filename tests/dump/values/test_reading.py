@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.build.ge_dumps import save
+from kit.arrays import read_all
+from kit.build.small_dumps import save_container
 from kit.words import refused
 from workbench.comparison.measure.reading import SEGMENT
 from workbench.comparison.measure.tensors import measure
@@ -39,18 +40,6 @@ def source_of(path) -> BlockSource:
     return BlockSource(str(path), "output", len(outputs) - 1, *outputs[-1])
 
 
-def read(source, buffer=None, most=10**9) -> np.ndarray:
-    """All elements, taken at most ``most`` at a time."""
-    reading = source.reading(buffer or Buffer(4096))
-    parts = []
-    while count := reading.ready():
-        parts.append(reading.take(min(count, most)).copy())
-    reading.close()
-    array = np.concatenate(parts) if parts else np.empty(0, reading.dtype)
-    assert (array.dtype, array.size) == (reading.dtype, reading.size)
-    return array.reshape(reading.shape)
-
-
 def small_pieces(size: int):
     """Read 64 bytes at a time, and ``size`` bytes of what is rearranged."""
     return mock.patch.multiple(elements, STEP=64), mock.patch.multiple(convert_boxes, PIECE=size)
@@ -75,7 +64,7 @@ def test_every_number_format_comes_in_order(tmp_path_factory, data, most):
     source = source_of(path)
     chunked, whole = small_pieces(64)
     with chunked, whole:
-        array = read(source, most=most)
+        array = read_all(source, Buffer(4096), most)
     want = source.array()
     assert array.tobytes() == want.tobytes()
     assert (array.dtype, array.shape) == (want.dtype, want.shape)
@@ -93,11 +82,11 @@ def test_device_formats_come_as_the_host_had_them(tmp_path_factory, data, piece)
     array = np.random.default_rng(1).integers(-99, 99, shape).astype(dtype)
     there = to_device(array, host, device)
     path = tmp_path_factory.mktemp("one") / "Add.a.1.2.3"
-    save(path, [], [(there, {"format": NUMBERS[device], "original_shape": shape})])
+    save_container(path, [], [(there, {"format": NUMBERS[device], "original_shape": shape})])
     source = source_of(path)
     chunked, whole = small_pieces(piece)
     with chunked, whole:
-        found = read(source)
+        found = read_all(source, Buffer(4096))
     assert (found.dtype, found.shape) == (array.dtype, shape)
     assert (found == array).all()
     assert (source.array() == array).all()
@@ -107,8 +96,8 @@ def test_grouped_weights_come_as_the_host_had_them(tmp_path):
     array = np.arange(32 * 4 * 3 * 3, dtype=np.float16).reshape(32, 4, 3, 3)
     there = to_device(array, "NCHW", "FRACTAL_Z", groups=8)
     more = {"format": 4, "original_shape": array.shape, "sub_format": 8}
-    save(tmp_path / "a", [], [(there, more)])
-    assert (read(source_of(tmp_path / "a")) == array).all()
+    save_container(tmp_path / "a", [], [(there, more)])
+    assert (read_all(source_of(tmp_path / "a"), Buffer(4096)) == array).all()
 
 
 @pytest.mark.parametrize("how", ["plain", "NC1HWC0", "int4"])
@@ -121,7 +110,7 @@ def test_memory_does_not_grow_with_the_tensor(tmp_path, monkeypatch, how):
         array, more["format"] = to_device(array, "NCHW", how), 3
     elif how == "int4":
         array, more = np.ones(1 << 21, np.int8), {"dtype": "int4"}
-    save(tmp_path / "a", [], [(array, more)])
+    save_container(tmp_path / "a", [], [(array, more)])
     source, buffer = source_of(tmp_path / "a"), Buffer(1 << 16)
     tracemalloc.start()
     reading, total = source.reading(buffer), 0
@@ -141,7 +130,7 @@ def test_a_container_compares_as_its_elements_do(tmp_path, kernel):
     target = golden * np.float32(1 + 1e-3)
     sources = []
     for name, array in (("t", target), ("g", golden)):
-        save(tmp_path / name, [(np.zeros(1, np.int8), {})], [array])
+        save_container(tmp_path / name, [(np.zeros(1, np.int8), {})], [array])
         sources.append(source_of(tmp_path / name))
     found = measure(*sources, kernel=kernel, threads=2)
     want = measure(ArraySource(target), ArraySource(golden), kernel=kernel)
@@ -152,7 +141,7 @@ def test_a_container_compares_as_its_elements_do(tmp_path, kernel):
 def test_a_container_against_an_npy_file(tmp_path):
     host = np.arange(3 * 20 * 5 * 5, dtype=np.float16).reshape(3, 20, 5, 5) / 7
     there = to_device(host, "NCHW", "NC1HWC0")
-    save(tmp_path / "a", [], [(there, {"format": 3, "original_shape": host.shape})])
+    save_container(tmp_path / "a", [], [(there, {"format": 3, "original_shape": host.shape})])
     np.save(tmp_path / "g.npy", host)
     found = measure(source_of(tmp_path / "a"), NpySource(str(tmp_path / "g.npy")))
     assert found.error == 0
@@ -165,11 +154,11 @@ def test_a_bare_file_is_read_in_pieces(tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(codes.tobytes())
     source = RawSource(str(tmp_path / name), parse_raw_name(name).row)
     assert source.spec() == ("hifloat8", (1000,), "DefaultFormat")
-    assert read(source).tobytes() == source.array().tobytes()
+    assert read_all(source, Buffer(4096)).tobytes() == source.array().tobytes()
 
 
 def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):
-    path = save(tmp_path / "a", [], [np.zeros(5000, np.float32)])
+    path = save_container(tmp_path / "a", [], [np.zeros(5000, np.float32)])
     source = source_of(path)
     source.array()
     reading = source.reading(Buffer(4096))
@@ -183,7 +172,7 @@ def test_a_file_cut_meanwhile_is_refused_with_the_byte(tmp_path):
 
 
 def test_a_block_outside_its_file_is_refused(tmp_path):
-    path = save(tmp_path / "a", [], [(np.zeros(8, np.float32), {"shape": (16,)})])
+    path = save_container(tmp_path / "a", [], [(np.zeros(8, np.float32), {"shape": (16,)})])
     with refused("dump/block-short", FormatError, needed=64, held=32) as caught:
         source_of(path).reading(Buffer())
     assert caught.value.place.endswith(": output 0")

@@ -14,7 +14,8 @@ import pytest
 import workbench as wb
 from kit.build.every_tensor import CELLS, record
 from kit.build.every_tensor import GRAPH as EVERY
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
+from kit.trees import files
 from workbench.core.events import DeviceEvent
 from workbench.core.plan import DumpPlan, Iterations
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
@@ -46,7 +47,7 @@ def tensor(array=X, io="output", slot=0, name="scope/op.a", dtype="", form="Defa
 
 def written(root, records, plan=NPY, target=L2, graph=GRAPH):
     write_ge(records, plan, root, graph=graph, target=target)
-    return {p.relative_to(root).as_posix(): p for p in sorted(root.rglob("*")) if p.is_file()}
+    return files(root)
 
 
 def by_tail(files, levels=5):
@@ -116,7 +117,7 @@ def test_every_cell_is_an_npy_file_or_the_bytes_that_the_device_holds(tmp_path):
     files = written(tmp_path / "l2", records, graph=EVERY)
     bins = DumpPlan("/dump", files="bin", host_format=False)
     raw = written(tmp_path / "bin", records, bins, GeTarget("acl"), EVERY)
-    held = {p.name.split(".")[1]: dump_wire.container(p.read_bytes())[1] for p in raw.values()}
+    held = {p.name.split(".")[1]: dump_files.container(p.read_bytes())[1] for p in raw.values()}
     assert len(files) == len(CELLS)
     seen = set()
     for path in files.values():

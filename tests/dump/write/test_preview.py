@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.build.real_data import PAIRS
-from kit.build.small_graphs import graphs
+from kit.build.foreign_files import PAIRS
+from kit.build.traced_networks import graphs
+from kit.trees import foretold, sizes
 from kit.words import check_said
 from workbench.core.errors import FormatError
 from workbench.core.plan import CATEGORIES, DumpPlan, Exclusion, Iterations, Selector
@@ -43,18 +44,6 @@ def one(spec=F, op_type="Add", name="Default/Add-op0"):
 def record(array, name="Default/Add-op0", io="output"):
     key = TensorKey("Add", name, io, 0)
     return TensorRecord(key, TensorSpec(array.dtype.name, array.shape), ArraySource(array))
-
-
-def files(root):
-    return {
-        path.relative_to(root).as_posix(): path.stat().st_size
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
-def sizes(forecast):
-    return {entry.path: entry.size for entry in forecast.files}
 
 
 selectors = st.one_of(
@@ -113,7 +102,7 @@ def test_names_and_bytes_are_those_that_the_writer_writes(
         return
     write(records, plan, root, graph=graph, device=target.device, version=target.version,
           config_text=target.config_text, clock=Clock(seed))  # fmt: skip
-    written, predicted = files(root), sizes(forecast)
+    written, predicted = sizes(root), foretold(forecast)
     assert written.keys() == predicted.keys()
     tables = {path for path in written if path.endswith("/statistic.csv")}
     assert {p: n for p, n in written.items() if p not in tables} == {
@@ -151,8 +140,8 @@ def test_a_row_of_statistics_never_becomes_longer_than_foreseen(tmp_path, device
     write([record(array)], plan, tmp_path, graph=graph, device=device)
     forecast = predict_tree([graph], replace(plan, omit=(Exclusion("name", "x"),)), [0],
                             target=Target(device))  # fmt: skip
-    predicted = {p: n for p, n in sizes(forecast).items() if "Parameter" not in p}
-    written = files(tmp_path)
+    predicted = {p: n for p, n in foretold(forecast).items() if "Parameter" not in p}
+    written = sizes(tmp_path)
     rows = [p for p in written if p.endswith("statistic.csv")]
     assert predicted.keys() == written.keys()
     for path in rows:
@@ -168,7 +157,7 @@ def test_statistics_without_figures_have_exact_bytes(tmp_path):
     x = np.zeros((2, 3), np.float32)
     write(run_reference(graph, {"x": x}), plan, tmp_path, graph=graph)
     forecast = predict_tree([graph], plan, [0])
-    assert sizes(forecast) == files(tmp_path)
+    assert foretold(forecast) == sizes(tmp_path)
     assert (forecast.doubts, forecast.rows) == ((), 4)
 
 
@@ -230,7 +219,7 @@ def test_a_shape_that_no_disk_holds_counts_as_unknown():
 def test_several_graphs_share_a_tree():
     graphs = [one(), one(name="Default/Add-op1").with_id(3)]
     forecast = predict_tree(graphs, PLAN, [7])
-    folders = Counter(path.rpartition("/")[0] for path in sizes(forecast))
+    folders = Counter(path.rpartition("/")[0] for path in foretold(forecast))
     assert folders == {
         "rank_0/.dump_metadata": 1,
         "rank_0/graphs": 4,
@@ -250,7 +239,7 @@ def test_branches_of_a_graph_are_a_doubt():
 def test_the_rank_is_in_the_path():
     for iterations in ([0], []):
         forecast = predict_tree([one()], PLAN, iterations, target=Target(rank=3))
-        assert {path.partition("/")[0] for path in sizes(forecast)} == {"rank_3"}
+        assert {path.partition("/")[0] for path in foretold(forecast)} == {"rank_3"}
 
 
 def test_iterations_that_are_too_many_are_counted_but_not_listed(monkeypatch):
@@ -370,13 +359,13 @@ def test_the_bytes_of_a_real_dump_are_those_predicted(real_pairs, name):
         )
 
     foreseen = by_operand((e.path, e.size) for e in forecast.files)
-    assert by_operand(files(root).items()) == foreseen
+    assert by_operand(sizes(root).items()) == foreseen
 
 
 def test_constants_are_inputs_like_any_other():
     op = Op("a/Softmax-op0", "Softmax", (Param(0), Const((-1,), "tuple", (1,))), {}, (F,))
     forecast = predict_tree([Graph("g", (Parameter("x", F),), (op,))], PLAN, [0])
-    named = {parse_name(path.rpartition("/")[2]): n for path, n in sizes(forecast).items()}
+    named = {parse_name(path.rpartition("/")[2]): n for path, n in foretold(forecast).items()}
     assert {(p.op_type, p.io, p.slot): n for p, n in named.items() if p} == {
         ("Softmax", "input", 0): 128 + 24,
         ("Softmax", "input", 1): 128 + 8,

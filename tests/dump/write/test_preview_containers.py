@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kit.wire import msg, num, varint
 from workbench.core.plan import DumpPlan, Exclusion, Selector
 from workbench.core.words import Message
 from workbench.dump.names.mapping import string_hash
@@ -94,36 +95,21 @@ def test_operators_that_never_run_on_the_device_are_named_with_the_reason():
     }
 
 
-def varint(number):
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes((*out, number))
-
-
-def member(number, value):
-    """A protobuf field: bytes are length-delimited, numbers varints."""
-    if isinstance(value, bytes):
-        return varint(number << 3 | 2) + varint(len(value)) + value
-    return varint(number << 3) + varint(value)
-
-
 def container(name, tensors):
     """A dump file as the device writes it; tensors are (is output, dims) of float16."""
-    header, payload = member(1, b"2.0") + member(2, 1_700_000_000_000_000), 0
+    header, payload = msg(1, b"2.0") + num(2, 1_700_000_000_000_000), 0
     for is_output, dims in tensors:
         size = 2 * int(np.prod(dims))
-        shape = member(1, b"".join(map(varint, dims)))
+        shape = msg(1, b"".join(map(varint, dims)))
         numbers = (6, 7, 9) if is_output else (5, 6, 8)
-        body = member(1, 2) + member(2, 3) + member(3, shape) + member(numbers[0], size)
-        body += member(numbers[1], shape) + member(numbers[2], 0x12C0_4000_0000)
+        body = num(1, 2) + num(2, 3) + msg(3, shape) + num(numbers[0], size)
+        body += msg(numbers[1], shape) + num(numbers[2], 0x12C0_4000_0000)
         if is_output:
-            origin = member(1, name.encode()) + member(3, 2)
-            body += member(4, origin + (b"" if len(dims) == 4 else member(4, 2)))
-        header += member(3 if is_output else 4, body)
+            origin = msg(1, name.encode()) + num(3, 2)
+            body += msg(4, origin + (b"" if len(dims) == 4 else num(4, 2)))
+        header += msg(3 if is_output else 4, body)
         payload += size
-    header += member(6, name.encode())
+    header += msg(6, name.encode())
     return 8 + len(header) + payload
 
 

@@ -1,6 +1,5 @@
 """Trees are checked against the layout of real dumps, byte vectors, and NumPy's own reader."""
 
-import csv
 import json
 import resource
 from dataclasses import replace
@@ -9,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kit.oracle.pb_agreement import assert_agree
+from kit.oracle.dump_files import assert_agree
+from kit.trees import listed, rows
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Iterations, Selector
@@ -51,10 +51,6 @@ def parameter(iteration=0, name="w.x"):
     return record(name, op_type="Parameter", iteration=iteration)
 
 
-def files(root):
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
-
-
 def tensors(root):
     """Parsed names of all npy files, by rank/net/graph/iteration folder."""
     found = [(path.parent.relative_to(root), parse_name(path.name)) for path in root.rglob("*.npy")]
@@ -73,7 +69,7 @@ def test_a_cpu_tree_has_the_layout_of_a_real_one(tmp_path):
     )  # fmt: skip
     assert root == tmp_path / "new" / "dump"
     leaf = "rank_0/My-Net_1/0/0/"
-    names = files(root)
+    names = listed(root)
     stamps = sorted(int(name.split(".")[4]) for name in names if name.endswith(".npy"))
     assert stamps[0] > 1_700_000_000_000_000
     assert len(set(stamps)) == 3
@@ -117,11 +113,11 @@ def test_a_graph_with_a_value_of_another_one_has_no_pb(tmp_path):
 def test_ascend_writes_no_metadata_no_global_order_and_no_parameters(tmp_path):
     write([record(stream_id=3, task_id=9), parameter()], PLAN, tmp_path, graph=GRAPH,
           device="Ascend", config_text="{}")  # fmt: skip
-    (name,) = [name for name in files(tmp_path) if name.endswith(".npy")]
+    (name,) = [name for name in listed(tmp_path) if name.endswith(".npy")]
     parts = parse_name(name.rpartition("/")[2])
     assert (parts.task_id, parts.stream_id, parts.dtype) == (0, 3, "float32")
     assert name.endswith(".DefaultFormat.float32.npy")
-    assert [name for name in files(tmp_path) if not name.endswith(".npy")] == [
+    assert [name for name in listed(tmp_path) if not name.endswith(".npy")] == [
         "rank_0/execution_order/ms_execution_order_graph_0.csv",
         "rank_0/graphs/ms_output_trace_code_graph_0.ir",
         "rank_0/graphs/ms_output_trace_code_graph_0.pb",
@@ -233,7 +229,7 @@ def test_the_global_order_lists_the_iterations_that_were_asked_for(tmp_path):
 def test_a_plan_that_meets_no_iteration_leaves_graph_and_order_alone(tmp_path):
     plan = replace(PLAN, iterations=Iterations.parse("100"))
     write([record()], plan, tmp_path, graph=GRAPH)
-    assert [name.rpartition("/")[2] for name in files(tmp_path)] == [
+    assert [name.rpartition("/")[2] for name in listed(tmp_path)] == [
         "config.json", "ms_execution_order_graph_0.csv",
         "ms_output_trace_code_graph_0.ir", "ms_output_trace_code_graph_0.pb",
     ]  # fmt: skip
@@ -261,11 +257,6 @@ def test_sampling_keeps_the_first_elements_of_larger_tensors(tmp_path):
     }
     assert arrays["t_Add-op0"].tolist() == [0, 1, 2, 3]
     assert arrays["_ReLU-op0"].tolist() == [[0, 1], [2, 3]]
-
-
-def rows(path):
-    with path.open(newline="") as file:
-        return list(csv.reader(file))
 
 
 def test_statistics_alone_replace_the_tensors(tmp_path):
@@ -420,11 +411,11 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     records = [record(), long_record(300), parameter()]
     for name in ("a", "b"):
         write(records, PLAN, tmp_path / name, graph=GRAPH, clock=Clock(5))
-    assert files(tmp_path / "a") == files(tmp_path / "b")
-    for name in files(tmp_path / "a"):
+    assert listed(tmp_path / "a") == listed(tmp_path / "b")
+    for name in listed(tmp_path / "a"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     write(records, PLAN, tmp_path / "c", graph=GRAPH, clock=Clock(6))
-    assert files(tmp_path / "c") != files(tmp_path / "a")
+    assert listed(tmp_path / "c") != listed(tmp_path / "a")
 
 
 def test_progress_counts_tensors(tmp_path):
@@ -454,8 +445,8 @@ def test_a_real_tree_written_anew_has_the_same_files_and_bytes(real_pairs, tmp_p
     config = only(real, "data_dump.json").read_text()
     write(dump.records, DumpPlan("/x", net), tmp_path, graph=dump.graphs[0, 0],
           version="2.10.0", config_text=config)  # fmt: skip
-    assert files(tmp_path) == files(real)
-    for file in files(real):
+    assert listed(tmp_path) == listed(real)
+    for file in listed(real):
         if not file.endswith((".ir", ".pb", "ms_execution_order_graph_0.csv")):
             assert (tmp_path / file).read_bytes() == (real / file).read_bytes(), file
     assert load(tmp_path).graphs == dump.graphs
@@ -467,7 +458,7 @@ def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     with refused("dump/out-filled", FormatError, got=str(tmp_path)):
         write([record()], PLAN, tmp_path, graph=GRAPH)
-    assert files(tmp_path) == ["mine.txt"]
+    assert listed(tmp_path) == ["mine.txt"]
     with refused("dump/out-file", FormatError, got=str(tmp_path / "mine.txt")):
         write([record()], PLAN, tmp_path / "mine.txt", graph=GRAPH)
 
@@ -530,7 +521,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert np.array_equal(np.load(only(tmp_path, "*.npy")), X)
-    assert not [name for name in files(tmp_path) if "partial" in name]
+    assert not [name for name in listed(tmp_path) if "partial" in name]
 
 
 def test_records_that_fail_at_once_leave_no_folder(tmp_path):

@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kit.oracle import dump_wire
+from kit.oracle import dump_files
+from kit.trees import listed
 from kit.words import refused
 from workbench.core.errors import FormatError
 from workbench.core.plan import DumpPlan, Exclusion, Iterations, Selector
@@ -54,24 +55,20 @@ def run(iteration=0, array=X):
     yield record("w", op_type="Parameter", iteration=iteration)
 
 
-def files(root):
-    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
-
-
 def decoded(path):
     """Header, and (part, message, bytes) of every block."""
-    header, blocks = dump_wire.container(path.read_bytes())
+    header, blocks = dump_files.container(path.read_bytes())
     return header, [(part, message, data) for part, _, message, data in blocks]
 
 
 def only(root):
-    (name,) = files(root)
+    (name,) = listed(root)
     return decoded(root / name)
 
 
 def test_an_operator_is_one_container_of_the_device_writer(tmp_path):
     root = write_ge(run(), PLAN, tmp_path / "new", graph=GRAPH, target=ACL)
-    add, relu = files(root)
+    add, relu = listed(root)
     found = re.fullmatch(rf"{FOLDER}/Add\.scope_add_x\.1\.1\.(\d{{16}})", add)
     assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_relu\.2\.1\.\d{{16}}", relu)
     header, blocks = decoded(root / add)
@@ -98,7 +95,7 @@ def test_an_operator_is_one_container_of_the_device_writer(tmp_path):
 def test_an_output_says_which_tensor_of_the_network_it_is(tmp_path, origins, said):
     kernels = (GRAPH.ops[0], replace(GRAPH.ops[1], origins=origins))
     root = write_ge(run(), PLAN, tmp_path, graph=replace(GRAPH, ops=kernels), target=ACL)
-    _, blocks = decoded(root / files(root)[1])
+    _, blocks = decoded(root / listed(root)[1])
     assert [part for part, *_ in blocks] == ["input", "output"]
     assert "original_op" not in blocks[0][1]
     found = blocks[1][1].get("original_op")
@@ -107,7 +104,7 @@ def test_an_output_says_which_tensor_of_the_network_it_is(tmp_path, origins, sai
 
 def test_tensors_that_are_the_same_memory_have_one_address(tmp_path):
     write_ge(run(), PLAN, tmp_path, graph=GRAPH, target=ACL)
-    add, relu = (decoded(tmp_path / name)[1] for name in files(tmp_path))
+    add, relu = (decoded(tmp_path / name)[1] for name in listed(tmp_path))
     first, second, out = (message["address"] for _, message, _ in add)
     assert first == second
     assert out == relu[0][1]["address"] != relu[1][1]["address"]
@@ -122,7 +119,7 @@ def test_memory_is_used_again_once_nobody_reads_what_lies_there(tmp_path):
     plan = DumpPlan("/dump", files="bin", io=frozenset(("output",)))
     records = (record(f"op{n}", op_type="ReLU") for n in range(4))
     write_ge(records, plan, tmp_path, graph=graph, target=ACL)
-    found = [decoded(tmp_path / name)[1][0][1]["address"] for name in files(tmp_path)]
+    found = [decoded(tmp_path / name)[1][0][1]["address"] for name in listed(tmp_path)]
     assert found == [found[0], found[0] + 512] * 2
 
 
@@ -251,7 +248,7 @@ def test_a_label_whose_shape_the_tensor_cannot_have_is_refused(tmp_path):
     one.label = one.label._replace(shape=(1, 2, 3, 4, 8))
     with pytest.raises(FormatError, match=r"\(1, 3, 3, 4, 8\).*\(1, 2, 3, 4, 8\)"):
         write_ge([one], PLAN, tmp_path, graph=GRAPH, target=ACL)
-    assert files(tmp_path) == []
+    assert listed(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -290,7 +287,7 @@ def test_every_number_format_has_its_number_and_its_bytes(tmp_path, array, dtype
 def test_a_format_without_a_known_packing_is_refused_and_leaves_no_file(tmp_path, dtype):
     with refused("dump/packing", FormatError, dtype=dtype.upper()):
         write_ge([record(dtype=dtype)], PLAN, tmp_path, graph=GRAPH, target=ACL)
-    assert files(tmp_path) == []
+    assert listed(tmp_path) == []
 
 
 def test_scalars_and_empty_tensors_stay_in_the_list(tmp_path):
@@ -308,7 +305,7 @@ def test_scalars_and_empty_tensors_stay_in_the_list(tmp_path):
 def shapes(root):
     return {
         name.rpartition("/")[2].split(".")[1]: [part for part, _, _ in decoded(root / name)[1]]
-        for name in files(root)
+        for name in listed(root)
     }
 
 
@@ -346,15 +343,15 @@ def test_the_plan_chooses_operators_and_tensors(tmp_path, changes, expected):
 def test_each_surface_has_its_folders(tmp_path, target, folder):
     records = [*run(0), *run(2)]
     write_ge(records, PLAN, tmp_path, graph=GRAPH, target=target, clock=Clock(now=0))
-    folders = {name.rpartition("/")[0] for name in files(tmp_path)}
+    folders = {name.rpartition("/")[0] for name in listed(tmp_path)}
     assert folders == {folder.format(time="19700101000000", i=i) for i in (0, 2)}
 
 
 def test_operators_alone_have_no_levels_of_a_model(tmp_path):
     plan = DumpPlan("/dump", files="bin", single_op=True)
     write_ge([*run(0), *run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
-    assert {name.rpartition("/")[0] for name in files(tmp_path)} == {"20231114221320/0"}
-    assert len(files(tmp_path)) == 4
+    assert {name.rpartition("/")[0] for name in listed(tmp_path)} == {"20231114221320/0"}
+    assert len(listed(tmp_path)) == 4
 
 
 def watched_run(iteration=0):
@@ -371,7 +368,7 @@ WATCH = DumpPlan("/dump", files="bin", kind="watch", watched=("scope/relu",))
 
 def test_watched_outputs_are_called_by_both_operators_and_have_the_task_of_the_first(tmp_path):
     write_ge(watched_run(), WATCH, tmp_path, graph=GRAPH, target=ACL)
-    after, own = files(tmp_path)
+    after, own = listed(tmp_path)
     assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_add_x_To_scope_relu\.1\.1\.\d{{16}}", after)
     assert re.fullmatch(rf"{FOLDER}/ReLU\.scope_relu\.2\.1\.\d{{16}}", own)
     header, ((part, message, data),) = decoded(tmp_path / after)
@@ -385,13 +382,13 @@ def test_watched_outputs_are_called_by_both_operators_and_have_the_task_of_the_f
 def test_watched_outputs_are_written_in_the_iterations_that_are_asked_for(tmp_path):
     plan = replace(WATCH, iterations=Iterations.parse("1"))
     write_ge([*watched_run(0), *watched_run(1)], plan, tmp_path, graph=GRAPH, target=ACL)
-    assert {name.split("/")[4] for name in files(tmp_path)} == {"1"}
-    assert len(files(tmp_path)) == 2
+    assert {name.split("/")[4] for name in listed(tmp_path)} == {"1"}
+    assert len(listed(tmp_path)) == 2
 
 
 def test_another_kind_of_dump_has_nothing_of_what_was_watched(tmp_path):
     write_ge(watched_run(), HOST, tmp_path, graph=GRAPH, target=ACL)
-    assert {name.rpartition("/")[2].split(".")[1] for name in files(tmp_path)} == {
+    assert {name.rpartition("/")[2].split(".")[1] for name in listed(tmp_path)} == {
         "scope_add_x",
         "scope_relu",
     }
@@ -416,7 +413,7 @@ def test_a_name_that_is_too_long_becomes_a_number(tmp_path):
     op = Op(long, "Add", (Param(0), Param(0)), {}, (F,))
     graph = Graph("g", GRAPH.parameters, (op,))
     write_ge([record(long)], PLAN, tmp_path, graph=graph, target=ACL)
-    mapping, number = sorted(files(tmp_path), key=lambda name: not name.endswith("mapping.csv"))
+    mapping, number = sorted(listed(tmp_path), key=lambda name: not name.endswith("mapping.csv"))
     new, _, name = (tmp_path / mapping).read_text().strip().partition(",")
     assert number.rpartition("/")[2] == new
     assert new.isdecimal()
@@ -427,7 +424,7 @@ def test_a_name_that_is_too_long_becomes_a_number(tmp_path):
 def test_one_operator_twice_in_an_iteration_gets_two_files(tmp_path):
     twice = [record(timestamp_us=17, task_id=5, stream_id=9)] * 2
     write_ge(twice, PLAN, tmp_path, graph=GRAPH, target=ACL)
-    first, second = files(tmp_path)
+    first, second = listed(tmp_path)
     assert first.endswith("/Add.scope_add_x.5.9.17")
     assert second.startswith(first[:-2])
 
@@ -442,7 +439,7 @@ def test_an_error_leaves_whole_files_alone(tmp_path):
     plan = DumpPlan("/dump", saved="full")
     with pytest.raises(RuntimeError, match="the device is gone"):
         write_ge(failing(), plan, tmp_path, graph=GRAPH, target=GeTarget("mindspore-o2"))
-    names = files(tmp_path)
+    names = listed(tmp_path)
     assert sum(name.endswith(".npy") for name in names) == 5
     (table,) = (tmp_path / name for name in names if name.endswith("statistic.csv"))
     assert len(table.read_text().splitlines()) == 6
@@ -458,7 +455,7 @@ def test_no_name_leaves_the_folder(tmp_path, name):
         return
     graph = Graph("../..", GRAPH.parameters, GRAPH.ops)
     write_ge(records, PLAN, tmp_path / "in", graph=graph, target=ACL)
-    (file,) = files(tmp_path)
+    (file,) = listed(tmp_path)
     assert file.startswith("in/20231114221320/0/_____/1/0/___Add.a____b.0.1.")
 
 
@@ -505,7 +502,7 @@ def test_the_devices_table_is_of_the_tensor_as_it_lies_there(tmp_path):
     plan = DumpPlan("/dump", files="bin", host_format=False, saved="statistic", statistics=six)
     graph, records = one_op("MatMul", values(3, 18), values(18, 5), values(3, 5))
     write_ge(records, plan, tmp_path, graph=graph, target=ACL)
-    (name,) = files(tmp_path)
+    (name,) = listed(tmp_path)
     assert re.fullmatch(r"20231114221320/0/g/1/0/MatMul\.op\.1\.1\.\d{16}\.csv", name)
     header, first, *_, last = (tmp_path / name).read_text().splitlines()
     assert header == (
@@ -520,7 +517,7 @@ def test_the_devices_table_is_of_the_tensor_as_it_lies_there(tmp_path):
 def test_chosen_columns_come_from_the_host(tmp_path):
     plan = DumpPlan("/dump", files="bin", saved="statistic", statistics=("max", "l2norm"))
     write_ge([record()], plan, tmp_path, graph=GRAPH, target=ACL)
-    header, row = (tmp_path / files(tmp_path)[0]).read_text().splitlines()
+    header, row = (tmp_path / listed(tmp_path)[0]).read_text().splitlines()
     assert header == "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,l2norm"
     assert row == "Output,0,24,DT_FLOAT,ND,2x3,6,5,7.4162"
 

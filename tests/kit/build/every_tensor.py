@@ -1,7 +1,7 @@
 """Every tensor there is: each number format of the container's list in each format, small, with padding on every axis.
 
 A `Cell` is one tensor. Values are exact in their number format, and no cell is all zeros; what lies on the
-device comes from loops over every element (`loop_layout`).
+device comes from loops over every element (`kit.oracle.dump_files`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from kit.oracle.loop_layout import device_by_loops, grouped_by_loops, matrix_by_loops
+from kit.oracle.dump_files import device_by_loops, grouped_by_loops, matrix_by_loops
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.graph.nodes import Graph, Op, Param, Parameter
 

@@ -1,12 +1,22 @@
-"""Small ONNX models, node by node, and what comes of them."""
+"""ONNX models, node by node, and what comes of them; and what comes of onnx's own node tests in our importer."""
 
 from __future__ import annotations
 
+import warnings
+from typing import NamedTuple
+
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from kit.build.graph_outputs import results
+from kit.build.runs import results
+from workbench.core.errors import GraphError
 from workbench.graph.onnx import read_onnx
+from workbench.graph.onnx.reading import OPSETS
+from workbench.graph.onnx.table import CONVERTERS
+from workbench.run.reference import run_reference
+
+FLOAT = TensorProto.FLOAT
 
 
 def value(name, array):
@@ -17,9 +27,9 @@ def value(name, array):
 def model(nodes, inputs, outputs, weights=(), opset=21, **extra):
     """A model; ``inputs`` are arrays or value infos by name, ``outputs`` names."""
     infos = [v if hasattr(v, "type") else value(k, v) for k, v in inputs.items()]
-    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
     initializers = [numpy_helper.from_array(np.asarray(v), k) for k, v in dict(weights).items()]
-    graph = helper.make_graph(nodes, "net", infos, results, initializers)
+    graph = helper.make_graph(nodes, "net", infos, ends, initializers)
     imports = [helper.make_opsetid("", opset), *extra.pop("imports", ())]
     return helper.make_model(graph, opset_imports=imports, **extra)
 
@@ -34,17 +44,119 @@ def node(op_type, inputs, outputs, name="", notes=None, **attrs):
 
 def computed(made, feeds, **settings):
     """Outputs of a model for some feeds."""
-    graph = read_onnx(made, **settings)
-    return results(graph, feeds)
+    return results(read_onnx(made, **settings), feeds)
 
 
 def one(op_type, inputs, opset, weights=(), count=1, **attrs):
     """Outputs of a single node; ``inputs`` are fed, ``weights`` are known."""
     weights = dict(weights)
     outputs = [f"y{k}" for k in range(count)]
-    made = model([helper.make_node(op_type, [*inputs, *weights], outputs, **attrs)], inputs, outputs,
-                 weights, opset)  # fmt: skip
-    return computed(made, inputs)
+    only = node(op_type, [*inputs, *weights], outputs, **attrs)
+    return computed(model([only], inputs, outputs, weights, opset), inputs)
 
 
-FLOAT = TensorProto.FLOAT
+# ---------------- onnx's own node tests
+
+KNOWN = {
+    "CenterCropPad": (1,),
+    "ConstantOfShape": (0,),
+    "CumProd": (1,),
+    "CumSum": (1,),
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "GRU": (1, 2, 3, 4),
+    "LSTM": (1, 2, 3, 4),
+    "OneHot": (1,),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "Resize": (1, 2, 3),
+    "Reshape": (1,),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Trilu": (1,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+    **dict.fromkeys(
+        ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+         "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+        (1,),
+    ),
+}  # fmt: skip
+"""Inputs that a graph must know: in a node test they are fed like all others."""
+
+ROUNDING = {"float16": 2**-10, "bfloat16": 2**-7}
+"""Two roundings of a narrow result; onnx rounds between the steps of an operator, we do not."""
+
+STEPS = 8
+"""How many times that an operator of many steps may be off (`Attention`)."""
+
+
+class Outcome(NamedTuple):
+    """What became of one case: the operators of ours that it ran, or why it could not."""
+
+    name: str
+    onnx_type: str
+    operators: tuple[str, ...]
+    refused: GraphError | None
+    wrong: str
+
+
+def node_cases():
+    """Every node test of one node of the standard domain whose data are tensors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy overflows while onnx makes its expected outputs
+        from onnx.backend.test.case.node import collect_testcases
+
+        found = collect_testcases(None)
+    for case in found:
+        if case.kind == "node" and len(case.model.graph.node) == 1:
+            versions = [entry.version for entry in case.model.opset_import if not entry.domain]
+            if versions and versions[0] <= OPSETS[1] and not case.model.graph.node[0].domain:
+                yield case
+
+
+def _array(value):
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def outcome(case, run=run_reference):
+    """Run one case and compare every output in dtype, shape and values."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    node = model.graph.node[0]
+    for entry in model.opset_import:
+        if entry.version < OPSETS[0]:  # the operator has not changed since
+            entry.version = OPSETS[1]
+    inputs, outputs = ([_array(value) for value in values] for values in case.data_sets[0])
+    feeds = dict(zip([info.name for info in model.graph.input], inputs, strict=False))
+    known = {
+        node.input[k]: feeds[node.input[k]]
+        for k in KNOWN.get(node.op_type, ())
+        if k < len(node.input) and node.input[k]
+    }
+    fed = {name: value for name, value in feeds.items() if name not in known}
+    shapes = {name: np.shape(value) for name, value in fed.items() if isinstance(value, np.ndarray)}
+    try:
+        graph = read_onnx(model, values=known, shapes=shapes)
+        got = results(graph, fed, run)
+    except GraphError as error:
+        return Outcome(case.name, node.op_type, (), error, "")
+    operators = tuple(op.op_type for op in graph.ops)
+    return Outcome(case.name, node.op_type, operators, None, _differs(got, outputs, case))
+
+
+def _differs(got, want, case):
+    """How outputs differ; empty if they agree within the case's own tolerance."""
+    for one, other in zip(got, map(np.asarray, want), strict=True):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return f"{one.dtype} {one.shape} for {other.dtype} {other.shape}"
+        wide = np.float64 if one.dtype.kind in "fV" else one.dtype
+        steps = 1 if case.model.graph.node[0].op_type in CONVERTERS else STEPS
+        rtol = max(case.rtol, steps * ROUNDING.get(one.dtype.name, 0))
+        a, b = one.astype(wide), other.astype(wide)
+        if not np.allclose(a, b, rtol=rtol, atol=case.atol, equal_nan=a.dtype.kind == "f"):
+            return f"{a.ravel()[:6]} for {b.ravel()[:6]}"
+    return ""

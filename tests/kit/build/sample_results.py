@@ -164,6 +164,65 @@ def _network_row(rng: random.Random, number: int, steps: int, born: int) -> Row:
     )
 
 
+def _lonely_row(number: int) -> Row:
+    """A tensor without a counterpart."""
+    return make_row(
+        op_name=f"Default/extra/Cast-op{9000 + number}",
+        op_type="Cast",
+        golden_op_name="",
+        match_rule="",
+        match_score=0.0,
+        status="uncomparable",
+        reason="no operator of the golden graph has this name, line or neighborhood",
+        metrics={},
+        error=None,
+        inherited_error=None,
+        noise_floor=None,
+        golden_spec=None,
+    )
+
+
+def _network_findings(guilty: Row, sick: Row) -> tuple[Finding, ...]:
+    """A wrong attribute, a NaN, and a precision that blames no operator."""
+    return (
+        make_finding(op_name=guilty.op_name, op_type=guilty.op_type, order=guilty.order),
+        make_finding(
+            kind="non-finite",
+            op_name=sick.op_name,
+            op_type=sick.op_type,
+            order=sick.order,
+            score=0.61,
+            own_error=math.nan,
+            evidence=("3 of 3,136 elements are NaN in the target, none in the golden tensor",),
+            advice="Dump its inputs in full and look for values beyond 65504.",
+            source=None,
+        ),
+        make_finding(
+            kind="precision",
+            op_name="",
+            op_type="",
+            io="",
+            score=0.3,
+            own_error=None,
+            inherited_error=None,
+            noise_floor=None,
+            evidence=("the target stores float16 where the golden run stores float32",),
+            advice="",
+            source=SourceFrame(
+                "/usr/lib/python3/dist-packages/mindspore/nn/cell.py", 9, "return out"
+            ),
+        ),
+    )
+
+
+def _network_anomalies(made: list[Row]) -> tuple[Anomaly, ...]:
+    half = "half of a float32 buffer stored as float16"
+    return (
+        *(Anomaly("target", "mislabelled", made[n].op_name, half) for n in (3, 4, 5)),
+        Anomaly("golden", "stale", made[8].op_name, "the file is older than its producer's"),
+    )
+
+
 def network_result(rows: int = 334, iterations: int = 2) -> Result:
     """A failing comparison with nasty names, NaN and Inf, zeros, lonely and skipped tensors."""
     rng = random.Random(7)
@@ -171,23 +230,6 @@ def network_result(rows: int = 334, iterations: int = 2) -> Result:
     born = min(steps * iterations // 2, 90)
     made = [_network_row(rng, n, steps, born) for n in range(steps * iterations)]
     guilty, sick = made[born], made[min(born + 40, len(made) - 1)]
-    lonely = tuple(
-        make_row(
-            op_name=f"Default/extra/Cast-op{9000 + n}",
-            op_type="Cast",
-            golden_op_name="",
-            match_rule="",
-            match_score=0.0,
-            status="uncomparable",
-            reason="no operator of the golden graph has this name, line or neighborhood",
-            metrics={},
-            error=None,
-            inherited_error=None,
-            noise_floor=None,
-            golden_spec=None,
-        )
-        for n in range(4)
-    )
     return Result(
         verdict="fail",
         sentence=(
@@ -207,47 +249,8 @@ def network_result(rows: int = 334, iterations: int = 2) -> Result:
                 "golden:file is shorter than its header says": 1,
             },
         ),
-        anomalies=(
-            *(
-                Anomaly(
-                    "target",
-                    "mislabelled",
-                    made[n].op_name,
-                    "half of a float32 buffer stored as float16",
-                )
-                for n in (3, 4, 5)
-            ),
-            Anomaly("golden", "stale", made[8].op_name, "the file is older than its producer's"),
-        ),
-        findings=(
-            make_finding(op_name=guilty.op_name, op_type=guilty.op_type, order=guilty.order),
-            make_finding(
-                kind="non-finite",
-                op_name=sick.op_name,
-                op_type=sick.op_type,
-                order=sick.order,
-                score=0.61,
-                own_error=math.nan,
-                evidence=("3 of 3,136 elements are NaN in the target, none in the golden tensor",),
-                advice="Dump its inputs in full and look for values beyond 65504.",
-                source=None,
-            ),
-            make_finding(
-                kind="precision",
-                op_name="",
-                op_type="",
-                io="",
-                score=0.3,
-                own_error=None,
-                inherited_error=None,
-                noise_floor=None,
-                evidence=("the target stores float16 where the golden run stores float32",),
-                advice="",
-                source=SourceFrame(
-                    "/usr/lib/python3/dist-packages/mindspore/nn/cell.py", 9, "return out"
-                ),
-            ),
-        ),
-        rows=(*made, *lonely),
+        anomalies=_network_anomalies(made),
+        findings=_network_findings(guilty, sick),
+        rows=(*made, *map(_lonely_row, range(4))),
         facts={"target.device": "Ascend 910B", "golden.device": "GPU", "seed": "0"},
     )

@@ -1,7 +1,9 @@
-"""Small dumps whose every byte is known: networks of a few operators, run by ten lines of NumPy.
+"""Small dumps whose every value is known: networks of a few operators, run by ten lines of NumPy.
 
-Independent of the package's own kernels, writer and namer: a test asserts facts that it has
-constructed itself. A `Shot` is one tensor; a list of shots becomes a dump in memory or on disk.
+Independent of the package's own kernels, tree writer and namer: a test asserts facts that it has constructed itself.
+MindSpore: a `Shot` is one tensor; a list of shots becomes a dump in memory or the tree of a CPU, with the graph
+beside it as text or protobuf. Graph engine: a `Call` is one operator; a list of calls becomes the containers of an
+iteration (of the package's container writer), with the graph as GE's text.
 """
 
 from __future__ import annotations
@@ -9,15 +11,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.dump.container.blocks import Container
+from workbench.dump.container.writer import tensor_block, write_container
 from workbench.dump.read.turns import number_turns
 from workbench.dump.tree import Dump
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, SourceFrame, Value
+from workbench.ir.ge_text import parse_ge_text
+from workbench.ir.ms_pb_writer import pb_and_constants
 from workbench.ir.ms_text_writer import write_ms_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 START = 1_700_000_000_000_000
 CPU = {"device_target": "CPU", "ms_version": "2.10.0"}
@@ -105,7 +114,7 @@ class Net:
 
 def file_name(name: str) -> str:
     """Name of an operator or parameter as files carry it."""
-    return name.replace("/", "_").replace(".", "_")
+    return name.replace("/", "_").replace(".", "_").replace(" ", "_")
 
 
 def given(graph: Graph, seed: int = 0) -> dict[str, Any]:
@@ -164,6 +173,11 @@ def in_memory(shots: list[Shot], *graphs: Graph, info=CPU, rank: int = 0) -> Dum
         )
         for s in shots
     ]
+    return held(records, *graphs, info=info, rank=rank)
+
+
+def held(records: Iterable[TensorRecord], *graphs: Graph, info=CPU, rank: int = 0) -> Dump:
+    """A dump of records, in memory."""
     table = {(rank, graph.graph_id): graph for graph in graphs}
     return Dump("memory", "mindspore", tuple(number_turns(records)), table, info=dict(info))
 
@@ -190,6 +204,11 @@ def write_ir(path: Path, graph: Graph) -> None:
     path.write_text(write_ms_text(graph), encoding="utf-8")
 
 
+def write_ms_pb(graph: Graph) -> bytes:
+    """The debugger's protobuf of a graph, without its constants."""
+    return pb_and_constants(write_ms_text(graph), graph.graph_id)[0]
+
+
 def chain(*types: str, **changes) -> Graph:
     """A feed ``x`` through operators in a row; every MatMul reads a weight of its own."""
     net = Net()
@@ -200,3 +219,104 @@ def chain(*types: str, **changes) -> Graph:
             inputs = (value, net.weight(f"fc{number}.weight"))
         value = net.op(op_type, *inputs, line=100 + number, **changes.get(f"at_{number}", {}))
     return net.graph()
+
+
+# ---------------- the graph engine
+
+TIME = "20240613143502"
+LEAF = f"{TIME}/0/net/1/0"
+"""Folder of an iteration: time of the process, device, model and its number, step."""
+
+
+class Call(NamedTuple):
+    """One operator's tensors: its full name, its type, inputs and outputs."""
+
+    name: str
+    op_type: str
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+def save_container(
+    path: Path, inputs: Iterable[Any], outputs: Iterable[Any], **fields: Any
+) -> Path:
+    """Write a container; a tensor is an array, or an array with a dict of fields."""
+    blocks, payload = [], []
+    for part, tensors in (("input", inputs), ("output", outputs)):
+        for slot, one in enumerate(tensors):
+            array, more = one if isinstance(one, tuple) else (one, {})
+            more = {"format": 2} | more
+            block, data = tensor_block(part, slot, np.asarray(array), more.pop("dtype", ""), **more)
+            blocks.append(block)
+            payload.append(data)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_container(file, Container(tuple(blocks), **fields), payload)
+    return path
+
+
+def ge_dump(base: Path, calls: Iterable[Call], leaf: str = LEAF, *, start: int = START) -> Path:
+    """Write the tree of one iteration; return its folder."""
+    for number, call in enumerate(calls):
+        time = start + 10 * number
+        name = f"{file_name(call.op_type)}.{file_name(call.name)}.{number}.3.{time}"
+        save_container(
+            base / leaf / name, call.inputs, call.outputs, op_name=call.name, dump_time=time
+        )
+    return base
+
+
+def ge_network(seed: int = 0, *, fault: str = "") -> list[Call]:
+    """Four operators in a row on random data; ``fault`` names the one whose output is spoilt."""
+    rng = np.random.default_rng(seed)
+    x, w = rng.standard_normal((2, 8, 8)).astype(np.float32)
+    calls: list[Call] = []
+
+    def call(name: str, op_type: str, out: Any, *inputs: Any) -> Any:
+        out = out.astype(np.float32)
+        if name == fault:
+            out = out * np.float32(1.5)
+        calls.append(Call(name, op_type, inputs, (out,)))
+        return out
+
+    y = call("layer1/MatMul", "MatMulV2", x @ w, x, w)
+    y = call("layer1/Relu", "Relu", np.maximum(y, 0), y)
+    y = call("layer2/MatMul", "MatMulV2", y @ w, y, w)
+    call("loss/Tanh", "Tanh", np.tanh(y), y)
+    return calls
+
+
+def ge_text(name: str = "net", *, iterator: bool = False) -> str:
+    """The four operators as GE's graph text."""
+    desc = 'dtype: DT_FLOAT\n      shape {\n        dim: 8\n        dim: 8\n      }\n      layout: "ND"\n'
+
+    def op(name: str, op_type: str, *edges: str) -> str:
+        lines = [f'    name: "{name}"', f'    type: "{op_type}"']
+        lines += [f'    input: "{edge}"' for edge in edges]
+        lines += [f"    input_desc {{\n      {desc}    }}" for _ in edges]
+        lines += [f"    output_desc {{\n      {desc}    }}"]
+        return "  op {\n" + "\n".join(lines) + "\n  }\n"
+
+    ops = op("IteratorGetNext" if iterator else "x", "Data") + op("w", "Const")
+    feed = "IteratorGetNext" if iterator else "x"
+    ops += op("layer1/MatMul", "MatMulV2", f"{feed}:0", "w:0")
+    ops += op("layer1/Relu", "Relu", "layer1/MatMul:0")
+    ops += op("layer2/MatMul", "MatMulV2", "layer1/Relu:0", "w:0")
+    ops += op("loss/Tanh", "Tanh", "layer2/MatMul:0")
+    return f'graph {{\n  name: "{name}"\n{ops}}}\n'
+
+
+def ge_attr(key: str, value: Any) -> str:
+    """An attribute in GE's graph text."""
+    kind, text = ("i", value) if isinstance(value, int) else ("s", json.dumps(value))
+    if isinstance(value, bool):
+        kind, text = "b", str(value).lower()
+    if isinstance(value, list):
+        items = "".join(f"s: {json.dumps(item)} " for item in value)
+        return f'attr {{ key: "{key}" value {{ list {{ {items} val_type: VT_LIST_STRING }} }} }}'
+    return f'attr {{ key: "{key}" value {{ {kind}: {text} }} }}'
+
+
+def ge_graph(*ops: str) -> Graph:
+    """A graph of operators in GE's text."""
+    return parse_ge_text('graph { name: "net" ' + " ".join(ops) + " }")

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import workbench as wb
-from kit.build import torch_files
-from kit.build.ms_pb import write_ms_pb
-from kit.build.real_data import DATA
+from kit.build.foreign_files import DATA, saved_by_torch
+from kit.build.small_dumps import write_ms_pb
 from workbench.core.errors import FormatError
 from workbench.core.tensors import TensorSpec
 from workbench.dump.container.blocks import Block, Container, Origin
@@ -351,7 +350,7 @@ def pytorch_files() -> Files:
     """Files that PyTorch wrote, and one made by hand, as nodes of a captured graph."""
     names = ("plain", "list", "transposed", "float8", "protocol5", "pair_device_0_0", "dictionary")
     found = {f"{name}_device_0_0.pt": (DATA / f"torch/{name}.pt").read_bytes() for name in names}
-    return found | {"hand_device_0_0.pt": torch_files.saved(FLOATS)}
+    return found | {"hand_device_0_0.pt": saved_by_torch(FLOATS)}
 
 
 def golden_files() -> Files:

@@ -12,13 +12,11 @@ import numpy as np
 
 from kit.oracle import (
     oracles_backward,
-    oracles_collectives,
     oracles_elementwise,
     oracles_layers,
     oracles_moving,
-    oracles_updates,
 )
-from kit.oracle.oracles_basic import (
+from kit.oracle.oracles_elementwise import (
     IMAGE,
     ONE,
     POSITIVE,
@@ -233,6 +231,4 @@ CASES = {
     **oracles_moving.CASES,
     **oracles_layers.CASES,
     **oracles_backward.CASES,
-    **oracles_updates.CASES,
-    **oracles_collectives.CASES,
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from kit.oracle import oracles_forward as forward
 from kit.oracle import oracles_layers, oracles_moving
-from kit.oracle.oracles_basic import IMAGE, ROW, X, Y, each, filled, numbers, sigmoid, whole
+from kit.oracle.oracles_elementwise import IMAGE, ROW, X, Y, each, filled, numbers, sigmoid, whole
 
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 

@@ -1,28 +1,101 @@
-"""Closed forms of the operators that treat every element alone, by Python's own arithmetic."""
+"""Oracles of the operators that treat every element alone, by Python's own arithmetic.
+
+Functions of elements, updates of weights in place, and the operators in which the ranks of a job meet. In front
+stands what the oracles of all operators share: numbers to compute with, and loops.
+"""
 
 from __future__ import annotations
 
 import cmath
 import math
+from itertools import chain
 
 import numpy as np
 
-from kit.oracle.oracles_basic import (
-    INTEGERS,
-    ONE,
-    POSITIVE,
-    ROW,
-    SMALL,
-    X,
-    Y,
-    each,
-    each_with,
-    filled,
-    flags,
-    numbers,
-    pairs,
-    whole,
-)
+
+def numbers(*shape, low=-2.0, high=2.0, seed=7):
+    return np.random.default_rng(seed).uniform(low, high, shape)
+
+
+def whole(*shape, low=-9, high=9, seed=7, dtype=np.int64):
+    return np.random.default_rng(seed).integers(low, high, shape, dtype=dtype)
+
+
+def flags(*shape, seed=7):
+    return np.random.default_rng(seed).random(shape) < 0.5
+
+
+def filled(array, values):
+    """Values in the shape of an array, in the dtype that they have in Python."""
+    return np.array(values).reshape(array.shape)
+
+
+def each(function):
+    """Oracle of an elementwise function of one number."""
+
+    def oracle(inputs, settings):
+        return [filled(inputs[0], [function(v) for v in inputs[0].ravel().tolist()])]
+
+    return oracle
+
+
+def each_with(function):
+    """Oracle of an elementwise function of one number and the settings."""
+
+    def oracle(inputs, settings):
+        return [filled(inputs[0], [function(v, **settings) for v in inputs[0].ravel().tolist()])]
+
+    return oracle
+
+
+def pairs(function):
+    """Oracle of an elementwise function of two numbers, broadcasting by modulo of indices."""
+
+    def oracle(inputs, settings):
+        shape = np.broadcast_shapes(inputs[0].shape, inputs[1].shape)
+        found = []
+        for index in np.ndindex(shape):
+            picked = []
+            for array in inputs:
+                own = index[len(index) - array.ndim :]
+                place = tuple(i % n for i, n in zip(own, array.shape, strict=True))
+                picked.append(array[place].item())
+            found.append(function(*picked))
+        return [np.array(found).reshape(shape)]
+
+    return oracle
+
+
+def lines(array, axis):
+    """Index of every line of an array along an axis."""
+    axis %= array.ndim
+    for index in np.ndindex(*(1 if i == axis else n for i, n in enumerate(array.shape))):
+        yield (*index[:axis], slice(None), *index[axis + 1 :])
+
+
+def two(value):
+    return (value, value) if isinstance(value, int) else tuple(value)[-2:]
+
+
+X = numbers(2, 3, 4)
+POSITIVE = numbers(2, 3, 4, low=0.1, high=3.0)
+SMALL = numbers(2, 3, 4, low=-0.9, high=0.9)
+Y, ROW = numbers(2, 3, 4, seed=8), numbers(4, seed=9)
+IMAGE = numbers(2, 4, 7, 6)
+TWO = [([X, Y], {}), ([X, ROW], {}), ([np.asarray(1.5), X], {})]
+ONE = [([X], {})]
+INTEGERS = [
+    ([whole(2, 3, 4), whole(2, 3, 4, seed=8) * 2 + 1], {}),
+    ([whole(3), np.asarray(-4)], {}),
+]
+
+
+def sigmoid(v):
+    return 0.5 + 0.5 * math.tanh(v / 2)
+
+
+# ---------------------------------------------------------------- one element at a time
+
 
 SIGNS = np.array([[-2.5, -0.5, 0.0, 0.5, 1.5, 2.5], [3.2, -3.2, 7.0, -7.0, 0.49999, -0.51]])
 STRANGE = np.array([[math.nan, math.inf], [-math.inf, 1.0]])
@@ -186,3 +259,191 @@ CASES = {
     "ZerosLike": (each(lambda v: v * 0), [([X], {}), ([whole(3)], {})]),
     "OnesLike": (each(lambda v: v * 0 + 1), [([X], {}), ([whole(3)], {})]),
 }
+
+
+# ---------------------------------------------------------------- updates of weights in place
+
+
+def arrays(like, *lists):
+    return [filled(like, values) for values in lists]
+
+
+def assigned(function):
+    def oracle(inputs, settings):
+        variable, value = inputs
+        lists = [function(a, b) for a, b in zip(variable.flat, value.flat, strict=True)]
+        return arrays(variable, lists, lists)
+
+    return oracle
+
+
+def momentum(inputs, settings):
+    variable, accumulation, (rate,), gradient, (share,) = (x.ravel().tolist() for x in inputs)
+    left, velocities = [], []
+    for w, v, g in zip(variable, accumulation, gradient, strict=True):
+        velocity = v * share + g
+        down = g + share * velocity if settings["use_nesterov"] else velocity
+        velocities.append(velocity)
+        left.append(w - rate * down)
+    return arrays(inputs[0], left, left, velocities)
+
+
+def scaled(inputs, settings):
+    *others, gradient, share, factor = inputs
+    product = filled(gradient, [v * float(factor) for v in gradient.ravel().tolist()])
+    return momentum([*others, product, share], settings)
+
+
+def sgd(inputs, settings):
+    columns = [x.ravel().tolist() for x in inputs]
+    (rate,), (share,) = columns[2], columns[4]
+    left, velocities, states = [], [], []
+    for w, g, v, state in zip(columns[0], columns[1], columns[3], columns[5], strict=True):
+        g += settings["weight_decay"] * w
+        if share > 0:
+            v = g if state > 0 else share * v + (1 - settings["dampening"]) * g
+            state = 0.0 if state > 0 else state
+            g = g + share * v if settings["nesterov"] else v
+        left.append(w - rate * g)
+        velocities.append(v)
+        states.append(state)
+    return arrays(inputs[0], left, left, velocities, states)
+
+
+def adam(inputs, settings):
+    columns = [x.ravel().tolist() for x in inputs]
+    (power1,), (power2,), (rate,), (beta1,), (beta2,), (epsilon,) = columns[3:9]
+    found = []
+    for w, m, v, g in zip(*columns[:3], columns[9], strict=True):
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g * g
+        up = beta1 * m + (1 - beta1) * g if settings["use_nesterov"] else m
+        corrected = rate * math.sqrt(1 - power2) / (1 - power1)
+        found.append((w - corrected * up / (math.sqrt(v) + epsilon), m, v))
+    return arrays(inputs[0], *zip(*found, strict=True)) * 2
+
+
+def decayed(inputs, settings):
+    columns = [x.ravel().tolist() for x in inputs]
+    (rate,), (beta1,), (beta2,), (epsilon,), (decay,) = columns[3:8]
+    found = []
+    for w, m, v, g in zip(*columns[:3], columns[8], strict=True):
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g**2
+        found.append((w - rate * (m / (math.sqrt(v) + epsilon) + decay * w), m, v))
+    return arrays(inputs[0], *zip(*found, strict=True)) * 2
+
+
+def scaled_total(inputs, settings):
+    x1, x2, x3 = (x.ravel().tolist() for x in inputs)
+    return arrays(inputs[0], [a * x3[0] + b for a, b in zip(x1, x2, strict=True)])
+
+
+def overflowed(inputs, settings):
+    return [np.array(not all(math.isfinite(v) for x in inputs for v in x.ravel().tolist()))]
+
+
+def quiet(inputs, settings):
+    return [np.array([0] * 8)]
+
+
+GRADIENT = numbers(2, 3, 4, seed=10)
+RATE, SHARE = np.asarray(0.1), np.asarray(0.9)
+STATES = np.where(numbers(2, 3, 4, seed=3) > 0, 1.0, 0.0)
+BETAS = [np.asarray(v) for v in (0.81, 0.998, 0.1, 0.9, 0.999, 1e-8)]
+DECAY = [np.asarray(v) for v in (0.1, 0.9, 0.999, 1e-6, 0.01)]
+ASSIGNED = [([whole(1), whole(1, seed=2)], {}), ([X, Y], {})]
+PLAIN = {"dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
+
+CASES |= {
+    "Assign": (assigned(lambda a, b: b), ASSIGNED),
+    "AssignAdd": (assigned(lambda a, b: a + b), ASSIGNED),
+    "AssignSub": (assigned(lambda a, b: a - b), ASSIGNED),
+    "ApplyMomentum": (
+        momentum,
+        [
+            ([X, Y, RATE, GRADIENT, SHARE], {"use_nesterov": False}),
+            ([X, Y, RATE, GRADIENT, SHARE], {"use_nesterov": True}),
+        ],
+    ),
+    "FusedMulApplyMomentum": (
+        scaled,
+        [([X, Y, RATE, GRADIENT, SHARE, np.asarray(0.25)], {"use_nesterov": False})],
+    ),
+    "SGD": (
+        sgd,
+        [
+            ([X, GRADIENT, RATE, Y, SHARE, STATES], PLAIN),
+            ([X, GRADIENT, RATE, Y, np.asarray(0.0), STATES], PLAIN),
+            ([X, GRADIENT, RATE, Y, SHARE, STATES], {**PLAIN, "nesterov": True}),
+            (
+                [X, GRADIENT, RATE, Y, SHARE, STATES],
+                {"dampening": 0.3, "weight_decay": 0.02, "nesterov": False},
+            ),
+        ],
+    ),
+    "Adam": (
+        adam,
+        [
+            ([X, Y, POSITIVE, *BETAS, GRADIENT], {"use_nesterov": False}),
+            ([X, Y, POSITIVE, *BETAS, GRADIENT], {"use_nesterov": True}),
+        ],
+    ),
+    "AdamWeightDecay": (decayed, [([X, Y, POSITIVE, *DECAY, GRADIENT], {"clip": False})]),
+    "FusedMulAddN": (scaled_total, [([X, Y, RATE], {}), ([X, Y, RATE.reshape(1)], {})]),
+    "AllFinite": (
+        overflowed,
+        [
+            ([X, Y], {}),
+            ([X, np.array([1.0, np.inf])], {}),
+            ([np.array([np.nan]), X], {}),
+        ],
+    ),
+    "NPUGetFloatStatusV2": (quiet, [([whole(8, dtype=np.int32)], {})]),
+    "NPUClearFloatStatusV2": (quiet, [([whole(8, dtype=np.int32)], {})]),
+}
+
+
+# ---------------------------------------------------------------- where the ranks of a job meet
+# Inputs are the tensors of all ranks.
+
+REDUCE = {"sum": math.fsum, "prod": math.prod, "max": max, "min": min}
+
+
+def reduced(inputs, settings):
+    function = REDUCE[settings.get("op") or settings["reduction"]]
+    columns = zip(*(x.ravel().tolist() for x in inputs), strict=True)
+    return [np.reshape([function(column) for column in columns], inputs[0].shape)]
+
+
+def gathered(inputs, settings):
+    return [np.array(list(chain.from_iterable(x.tolist() for x in inputs)))]
+
+
+def scattered(inputs, settings):
+    rows = reduced(inputs, settings)[0].tolist()
+    count = len(rows) // settings["ranks"]
+    return [np.array(rows[settings["rank"] * count :][:count])]
+
+
+def sent(inputs, settings):
+    """A rank that is alone keeps what it has; `test_collectives.py` has the others."""
+    return inputs
+
+
+Z = numbers(2, 3, 4, seed=8)
+ALL = [X, Y, Z]
+THREE = {"ranks": 3, "rank": 1, "rank_size": 3}
+SIX = [numbers(6, 2, seed=seed) for seed in range(3)]
+
+
+def rows(setting):
+    return {
+        "AllReduce": (reduced, [(ALL, {setting: name}) for name in REDUCE]),
+        "AllGather": (gathered, [(ALL, THREE)]),
+        "ReduceScatter": (scattered, [(SIX, {**THREE, setting: name}) for name in REDUCE]),
+        "Broadcast": (sent, [([X, SIX[0]], {"root_rank": 0})]),
+    }
+
+
+CASES |= rows("op") | {f"Hcom{name}": case for name, case in rows("reduction").items()}

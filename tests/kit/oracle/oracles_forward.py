@@ -8,7 +8,7 @@ import statistics
 
 import numpy as np
 
-from kit.oracle.oracles_basic import lines, two
+from kit.oracle.oracles_elementwise import lines, two
 
 
 def matmul(inputs, settings):

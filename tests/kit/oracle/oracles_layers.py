@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 
-from kit.oracle.oracles_basic import (
+from kit.oracle.oracles_elementwise import (
     IMAGE,
     ROW,
     X,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kit.oracle.oracles_basic import X, Y, filled, numbers, whole
+from kit.oracle.oracles_elementwise import X, Y, filled, numbers, whole
 
 
 def placed(shape, dtype, source):

@@ -5,8 +5,7 @@ import re
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_in, codes_in, said_in
+from kit.face.screen import alerts_in, codes_in, label, said_in
 from workbench.comparison.map_file import read_overrides
 from workbench.show import match_html
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import alerts_beside, alerts_in, codes_beside, said_in
+from kit.face.screen import alerts_beside, alerts_in, codes_beside, said_in
 from workbench.core.text import escape
 
 ITERATION = "common_dump_settings.iteration"

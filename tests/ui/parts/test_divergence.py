@@ -8,8 +8,7 @@ import pytest
 
 import workbench as wb
 from kit.build.sample_results import make_result, make_step, network_result
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_in, said_in
+from kit.face.screen import alerts_in, label, said_in
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 

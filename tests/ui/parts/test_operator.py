@@ -8,8 +8,7 @@ import pytest
 import workbench as wb
 from kit.build.sample_results import make_result, make_row
 from kit.build.small_dumps import Net, chain, given, in_memory, shoot
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_beside, alerts_in, codes_in, said_in
+from kit.face.screen import alerts_beside, alerts_in, codes_in, label, said_in
 from workbench.ui import part
 from workbench.ui.parts import operator as module
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import alerts_in, codes_beside, said_in
+from kit.face.screen import alerts_in, codes_beside, said_in
 from workbench.ui.parts import rehearsal
 
 OPERATOR = "Default/head-Dense/MatMul-op0"

@@ -5,8 +5,7 @@ import json
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_beside, alerts_in, said_in
+from kit.face.screen import alerts_beside, alerts_in, label, said_in
 from workbench.show.report import SECTIONS
 from workbench.ui.export import Export
 

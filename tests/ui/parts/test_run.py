@@ -5,8 +5,7 @@ import threading
 import pytest
 
 import workbench as wb
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_in, codes_in, said_in
+from kit.face.screen import alerts_in, codes_in, label, said_in
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.show.summary import summary
 from workbench.ui import job as job_module

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from kit.face.labels import label
-from kit.face.panel_controls import alerts_in, said_in
+from kit.face.screen import alerts_in, label, said_in
 from workbench.ui.parts import source as module
 
 NEXT = "Default/relu-ReLU/ReLU-op2"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from kit.face.panel_controls import alerts_beside, alerts_in, codes_beside, said_in
+from kit.face.screen import alerts_beside, alerts_in, codes_beside, said_in
 
 REAL = Path(__file__).parents[3] / "sample_dumps" / "real_pair"
 

@@ -72,6 +72,7 @@ class DumpedInputs:
         self._held: OrderedDict[int, Array] = OrderedDict()
         self._bytes = 0
         self._depth = 0
+        self._read_by: dict[tuple[Execution, Value | Param], list[tuple[int, int]]] = {}
 
     def given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""
@@ -227,12 +228,28 @@ class DumpedInputs:
         self, graph: Graph, block: Execution, operand: Value | Param, before: int
     ) -> InputValue | None:
         """Return what other operators read of a value before one of them overwrites it."""
-        for reader, slot in graph.consumers.get(operand, ()):
-            if reader <= before and slot not in rewritten_slots(graph.ops[reader]):
+        for reader, slot in self._readers(graph, block, operand):
+            if reader <= before:
                 array = self._input(block, reader, slot)
                 if array is not None:
                     return InputValue(array)
         return None
+
+    def _readers(
+        self, graph: Graph, block: Execution, operand: Value | Param
+    ) -> list[tuple[int, int]]:
+        """Return who has a file of what it read of a value: all of its readers ask, a thousand of one weight."""
+        known = self._read_by.get((block, operand))
+        if known is None:
+            runs = self.binding.runs.get(block, {})
+            known = self._read_by[block, operand] = [
+                (reader, slot)
+                for reader, slot in graph.consumers.get(operand, ())
+                if reader in runs
+                and ("input", slot) in runs[reader].tensors
+                and slot not in rewritten_slots(graph.ops[reader])
+            ]
+        return known
 
     def _of_file(self, graph: Graph, block: Execution, operand: Param | Value) -> InputValue | None:
         name = _name(graph, operand)

@@ -2,7 +2,7 @@
 
 Operators of opsets 7 to 28 become those of `workbench.graph.ops`, one or several each
 (`workbench.graph.onnx.table`); shapes are inferred and constants computed on the way. What has no
-operators of ours is named, all of it at once. `tests/graph/onnx/test_node_cases.py` runs onnx's own
+operators of ours is named, all of it at once. `tests/run/test_kernel_oracles.py` runs onnx's own
 node tests through here.
 """
 

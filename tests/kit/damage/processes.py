@@ -1,9 +1,16 @@
-"""Read damaged files and trees in this process, which has little memory, and say what went wrong.
+"""What is done in a process of its own: damaged files read with little memory, runs killed at a moment.
 
-Each line of the input is ``[name, first, count]``, a row of `good_files.READERS` or `good_trees.TREES` and
-numbers of mutations; the answer is a line of JSON. One act of reading may take a second of the
-processor, and of memory ten times the size of what it reads and a kilobyte for each thing found; only files
-below the damaged one's folder are opened, and only ``out`` is written.
+Without arguments, damaged files and trees are read, and the answers say what went wrong. Each line of the input
+is ``[name, first, count]``, a row of `good_files.READERS` or `good_files.TREES` and numbers of mutations; the
+answer is a line of JSON. One act of reading may take a second of the processor, and of memory ten times the
+size of what it reads and a kilobyte for each thing found; only files below the damaged one's folder are opened,
+and only ``out`` is written.
+
+With a job, a row of `JOBS`, and a folder for what it needs, the job is run in a child that is killed. Each line
+of the input is ``[folder to write, seconds, operation]``: the child is killed after so many seconds, before its
+n-th operation on files, or never if both are null. The answer is a line of JSON: how long it ran, how many
+operations there were, whether it was killed. Children are forked, so a moment may be any from the first line of
+the job on.
 """
 
 from __future__ import annotations
@@ -21,20 +28,29 @@ import tracemalloc
 import warnings
 from collections.abc import Sized
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from kit.damage.good_files import READERS, Reader
-from kit.damage.good_trees import TREES, acts
-from kit.damage.mutations import mutated
-from kit.damage.tree_mutations import damage
+import numpy as np
+
+import workbench as wb
+from kit.damage.good_files import READERS, TREES, Reader, acts
+from kit.damage.mutations import damage, mutated
+from workbench.config import new
 from workbench.core.errors import FormatError, WorkbenchError
+from workbench.core.relayout import to_device
+from workbench.dump.container.blocks import Container
+from workbench.dump.container.writer import tensor_block, write_container
+from workbench.graph.networks import load_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     Act = Callable[[], object]
+
+# ---------------------------------------------------------------- reading damaged files
 
 SECONDS = 1.0
 PATIENCE = 20
@@ -57,7 +73,14 @@ WRITES = (
     "shutil.rmtree", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate",
     "os.chmod",
 )  # fmt: skip
-CODE = (sys.prefix, sys.base_prefix, "/usr", "/proc", "/dev/zero", str(Path(__file__).parents[3]))
+CODE = (
+    os.path.realpath(sys.prefix),
+    sys.base_prefix,
+    "/usr",
+    "/proc",
+    "/dev/zero",
+    str(Path(__file__).parents[3]),
+)
 """Where a process may read at any time."""
 
 
@@ -251,7 +274,8 @@ class TreeWard(Ward):
         TREES[name](self.whole)
         (self.root / "outside").mkdir(parents=True)
         self._copy()
-        for act in acts(self.root, self.tree, self.whole, 0):
+        number = 1 if "workbench.show.report" in sys.modules else 0  # one report pays for all
+        for act in acts(self.root, self.tree, self.whole, number):
             with suppress(WorkbenchError):  # there may be nothing to convert
                 act()
             self._clean()
@@ -277,7 +301,8 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (held + ROOM, held + ROOM))
 
 
-def main() -> None:
+def read_mutants() -> None:
+    """Answer from standard input, in a process that has little memory."""
     warnings.simplefilter("error")
     watch = Watch()
     wards: dict[str, FileWard | TreeWard] = {}
@@ -305,5 +330,102 @@ def _where() -> str:
     return " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(ours[-4:]))
 
 
+# ---------------------------------------------------------------- killing runs
+
+SHAPE = (2, 32, 16, 16)
+
+
+def simulation(surface: str, _folder: Path, /, **settings: Any) -> Callable[[str], object]:
+    config = new(surface, **settings)
+    graph = load_graph("resnet")
+    return lambda out: wb.simulate(
+        graph, None, config, out, device="a2", surface=surface, iterations=2
+    )
+
+
+def conversion(folder: Path) -> Callable[[str], object]:
+    """Containers in a device format, some of which have names that become too long."""
+    dump = folder / "dump"
+    dump.mkdir(parents=True, exist_ok=True)
+    host = np.arange(np.prod(SHAPE), dtype=np.float32).reshape(SHAPE)
+    there = to_device(host, "NCHW", "NC1HWC0")
+    for number in range(60):
+        fields = {"format": "NC1HWC0", "original_shape": SHAPE}
+        block, data = tensor_block("output", 0, there + number, **fields)
+        with (dump / f"Conv2D.{'n' * (230 if number % 5 == 0 else 3)}.1.2.{number}").open(
+            "wb"
+        ) as file:
+            write_container(file, Container((block,)), [data])
+    return lambda out: wb.convert(dump, out, format="NCHW")
+
+
+JOBS: dict[str, Callable[[Path], Callable[[str], object]]] = {
+    "mindspore-o0o1": partial(
+        simulation, "mindspore-o0o1", common_dump_settings__saved_data="full", common_dump_settings__iteration="all"
+    ),
+    "mindspore-o2": partial(
+        simulation, "mindspore-o2", common_dump_settings__file_format="npy", common_dump_settings__iteration="all"
+    ),
+    "acl": partial(simulation, "acl"),
+    "torchair": partial(simulation, "torchair"),
+    "tensorflow": partial(simulation, "tensorflow"),
+    "convert": conversion,
+}  # fmt: skip
+
+
+class Operations:
+    """Counts what a process does to files below a folder, and kills it before the n-th time."""
+
+    def __init__(self, out: str, last: int | None) -> None:
+        self.out, self.last, self.count = out, last, 0
+        sys.addaudithook(self._see)
+
+    def _see(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
+            if not isinstance(arguments[0], int) and self.out in os.fsdecode(arguments[0]):
+                self.count += 1
+            if self.count == self.last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(
+    job: Callable[[str], object], out: str, seconds: float | None, operation: int | None
+) -> dict[str, Any]:
+    """Do the job in a child."""
+    start = time.perf_counter()
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            operations = Operations(out, operation)
+            job(out)
+            os.write(tell, str(operations.count).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(tell)
+    with open(told, "rb") as pipe:
+        count = int(pipe.read() or 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "operations": count, "killed": os.WIFSIGNALED(status)}
+
+
+def run_and_kill(name: str, folder: str) -> None:
+    """Answer from standard input, in the parent of the children."""
+    job = JOBS[name](Path(folder))
+    job(f"{folder}/once")  # imports are paid here
+    for line in sys.stdin:
+        print(json.dumps(run(job, *json.loads(line))), flush=True)
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:]:
+        run_and_kill(*sys.argv[1:])
+    else:
+        read_mutants()

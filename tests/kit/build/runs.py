@@ -1,13 +1,25 @@
-"""Trials of operators with planted faults, built in memory: what they read, gave and should have given."""
+"""Runs of the workbench's own executors, and what tests read of them.
+
+The arrays of a run and its dump in memory; a rehearsal whole; the replay of a pair of dumps; and trials of operators
+with planted faults: what they read, gave and should have given.
+"""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import workbench as wb
+from kit.build.small_dumps import file_name, held
+from workbench.comparison.bind.binding import is_npu
+from workbench.comparison.bind.borrow import bind_both
+from workbench.comparison.pair.pair import pair_tensors
 from workbench.comparison.replay.kernel import (
     EXACT,
     Arithmetic,
@@ -16,17 +28,113 @@ from workbench.comparison.replay.kernel import (
     distance,
     plain_kernel,
 )
+from workbench.comparison.replay.replay import replay
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import GraphError
 from workbench.graph.networks import load_graph
+from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import op_def
+from workbench.pipeline.rehearse import dump_both
+from workbench.run.constants import constant
 from workbench.run.faults import FAULTS, Fault
 from workbench.run.npu import run_npu
 from workbench.run.numeric import numeric_model
 from workbench.run.reference import run_reference
 
-VISIBLE = 4.0
-DEVICES = (
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.core.tensors import TensorRecord
+    from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Graph
+
+
+def arrays_of(run: Iterable[TensorRecord]) -> dict[str, dict[tuple[str, int], Any]]:
+    """Inputs and outputs, by (io, slot), of every operator and parameter, in order."""
+    found: dict[str, dict[tuple[str, int], Any]] = {}
+    for record in run:
+        key = record.key
+        found.setdefault(key.op_name, {})[key.io, key.slot] = record.source.array()
+    return found
+
+
+def results(graph: Graph, feeds: dict[str, Any], run: Any = run_reference) -> list[Any]:
+    """Values of a graph's outputs, in their order."""
+    found = arrays_of(one for one in run(graph, feeds) if one.key.io == "output")
+
+    def value_of(operand: Any) -> Any:
+        if isinstance(operand, Value):
+            return found[graph.ops[operand.op].name]["output", operand.slot]
+        if isinstance(operand, Param):
+            return found[graph.parameters[operand.index].name]["output", 0]
+        return constant(operand)
+
+    return [value_of(operand) for operand in graph.outputs]
+
+
+def dumped(run: Iterable[TensorRecord], graph: Graph, info: dict[str, str]) -> Dump:
+    """Dump of records, in memory."""
+    named = [
+        replace(record, key=record.key._replace(op_name=file_name(record.key.op_name)))
+        for record in run
+    ]
+    return held(named, graph, info=info)
+
+
+def on_device(graph: Graph, profile: str, mode: str, **more: Any) -> Dump:
+    """Dump of a run of a simulated NPU, in memory."""
+    run = run_npu(graph, profile=profile, precision_mode=mode, **more)
+    return dumped(run, graph, {"device_target": "Ascend"})
+
+
+def on_reference(graph: Graph, **more: Any) -> Dump:
+    """Dump of the reference, in memory."""
+    return dumped(run_reference(graph, **more), graph, {"device_target": "CPU"})
+
+
+def rehearse(graph: Any, config: Any, **options: Any) -> Any:
+    """Dump both trees as `dump_both` does, compare them, and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as root:
+        target, golden = dump_both(graph, config, Path(root), **options)
+        return wb.compare(target, golden)
+
+
+# ---------------- replay: the steps of a comparison up to it, and no further
+
+
+def paired(target: Dump, golden: Dump) -> Any:
+    """The pairing of two dumps."""
+    return pair_tensors(*bind_both(target, golden))
+
+
+def replayed(target: Dump, golden: Dump | None = None) -> Any:
+    """Replay of a target, on the device that its metadata name."""
+    golden = target if golden is None else golden
+    return replay(paired(target, golden), npu=is_npu(target))
+
+
+def by_name(found: Any) -> dict[tuple[str, int], Any]:
+    """Own errors of a replay by operator name and iteration."""
+    return _named(found, found.own)
+
+
+def reasons(found: Any) -> dict[tuple[str, int], Any]:
+    """Reasons of a replay by operator name and iteration."""
+    return _named(found, found.reasons)
+
+
+def _named(found: Any, table: dict[Any, Any]) -> dict[tuple[str, int], Any]:
+    graphs = found.attempts.pairing.target.graphs
+    return {
+        (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): value
+        for (block, number), value in table.items()
+    }
+
+
+# ---------------- trials with planted faults
+
+_VISIBLE = 4.0
+_DEVICES = (
     ("910a", "allow_fp32_to_fp16"),
     ("910a", "force_fp16"),
     ("910a", "force_fp32"),
@@ -39,8 +147,8 @@ DEVICES = (
     ("950", "allow_mix_precision_bf16"),
 )
 KINDS = tuple(kind for kind, row in FAULTS.items() if not row.ends_run)
-MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm", "mlp_train", "lenet_train")
-SETTINGS = {
+_MODELS = ("lenet", "mlp", "resnet", "transformer", "lstm", "mlp_train", "lenet_train")
+_SETTINGS = {
     "Conv2D": (
         {"pad_mode": "same"}, {"pad_mode": "pad", "pad": 1}, {"pad_mode": "pad", "pad": 2}, {"stride": 1},
         {"dilation": 2, "pad_mode": "pad", "pad": 2}, {"dilation": 2, "pad_mode": "same"},
@@ -73,53 +181,46 @@ class Planted:
     @property
     def visible(self):
         """How many floors an error must have that can be told from noise; one on replay always has three."""
-        return 2.9 if self.mode == "replay" else VISIBLE
+        return 2.9 if self.mode == "replay" else _VISIBLE
 
 
 @cache
-def network(model, seed):
+def _network(model, seed):
     return load_graph(model, seed)
 
 
-def records(run):
-    """Inputs and outputs by operator, in order."""
-    found: dict[str, dict] = {}
-    for record in run:
-        key = record.key
-        found.setdefault(key.op_name, {})[key.io, key.slot] = record.source.array()
-    return found
+@cache
+def _clean(model, seed, profile, precision):
+    return arrays_of(run_npu(_network(model, seed), profile=profile, precision_mode=precision))
 
 
 @cache
-def clean(model, seed, profile, precision):
-    return records(run_npu(network(model, seed), profile=profile, precision_mode=precision))
-
-
-@cache
-def golden(model, seed):
-    return records(run_reference(network(model, seed)))
+def _golden(model, seed):
+    return arrays_of(run_reference(_network(model, seed)))
 
 
 def planted(kind, seed, model=None, mode=None):
     """Yield trials with a fault of a kind, chosen by a seed; none if the operator cannot have it or shows nothing."""
     rng = random.Random(f"{kind} {seed}")
-    model = model or rng.choice(MODELS)
+    model = model or rng.choice(_MODELS)
     weights = seed % 7
-    profile, precision = rng.choice(DEVICES)
-    graph = network(model, weights)
-    fault = chosen_fault(kind, graph, rng)
+    profile, precision = rng.choice(_DEVICES)
+    graph = _network(model, weights)
+    fault = _chosen_fault(kind, graph, rng)
     if fault is None:
         return
     try:
-        faulty = records(run_npu(graph, profile=profile, precision_mode=precision, faults=[fault]))
+        faulty = arrays_of(
+            run_npu(graph, profile=profile, precision_mode=precision, faults=[fault])
+        )
     except GraphError:
         return
     name = fault.op_name
     if kind == "overrun":
-        name = victim(graph, faulty)
+        name = _victim(graph, faulty)
         if name is None:
             return
-    right = clean(model, weights, profile, precision)
+    right = _clean(model, weights, profile, precision)
     formats = dict(
         zip(
             (op.name for op in graph.ops),
@@ -130,7 +231,7 @@ def planted(kind, seed, model=None, mode=None):
     op = graph.op(name)
     modes = (mode,) if mode else ("model", "replay", "exact", "golden")
     for how in modes:
-        trial = _trial(op, kind, how, faulty, right, golden(model, weights), formats, rng, graph)
+        trial = _trial(op, kind, how, faulty, right, _golden(model, weights), formats, rng, graph)
         if trial is not None:
             yield Planted(kind, trial, how, f"{model} {weights} {profile} {precision} {fault}")
 
@@ -148,7 +249,7 @@ def _trial(op, kind, how, faulty, right, reference, formats, rng, graph):
     kernel = plain_kernel(op)
     given = faulty[op.name]["output", 0]
     if kind == "overrun":
-        given = read_again(graph, faulty, op.name)
+        given = _read_again(graph, faulty, op.name)
     try:
         expected = cast_like(kernel.run(inputs, arithmetic)[0], given)
         believed = kernel.run(_inputs(reference if how == "golden" else right, op.name), arithmetic)
@@ -167,7 +268,14 @@ def _trial(op, kind, how, faulty, right, reference, formats, rng, graph):
         unit = roundoff(formats.output) or roundoff(given.dtype.name)
         floor = max(floor, min(unit * rng.uniform(1.0, 10.0), distance(given, expected) / 3))
     return Trial(
-        kernel, inputs, 0, given, expected, floor, arithmetic, earlier(graph, faulty, op.name, kind)
+        kernel,
+        inputs,
+        0,
+        given,
+        expected,
+        floor,
+        arithmetic,
+        _earlier(graph, faulty, op.name, kind),
     )
 
 
@@ -175,7 +283,7 @@ def _inputs(found, name):
     return {slot: array for (io, slot), array in found[name].items() if io == "input"}
 
 
-def earlier(graph, found, name, kind):
+def _earlier(graph, found, name, kind):
     """Outputs of the operators before one, latest first; of all others for what is overwritten later."""
     names = [op.name for op in graph.ops]
     before = names[: names.index(name)]
@@ -189,16 +297,16 @@ def earlier(graph, found, name, kind):
     )
 
 
-def readers(graph, name):
+def _readers(graph, name):
     number = graph.by_name[name]
     for value, places in graph.consumers.items():
         if getattr(value, "op", None) == number and value.slot == 0:
             yield from ((graph.ops[reader].name, slot) for reader, slot in places)
 
 
-def read_again(graph, found, name):
+def _read_again(graph, found, name):
     """What the last reader of an output read."""
-    for reader, slot in readers(graph, name):
+    for reader, slot in _readers(graph, name):
         if reader in found and ("input", slot) in found[reader]:
             array = found[reader]["input", slot]
             if not np.array_equal(array, found[name]["output", 0], equal_nan=True):
@@ -206,35 +314,35 @@ def read_again(graph, found, name):
     return found[name]["output", 0]
 
 
-def victim(graph, found):
+def _victim(graph, found):
     """An operator whose output is not what its reader read."""
     for op in graph.ops:
         outputs = found.get(op.name, {})
         if ("output", 0) in outputs:
             mine = outputs["output", 0]
-            if not np.array_equal(read_again(graph, found, op.name), mine, equal_nan=True):
+            if not np.array_equal(_read_again(graph, found, op.name), mine, equal_nan=True):
                 return op.name
     return None
 
 
-def chosen_fault(kind, graph, rng):
+def _chosen_fault(kind, graph, rng):
     row = FAULTS[kind]
     ops = [op for op in graph.ops if not row.types or op.op_type in row.types]
     ops = [op for op in ops if row.step != "memory" or op_def(op.op_type).engine != "none"]
     ops = [op for op in ops if op_def(op.op_type).engine != "none"]
     if kind == "wrong-attribute":
-        ops = [op for op in ops if SETTINGS.get(op.op_type)]
+        ops = [op for op in ops if _SETTINGS.get(op.op_type)]
     if kind == "wrong-weight-element":
         ops = [op for op in ops if any(s is not None for s in op.input_specs[1:2])]
     if not ops:
         return None
     op = rng.choice(ops)
-    strength, value = STRENGTHS.get(kind, lambda rng, op: (None, None))(rng, op)
+    strength, value = _STRENGTHS.get(kind, lambda rng, op: (None, None))(rng, op)
     return Fault(kind, op.name, strength=strength, value=value, seed=rng.randrange(1000))
 
 
-STRENGTHS = {
-    "wrong-attribute": lambda rng, op: (None, rng.choice(SETTINGS[op.op_type])),
+_STRENGTHS = {
+    "wrong-attribute": lambda rng, op: (None, rng.choice(_SETTINGS[op.op_type])),
     "wrong-weight-element": lambda rng, op: (rng.choice((1, 1, 4, 16)), rng.choice((None, 5.0, None))),
     "dropped-k-tail": lambda rng, op: (rng.choice((1, 1, 2, 3)), None),
     "scaled-output": lambda rng, op: (rng.choice((1.01, 0.5, 2.0, 0.9, 1.05, 1.1, 0.125, 1.37)), None),
@@ -252,15 +360,15 @@ STRENGTHS = {
 
 def clean_trials(model, seed):
     """Trials of every operator of a network on devices without a fault, with floors that noise stays within."""
-    graph = network(model, seed)
-    for profile, precision in DEVICES[:6:2]:
-        right = clean(model, seed, profile, precision)
+    graph = _network(model, seed)
+    for profile, precision in _DEVICES[:6:2]:
+        right = _clean(model, seed, profile, precision)
         formats = numeric_model(profile, precision).formats(graph)
         for op, own in zip(graph.ops, formats, strict=True):
-            yield from _clean(op, own, right)
+            yield from _clean_of(op, own, right)
 
 
-def _clean(op, formats, right):
+def _clean_of(op, formats, right):
     inputs, given = _inputs(right, op.name), right[op.name]["output", 0]
     kernel = plain_kernel(op)
     for arithmetic in (EXACT, Arithmetic("cube", formats.inputs, formats.output)):

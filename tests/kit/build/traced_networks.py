@@ -1,7 +1,9 @@
-"""Operators with inputs at which their gradients are checked, one table for the whole vocabulary.
+"""Networks and functions to be traced: small ones for hypothesis, control flow, and every operator for its gradient.
 
-Inputs stay away from places where a function has no derivative. ``POINTS`` are float64; what is not
-differentiated (indices, masks) stands inside the functions.
+`graphs` draws a few operators in a row, some of them awkward to dump. `FLOWS` are the networks of
+``conformance/run_mindspore_flows.py``. `GRADIENTS` is one table for the whole vocabulary: functions with inputs at
+which their gradients are checked. These stay away from places where a function has no derivative and are float64;
+what is not differentiated (indices, masks) stands inside the functions.
 """
 
 from __future__ import annotations
@@ -10,11 +12,149 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
 
 from workbench.graph import functional as F
-from workbench.graph.tensor import record, record_all
+from workbench.graph import nn
+from workbench.graph.tensor import Parameter, record, record_all
+from workbench.graph.tracer import trace
 
-RNG = np.random.default_rng(2026)
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+
+_STEPS = {
+    "relu": F.relu,
+    "tanh": lambda x: F.tanh(x.astype("float32")),
+    "add": lambda x: x + x,
+    "scale": lambda x: x * 2,
+    "reshape": lambda x: x.reshape(-1),
+    "square": lambda x: x.reshape(2, 6).transpose(1, 0),
+    "expand": lambda x: F.expand_dims(x, 0),
+    "concat": lambda x: F.concat((x, x), 0),
+    "softmax": lambda x: F.softmax(x.astype("float32")),
+    "mean": lambda x: x.astype("float32").mean(0),
+    "half": lambda x: x.astype("float16"),
+    "int": lambda x: x.astype("int32"),
+    "bf16": lambda x: x.astype("bfloat16"),
+}
+"""Each takes a tensor of any shape, or ends the network if its shape does not fit."""
+
+
+class Named(nn.Cell):
+    """A network whose only layer has a name of so many letters."""
+
+    def __init__(self, steps: list[str], letters: int) -> None:
+        super().__init__()
+        setattr(self, "n" * letters, _Steps(steps))
+
+    def construct(self, x):
+        for _, cell in self.cells():
+            x = cell(x)
+        return x
+
+
+class _Steps(nn.Cell):
+    def __init__(self, steps: list[str]) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def construct(self, x):
+        for step in self.steps:
+            if step == "square" and np.prod(x.shape) != 12:
+                continue
+            if step in ("mean", "softmax", "concat") and not x.shape:
+                continue
+            x = _STEPS[step](x)
+        return x
+
+
+def graphs():
+    """Graphs of 1 to 6 operators; some of their file names are longer than 255 bytes."""
+    steps = st.lists(st.sampled_from(sorted(_STEPS)), min_size=1, max_size=6)
+    letters = st.sampled_from((1, 8, 150, 185, 190, 195, 240))
+    return st.builds(lambda s, n: trace(Named(s, n), X), steps, letters)
+
+
+# ---------------- control flow
+
+
+class Base(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.mid = nn.Dense(4, 4), nn.Dense(4, 4)
+        self.out, self.relu = nn.Dense(4, 3), nn.ReLU()
+        self.count = Parameter(np.int32(0), "count")
+
+    def turns(self, n, h, body_of_h):
+        """Apply a function n times."""
+
+        def body(value):
+            made = body_of_h(value[1])
+            return value[0] + 1, made
+
+        return F.while_loop(lambda value: F.less(value[0], n), body, (np.int32(0), h))[1]
+
+
+class Both(Base):
+    def construct(self, n, x):
+        h = self.turns(n, self.relu(x), lambda h: self.relu(self.fc(h)) + x)
+        positive = F.greater(h.sum(), 0.0)
+        return F.cond(positive, self.out, lambda h: self.out(-h) * 2.0, h)
+
+
+class Loop(Base):
+    def construct(self, n, x):
+        h = self.turns(n, self.relu(self.mid(x)), lambda h: self.relu(self.fc(h)) + x)
+        return self.out(h)
+
+
+class First(Base):
+    def construct(self, n, x):
+        return self.out(self.turns(n, x, lambda h: self.relu(self.fc(h))))
+
+
+class Choice(Base):
+    def construct(self, p, x):
+        h = self.fc(x)
+        then = lambda h: (self.out(h), self.relu(h))  # noqa: E731
+        y, z = F.cond(p, then, lambda h: (self.out(-h) * 2.0, x), h)
+        return y * 3.0, z + 1.0
+
+
+class Counting(Base):
+    def construct(self, p, x):
+        def then(x):
+            h = self.fc(x)
+            record("AssignAdd", self.count, np.int32(1))
+            return h
+
+        return F.cond(p, then, self.mid, x)
+
+
+class Inside(Base):
+    def construct(self, n, x):
+        def body(h):
+            h = h + x
+            positive = F.greater(h.sum(), 0.0)
+            h = F.cond(positive, lambda h: self.relu(self.mid(h)), lambda h: self.mid(-h), h)
+            return h * 2.0
+
+        return self.out(self.turns(n, self.fc(x), body) - x)
+
+
+FLOWS = {
+    "both": Both,
+    "loop": Loop,
+    "first": First,
+    "choice": Choice,
+    "counting": Counting,
+    "inside": Inside,
+}
+"""By the names of the record; a loop's first argument is how often it turns, a choice's the side."""
+
+
+# ---------------- gradients
+
+_RNG = np.random.default_rng(2026)
 
 
 class Case(NamedTuple):
@@ -26,8 +166,8 @@ class Case(NamedTuple):
 
 def anywhere(*shape: int) -> np.ndarray[Any, Any]:
     """Numbers of both signs between 0.2 and 0.9 in size, all different."""
-    sizes = RNG.permutation(np.linspace(0.2, 0.9, max(1, int(np.prod(shape)))))
-    return np.asarray(sizes * RNG.choice([-1.0, 1.0], sizes.shape)).reshape(shape)
+    sizes = _RNG.permutation(np.linspace(0.2, 0.9, max(1, int(np.prod(shape)))))
+    return np.asarray(sizes * _RNG.choice([-1.0, 1.0], sizes.shape)).reshape(shape)
 
 
 def positive(*shape: int) -> np.ndarray[Any, Any]:
@@ -47,9 +187,9 @@ def two(op_type: str, left: Any = anywhere, right: Any = positive) -> list[Case]
     return [Case(lambda x, y: record(op_type, x, y), (left(*a), right(*b))) for a, b in shapes]
 
 
-def shifted(low: float, high: float) -> np.ndarray[Any, Any]:
+def between(low: float, high: float) -> np.ndarray[Any, Any]:
     """Numbers between two bounds."""
-    return RNG.uniform(low, high, (2, 3))
+    return _RNG.uniform(low, high, (2, 3))
 
 
 def products(op_type: str, *stack: int) -> list[Case]:
@@ -119,7 +259,7 @@ LABELS = np.array([2, 0, 1], np.int32)
 LIKELY = np.array([[0.2, 0.3, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
 MASK = np.array([[True, False, True], [False, False, True]])
 
-CASES: dict[str, list[Case]] = {
+GRADIENTS: dict[str, list[Case]] = {
     # cube unit
     "Conv2D": [
         convolution(),
@@ -181,7 +321,7 @@ CASES: dict[str, list[Case]] = {
             "Reciprocal", "Exp", "Sin", "Cos", "Tanh", "Abs", "Neg", "Square",
         )
     },
-    **{name: one(name, point=shifted(0.3, 2.0)) for name in ("Sqrt", "Rsqrt", "Log")},
+    **{name: one(name, point=between(0.3, 2.0)) for name in ("Sqrt", "Rsqrt", "Log")},
     "ReLU6": one("ReLU6", point=np.array([-1.0, 0.5, 5.5, 6.5])),
     "HSwish": one("HSwish", point=np.array([-4.0, -2.5, -0.5, 2.5, 3.5])),
     "HSigmoid": one("HSigmoid", point=np.array([-4.0, -2.5, -0.5, 2.5, 3.5])),
