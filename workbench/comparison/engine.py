@@ -23,9 +23,8 @@ from workbench.comparison.findings.watched import (
     kind_of,
     watch_findings,
 )
-from workbench.comparison.follow.judge import judge_rows
-from workbench.comparison.follow.tolerances import with_tolerances
-from workbench.comparison.follow.walk import walk
+from workbench.comparison.follow.judge import judge_rows, with_tolerances
+from workbench.comparison.follow.walk import follow
 from workbench.comparison.measure.measure import distance_from, measure_pairs, with_forecast
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.profiles import NOISE_FLOOR
@@ -83,7 +82,7 @@ def compare_dumps(
     told = forecast(pairing, distance_from, npu=is_npu(target), cancelled=cancelled)
     with_forecast(measured, told.errors)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
-    flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
+    flow = follow(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
     blame_writers(flow)
     explain_origins(flow)
     infer_writers(flow)

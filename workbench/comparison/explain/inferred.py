@@ -269,9 +269,9 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
 
 def _result(trial: Trial, inputs: dict[int, Array], slot: int, array: Array) -> Array:
     wide = np.empty(trial.given.shape)  # nothing is rounded
-    result = replace(
-        trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT
-    ).again(NOTHING)
+    result = replace(trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT).again(
+        NOTHING
+    )
     return np.asarray(result, np.float64).reshape(-1)
 
 

@@ -95,7 +95,7 @@ def _blame(flow: Flow, some: Sequence[Damage]) -> None:
         return
     suspects = [one for one in suspects[:NAMED] if one.chance > _UNLIKELY * suspects[0].chance]
     at = flow.guilty.index(explained[0])
-    flow.guilty = [one for one in flow.guilty if one not in explained]
+    flow.guilty[:] = [one for one in flow.guilty if one not in explained]
     flow.guilty[at:at] = [_event(flow, explained[0], one, some, suspects) for one in suspects]
 
 
