@@ -18,7 +18,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.run.cube import CUBE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -289,10 +289,11 @@ class Evaluation:
             raise OverBudgetError
         self.left -= cost
 
-    def parts(self) -> Iterator[tuple[int, Op]]:
-        """Operators of the kernel with their numbers, the last one first."""
+    def parts(self, types: Collection[str] = ()) -> Iterator[tuple[int, Op]]:
+        """Operators of the kernel with their numbers, the last one first; those of some types alone, if any."""
         ops = self.trial.kernel.ops
-        return ((number, ops[number]) for number in reversed(range(len(ops))))
+        found = ((number, ops[number]) for number in reversed(range(len(ops))))
+        return (one for one in found if not types or one[1].op_type in types)
 
 
 def recomputed(trial: Trial, change: Change) -> Array | None:
