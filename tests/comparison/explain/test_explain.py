@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kit.build.faulty_trials import KINDS, clean_trials, planted
-from workbench.comparison.explain.case import FAILURES, Evaluation, OverBudgetError
+from workbench.comparison.explain.case import FAILURES, Budget, Evaluation, OverBudgetError
 from workbench.comparison.explain.explain import explain
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.replay.kernel import Kernel, Trial, plain_kernel
@@ -46,7 +46,7 @@ def guesses(name):
     row, found = HYPOTHESES[name], []
     for kind, seed in product(KINDS, SEEDS):
         for one in planted(kind, seed):
-            case = Evaluation(one.trial, 1e8)
+            case = Evaluation(one.trial, Budget(1e8))
             with np.errstate(all="ignore"), suppress(*FAILURES, OverBudgetError):
                 found += [(row.applies(case), guess) for guess in row.guesses(case)]
     return found

@@ -128,7 +128,7 @@ def _guesses(guesses: Iterator[Candidate]) -> Iterator[Candidate]:
 
 def judged(guess: Candidate, case: Evaluation) -> ScoredCandidate | None:
     """Score a guess; ``None`` if it leaves most of the error, or is what was expected."""
-    case.spend(_JUDGING * case.given.size)
+    case.budget.spend(_JUDGING * case.given.size)
     remains = case.remains(guess.output)
     if math.isfinite(case.error) and not remains <= _MOST * case.error:
         return None

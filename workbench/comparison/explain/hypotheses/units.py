@@ -91,7 +91,7 @@ def _and_stored(case: Evaluation, part: int, coarse: Arithmetic) -> Array | None
     """Return the output of a kernel of several operators that stores what it gives as coarsely, too."""
     if len(case.trial.kernel.ops) == 1:
         return None
-    case.spend(case.cost)
+    case.budget.spend(case.cost)
     whole = replace(case.trial.arithmetic, output=coarse.output)
     return recomputed(replace(case.trial, arithmetic=whole), Change(part, arithmetic=coarse))
 
@@ -146,7 +146,7 @@ def integer_wrap(case: Evaluation) -> Iterator[Candidate]:
     """An integer that is too large was wrapped around and not cut, or cut and not wrapped."""
     kind = case.trial.given.dtype
     limits = np.iinfo(kind)
-    case.spend(case.cost)
+    case.budget.spend(case.cost)
     wider = {
         slot: array.astype(np.int64) if array.dtype.kind in "iu" else array
         for slot, array in case.trial.inputs.items()
