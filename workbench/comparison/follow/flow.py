@@ -91,7 +91,7 @@ class Trace(Survey):
     """
 
     events: Mapping[Place, Assessment]
-    guilty: list[Assessment]
+    guilty: Sequence[Assessment]
     before: Sequence[Assessment]
     input_states: Mapping[Place, Mapping[int, ValueState]]
     values: Mapping[Execution, Mapping[Value, ValueState]]

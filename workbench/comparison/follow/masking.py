@@ -94,7 +94,7 @@ def mark_masked(trace: Trace) -> Trace:
         if masking == "first-trace":
             events[place] = replace(events[place], guilty=True, healed=False)
     origins = [events[event.block, event.op] for event in trace.guilty]
-    return replace(trace, events=events, guilty=[one for one in origins if not one.healed])
+    return replace(trace, events=events, guilty=tuple(one for one in origins if not one.healed))
 
 
 def _effect(trace: Trace, event: Assessment) -> tuple[OriginFacts, set[int]]:

@@ -157,7 +157,7 @@ class _Walk:
         return Trace(
             **known,
             events=self._made,
-            guilty=[one for one in self._origins if not one.healed],
+            guilty=tuple(one for one in self._origins if not one.healed),
             before=tuple(carry.before),
             input_states=self._states,
             values=carry.values,
