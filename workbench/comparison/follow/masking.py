@@ -10,6 +10,7 @@ prove nothing: an argmax agrees by luck.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from workbench.comparison.follow.rules import Rule, decide
@@ -94,7 +95,7 @@ def mark_masked(trace: Trace) -> Trace:
         if masking == "first-trace":
             events[place] = replace(events[place], guilty=True, healed=False)
     origins = [events[event.block, event.op] for event in trace.guilty]
-    return replace(trace, events=events, guilty=tuple(one for one in origins if not one.healed))
+    return replace(trace, events=MappingProxyType(events), guilty=tuple(one for one in origins if not one.healed))
 
 
 def _effect(trace: Trace, event: Assessment) -> tuple[OriginFacts, set[int]]:

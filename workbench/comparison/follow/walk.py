@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.comparison.follow.carry import Carry
@@ -156,16 +157,16 @@ class _Walk:
         known = {one.name: getattr(self._survey, one.name) for one in fields(Survey)}
         return Trace(
             **known,
-            events=self._made,
+            events=MappingProxyType(self._made),
             guilty=tuple(one for one in self._origins if not one.healed),
             before=tuple(carry.before),
-            input_states=self._states,
-            values=carry.values,
+            input_states=MappingProxyType(self._states),
+            values=MappingProxyType(carry.values),
             walked=tuple(self._walked),
-            own_feeds=carry.own_feeds,
-            own_params=carry.own_params,
-            tainted_params=carry.tainted_params,
-            coarsest=self._coarsest,
+            own_feeds=MappingProxyType(carry.own_feeds),
+            own_params=frozenset(carry.own_params),
+            tainted_params=frozenset(carry.tainted_params),
+            coarsest=MappingProxyType(self._coarsest),
         )
 
 
