@@ -95,7 +95,11 @@ def mark_masked(trace: Trace) -> Trace:
         if masking == "first-trace":
             events[place] = replace(events[place], guilty=True, healed=False)
     origins = [events[event.block, event.op] for event in trace.guilty]
-    return replace(trace, events=MappingProxyType(events), guilty=tuple(one for one in origins if not one.healed))
+    return replace(
+        trace,
+        events=MappingProxyType(events),
+        guilty=tuple(one for one in origins if not one.healed),
+    )
 
 
 def _effect(trace: Trace, event: Assessment) -> tuple[OriginFacts, set[int]]:
