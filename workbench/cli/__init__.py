@@ -114,6 +114,9 @@ def compare(
     extract: Annotated[
         str, typer.Option(metavar="DIR", help="Write a minimal reproducer of the suspect operator.")
     ] = "",
+    explain: Annotated[
+        str, typer.Option(metavar="OP", help="Print what was concluded of an operator, and why.")
+    ] = "",
 ) -> int:
     """Compare two dumps and find the first divergent operator. Exit status: 0 agree, 1 diverge, 2 trouble."""
     from workbench.pipeline.compare import compare as run
@@ -136,6 +139,8 @@ def compare(
         _write_next(comparison, next_golden, "", "golden")
     if extract:
         _extract(comparison, extract)
+    if explain:
+        _explain(comparison, explain, to_stderr=json == "-")
     if json != "-":
         tell(*_summary(comparison))
     return _status(comparison)
@@ -187,6 +192,13 @@ def _extract(comparison: Comparison, folder: str) -> None:
         tell(str(comparison.extract(folder)), err=True)
     else:
         tell(Message("cli/no-extract"), err=True)
+
+
+def _explain(comparison: Comparison, name: str, *, to_stderr: bool) -> None:
+    """Print what was concluded of an operator; not among JSON."""
+    from workbench.pipeline.conclusions import explain
+
+    tell(*explain(comparison, name), err=to_stderr)
 
 
 def _status(comparison: Comparison) -> int:

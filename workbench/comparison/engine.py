@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.bind.watching import find_changes
-from workbench.comparison.explain.origins import explain_origins
-from workbench.comparison.explain.overwrites import blame_writers, infer_writers
+from workbench.comparison.explain.explainers import explain_origins
 from workbench.comparison.findings.evidence import replay_facts
 from workbench.comparison.findings.find import find, unexplained_failure
 from workbench.comparison.findings.iterations import divergence_onset, summarize
@@ -23,9 +22,8 @@ from workbench.comparison.findings.watched import (
     kind_of,
     watch_findings,
 )
-from workbench.comparison.follow.judge import judge_rows
-from workbench.comparison.follow.tolerances import with_tolerances
-from workbench.comparison.follow.walk import walk
+from workbench.comparison.follow.judge import judge_rows, with_tolerances
+from workbench.comparison.follow.walk import follow
 from workbench.comparison.measure.measure import distance_from, measure_pairs, with_forecast
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.profiles import NOISE_FLOOR
@@ -51,6 +49,7 @@ from workbench.dump.tree import Note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.measure.measure import Cancelled, Progress
     from workbench.comparison.result import Finding, Row
@@ -59,10 +58,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """The result, and the walk it came from (for whoever wants to look deeper)."""
+    """The result, and the walk and origins it came from (for whoever wants to look deeper)."""
 
     result: Result
     flow: Flow
+    origins: Origins
 
 
 @one_thread()
@@ -83,15 +83,13 @@ def compare_dumps(
     told = forecast(pairing, distance_from, npu=is_npu(target), cancelled=cancelled)
     with_forecast(measured, told.errors)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
-    flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
-    blame_writers(flow)
-    explain_origins(flow)
-    infer_writers(flow)
+    flow = follow(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
+    origins = explain_origins(flow)
     chosen = find_profile(profile)
     rows = judge_rows(flow, measured, chosen)
     rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))
     pairs = [row for row in rows if row.match_rule]
-    findings = loss_scale_findings(find(flow, pairs), flow)
+    findings = loss_scale_findings(find(flow, origins, pairs), flow)
     if chosen.limits:
         findings = [_under_profile(finding, pairs) for finding in findings]
         if not any(finding.defect for finding in findings):
@@ -99,7 +97,7 @@ def compare_dumps(
     steps = summarize(flow, measured, rows)
     findings = rank_findings(divergence_onset(findings, flow, steps), flow)
     findings = tell_of_batches(findings, flow, pairs)
-    findings = with_producers(findings, flow, told)
+    findings = with_producers(findings, flow, origins, told)
     findings = with_next_step(_with_watched(findings, pairing, selection, rows), flow)
     coverage = ledger(pairing)
     decided = verdict(pairs, findings, coverage, partial=partial)
@@ -125,7 +123,7 @@ def compare_dumps(
         overrides=override_uses(pairing),
         facts=_facts(target, golden, selection) | replay_facts(replayed) | told.facts,
     )
-    return Compared(result, flow)
+    return Compared(result, flow, origins)
 
 
 def _with_watched(

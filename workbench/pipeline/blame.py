@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.comparison.follow.states import AMPLIFICATION
+from workbench.comparison.follow.states import AMPLIFICATION, VERSION_MATTER
 from workbench.comparison.replay.own_error import result_slot
 from workbench.core.words import Message
 
@@ -60,6 +60,16 @@ def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]
     added, explained = _own_of(own, defect, row)
     lacking = None if added is not None else _lacking(row, flow, place)
     return Blame(kind, text, row.error, added, row.inherited_error, explained, factor, lacking)
+
+
+def conclusion(event: Assessment) -> tuple[Message, ...]:
+    """Say which rule decided about an operator, and what became of it."""
+    said = [Message(f"compare/conclusion-{event.conclusion}")]
+    if event.tolerated is not None:
+        said.append(event.tolerated.said)
+    if event.healed and event.conclusion != VERSION_MATTER:
+        said.append(Message("compare/no-effect"))
+    return tuple(said)
 
 
 def _reason(row: Row, otherwise: str) -> Message:

@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.build.small_dumps import Net
-from workbench.comparison.bind.binding import Execution
 from workbench.comparison.follow.expected_error import step_limit
-from workbench.comparison.follow.states import Assessment
+from workbench.comparison.follow.states import AMPLIFICATION
 from workbench.comparison.measure.measure import Measured
 from workbench.comparison.measure.noise import jump_limit
 from workbench.comparison.measure.tensors import measure_arrays
 
-BLOCK = Execution(0, "Net", 0, 0, 0)
 SIZE = 256
 RATE = 0.1
 
@@ -83,14 +81,14 @@ def step(kind, noise, *, seed=0, scale=1.0, rate=RATE, without=()):
         *(net.feed(name, np.shape(given.get(name, 0.0))) for name in ORDERS[kind]),
         shape=(SIZE,),
     )
-    event = Assessment(BLOCK, 0, 2.0**-24, noise, False, 0)
-    event.measured = {
+    measured = {
         ("input", slot): pair(taken[name], given[name])
         for slot, name in enumerate(ORDERS[kind])
         if name in given and name not in without
     }
     variable = pair(target, golden)
-    return step_limit(net.ops[0], event, variable, 0.0), variable.error
+    known = 2.0**-24 + noise * (AMPLIFICATION + noise)
+    return step_limit(net.ops[0], measured, variable, 0.0, known), variable.error
 
 
 @pytest.mark.parametrize("kind", ORDERS)
@@ -131,10 +129,7 @@ def test_what_was_not_dumped_leaves_the_limit_unknown(kind, without):
 def test_other_operators_take_no_steps():
     net = Net()
     net.op("Mul", net.feed("a", (2,)), net.feed("b", (2,)), shape=(2,))
-    found = step_limit(
-        net.ops[0], Assessment(BLOCK, 0, 1e-7, 0.0, False, 0), pair([1, 2], [1, 2]), 0.0
-    )
-    assert found is None
+    assert step_limit(net.ops[0], {}, pair([1, 2], [1, 2]), 0.0, 1e-7) is None
 
 
 # --- masks -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.comparison.explain.case import FAILURES, Evaluation
+from workbench.comparison.explain.case import FAILURES, Budget, Evaluation
 from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance
 from workbench.run.cube import CUBE
 from workbench.run.profiles import HF32, HF32_AWAY
@@ -34,7 +34,7 @@ def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
     An arithmetic counts only if it differs from what was expected by no more than the floor: it explains
     noise, not the operator's own error. The floor is lowered to what the right elements show of noise.
     """
-    case = Evaluation(trial, budget)
+    case = Evaluation(trial, Budget(budget))
     if not case.is_float or not case.error > case.floor:
         return case
     told = case.expected != 0  # zeros are right whatever the arithmetic
@@ -44,21 +44,23 @@ def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
         return case
     least, best = case.surprise(trial.expected), trial
     for other in _others(trial):
-        case.left -= case.cost
-        if case.left < budget / 2:
+        case.budget.left -= case.cost
+        if case.budget.left < budget / 2:
             break
         surprise = case.surprise(other.expected)
         if surprise < least:
             least, best = surprise, other
     if best is trial:
         return case
-    found = Evaluation(best, case.left)
+    found = Evaluation(best, case.budget)
     return _lowered(found, _measured(found))
 
 
 def _lowered(case: Evaluation, floor: float) -> Evaluation:
     """Return a case with a lower noise floor, if it is one."""
-    return case if floor >= case.floor else Evaluation(replace(case.trial, floor=floor), case.left)
+    if floor >= case.floor:
+        return case
+    return Evaluation(replace(case.trial, floor=floor), case.budget)
 
 
 def _others(trial: Trial) -> Iterator[Trial]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.comparison.explain.memory import Held
-from workbench.comparison.replay.kernel import Change
+from workbench.comparison.replay.attempt import TROUBLE
+from workbench.comparison.replay.kernel import Change, sum_of_squares
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
@@ -18,7 +19,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.run.cube import CUBE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -51,11 +52,8 @@ _FAR, _WORSE = (
     3.0,
 )  # grains from which a gap is none of noise, and what it costs in free numbers
 
-FAILURES = (
-    WorkbenchError, ValueError, TypeError, IndexError, KeyError, ArithmeticError, MemoryError
-)  # fmt: skip
-"""What a kernel may raise when its settings or inputs do not fit together."""
-
+FAILURES = (WorkbenchError, *TROUBLE)
+"""What a guess may raise when settings or inputs do not fit together."""
 
 RARE = 1.0
 """Free numbers that guesses count which no device is known for."""
@@ -63,6 +61,19 @@ RARE = 1.0
 
 class OverBudgetError(Exception):
     """The next guess would cost more than is left."""
+
+
+class Budget:
+    """Operations on numbers that may still be spent; evaluations of one trial share one."""
+
+    def __init__(self, left: float = BUDGET) -> None:
+        self.left = left
+
+    def spend(self, cost: float) -> None:
+        """Count what something costs; raises OverBudgetError if it is not left."""
+        if cost > self.left:
+            raise OverBudgetError
+        self.left -= cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +105,9 @@ class ScoredCandidate:
     score: float
 
 
+@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A trial, ready for guesses.
+    """A trial, ready for guesses, with what is worked out of it once.
 
     Attributes
     ----------
@@ -103,27 +115,57 @@ class Evaluation:
         What the operator gave and should have given: float64, float32 if there are many.
     scale : float
         Norm that errors are relative to: of what was expected; if that is 0, of what was given.
+    rms : float
+        That of one element.
     coarse : float
         Half of the last bit of the format that the output was rounded to.
     grain : float
         To how much of an element numbers are described; ``number`` is what that costs, in nats.
     floor : float
         The trial's; if that is 0, half of the last bit that its dtype keeps.
+    cost : float
+        Operations that computing the kernel once takes.
     """
 
-    def __init__(self, trial: Trial, budget: float = BUDGET) -> None:
-        self.trial = trial
-        self.given = _wide(trial.given)
-        self.expected = _wide(trial.expected)
-        self.left = budget
-        self._read: dict[int, list[Array]] = {}
-        self.cost = _cost(trial)
-        self.scale = _norm(self.expected) or _norm(self.given) or 1.0
-        self.rms = self.scale / math.sqrt(max(self.given.size, 1))
-        self.floor = trial.floor if trial.floor > 0 else roundoff(trial.given.dtype.name)
-        self.coarse = max(roundoff(trial.arithmetic.output), roundoff(trial.given.dtype.name))
-        self.grain = max(_GRAIN * self.floor, _FINEST)
-        self.number = math.log(1.0 / min(self.grain, 0.1))
+    trial: Trial
+    budget: Budget = field(default_factory=Budget)
+    _read: dict[int, list[Array]] = field(default_factory=dict)
+
+    @cached_property
+    def given(self) -> Array:
+        return _wide(self.trial.given)
+
+    @cached_property
+    def expected(self) -> Array:
+        return _wide(self.trial.expected)
+
+    @cached_property
+    def scale(self) -> float:
+        return _norm(self.expected) or self._size or 1.0
+
+    @cached_property
+    def rms(self) -> float:
+        return self.scale / math.sqrt(max(self.given.size, 1))
+
+    @cached_property
+    def floor(self) -> float:
+        return self.trial.floor if self.trial.floor > 0 else roundoff(self.trial.given.dtype.name)
+
+    @cached_property
+    def coarse(self) -> float:
+        return max(roundoff(self.trial.arithmetic.output), roundoff(self.trial.given.dtype.name))
+
+    @cached_property
+    def grain(self) -> float:
+        return max(_GRAIN * self.floor, _FINEST)
+
+    @cached_property
+    def number(self) -> float:
+        return math.log(1.0 / min(self.grain, 0.1))
+
+    @cached_property
+    def cost(self) -> float:
+        return _cost(self.trial)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -242,14 +284,14 @@ class Evaluation:
 
         Raises OverBudgetError where it would cost more than is left; ``times`` as much as usual.
         """
-        self.spend(self.cost * times)
+        self.budget.spend(self.cost * times)
         return recomputed(self.trial, change)
 
     def computed(self, part: int, arithmetic: Arithmetic, times: float = 1.0) -> Array | None:
         """Return the output with one operator computed in another arithmetic, as `recomputed` does."""
         if len(self.trial.kernel.ops) > 1:
             return self.recomputed(Change(part, arithmetic=arithmetic), times)
-        self.spend(self.cost * times)
+        self.budget.spend(self.cost * times)
         return recomputed(replace(self.trial, arithmetic=arithmetic), Change())
 
     def thin(self) -> Evaluation | None:
@@ -268,7 +310,7 @@ class Evaluation:
         few = (slice(0, 1), slice(0, _THIN))
         given, expected = self.trial.given[few], self.trial.expected[few]
         trial = replace(self.trial, inputs=inputs, given=given, expected=expected)
-        return Evaluation(trial, math.inf)
+        return Evaluation(trial, Budget(math.inf))
 
     def tensors(self, part: int) -> list[Array]:
         """Return the tensors that an operator of the kernel reads; [] if they cannot be computed."""
@@ -283,16 +325,11 @@ class Evaluation:
             self._read[part] = seen
         return self._read[part]
 
-    def spend(self, cost: float) -> None:
-        """Count what something costs; raises OverBudgetError if it is not left."""
-        if cost > self.left:
-            raise OverBudgetError
-        self.left -= cost
-
-    def parts(self) -> Iterator[tuple[int, Op]]:
-        """Operators of the kernel with their numbers, the last one first."""
+    def parts(self, types: Collection[str] = ()) -> Iterator[tuple[int, Op]]:
+        """Operators of the kernel with their numbers, the last one first; those of some types alone, if any."""
         ops = self.trial.kernel.ops
-        return ((number, ops[number]) for number in reversed(range(len(ops))))
+        found = ((number, ops[number]) for number in reversed(range(len(ops))))
+        return (one for one in found if not types or one[1].op_type in types)
 
 
 def recomputed(trial: Trial, change: Change) -> Array | None:
@@ -310,11 +347,13 @@ def pieces(size: int) -> Iterator[slice]:
 
 
 def _wide(array: Array) -> Array:
-    """Flat floats: float32 for many numbers of no more bits, else float64."""
+    """Flat floats to read: float32 for many numbers of no more bits, else float64."""
     small = array.dtype.kind not in "iub" and array.dtype.itemsize <= 4
     wide = np.float32 if small and array.size > _LARGE else np.float64
     with np.errstate(all="ignore"):
-        return array.reshape(-1).astype(wide)
+        flat = array.reshape(-1).astype(wide, copy=False)
+    flat.setflags(write=False)
+    return flat
 
 
 def _norm(flat: Array) -> float:
@@ -322,13 +361,8 @@ def _norm(flat: Array) -> float:
     for piece in pieces(flat.size):
         some = flat[piece].astype(np.float64, copy=False)
         finite = some if np.isfinite(some).all() else some[np.isfinite(some)]
-        total += _square(finite)
+        total += sum_of_squares(finite)
     return math.sqrt(total)
-
-
-def _square(flat: Array) -> float:
-    """Σ x²; a product by BLAS would start threads for it."""
-    return float(np.einsum("i,i->", flat, flat))
 
 
 def _apart(given: Array, guess: Array) -> float:
@@ -336,12 +370,12 @@ def _apart(given: Array, guess: Array) -> float:
     with np.errstate(all="ignore"):
         other = guess.astype(np.float64, copy=False)
         gap = given - other
-        total = _square(gap)
+        total = sum_of_squares(gap)
         if math.isfinite(total):
             return total
         same = (given == other) | (np.isnan(given) & np.isnan(other))
         rest = gap[~same]
-        return _square(rest) if np.isfinite(rest).all() else math.inf
+        return sum_of_squares(rest) if np.isfinite(rest).all() else math.inf
 
 
 def _cost(trial: Trial) -> float:

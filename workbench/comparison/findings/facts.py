@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from workbench.comparison.align.align import Alignment
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.pair.pairing import Pairing
@@ -78,9 +79,10 @@ def _steps(flow: Flow) -> Iterator[Message]:
         yield Message("compare/int8-layers", count=len(events), op_name=name, steps=steps)
 
 
-def unblamed_settings(flow: Flow) -> Iterator[Finding]:
+def unblamed_settings(flow: Flow, origins: Origins) -> Iterator[Finding]:
     """Settings that differ at operators nobody blames: worth knowing, once a setting."""
-    blamed = {(e.block.rank, e.block.graph_id, e.blamed) for e in flow.guilty}
+    events = [one.event for one in origins.origins]
+    blamed = {(*event.block.graph_key, event.blamed) for event in events}
     alike: dict[tuple[str, int, tuple[Message, ...]], list[tuple[int, int, int]]] = {}
     for (rank, graph_id), found in flow.pairing.alignments.items():
         for t, g in sorted(_counterparts(found)):

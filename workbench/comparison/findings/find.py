@@ -1,4 +1,4 @@
-"""Findings: ranked statements about causes, from the guilty operators of the walk.
+"""Findings: ranked statements about causes, from the origins of errors.
 
 A named difference (attribute, parameter, feed, constant, structure) ranks above an unexplained one;
 among equals the earlier operator in data-flow order comes first. One cause is told once, however
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from workbench.comparison.align.differences import WIRING, Difference
-from workbench.comparison.explain.origins import BY_NAME, has_few_wrong
+from workbench.comparison.explain.origins import BY_NAME, Origin, has_few_wrong
 from workbench.comparison.finding_kinds import KINDS, NAMED
 from workbench.comparison.findings.ended import endings
 from workbench.comparison.findings.evidence import own_words
@@ -25,8 +25,8 @@ from workbench.comparison.findings.facts import (
     unmatched,
 )
 from workbench.comparison.follow.ranks import is_meeting
+from workbench.comparison.graphs import view
 from workbench.comparison.graphs.ge_origins import original_names
-from workbench.comparison.graphs.view import Origin
 from workbench.comparison.result import Finding
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
@@ -34,6 +34,7 @@ from workbench.dump.names.mindspore import sanitize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
@@ -43,28 +44,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Blame:
-    """A guilty event with its kind decided; ``values`` are those of the first difference."""
+    """An origin with its kind decided; ``values`` are those of the first difference."""
 
-    event: Assessment
+    origin: Origin
     kind: str
     subject: str
     said: tuple[Message, ...]
     values: tuple[object, ...] = ()
     trust: float = 1.0
 
+    @property
+    def event(self) -> Assessment:
+        return self.origin.event
 
-def find(flow: Flow, rows: Sequence[Row]) -> list[Finding]:
+
+def find(flow: Flow, origins: Origins, rows: Sequence[Row]) -> list[Finding]:
     """Return all findings, best first."""
-    blames = [_decide(event) for event in flow.guilty]
+    blames = [_decide(one) for one in origins.origins]
     if not blames:
         # The error came in before anything was compared: what differs by name is the better answer.
-        blames = [replace(_decide(event), trust=0.75) for event in flow.tainted_named]
+        blames = [replace(_decide(Origin(event)), trust=0.75) for event in flow.tainted_named]
         blames += _began_before(flow, alone=not blames)
     defects = _merge(flow, blames) or list(unexplained_failure(flow, rows))
     ends = endings(flow.pairing)
     defects += [one for one in ends if one.defect]
     facts = [one for one in ends if not one.defect]
-    facts += [*precision(flow, rows), *unblamed_settings(flow), *_version_matters(flow)]
+    facts += [*precision(flow, rows), *unblamed_settings(flow, origins), *_version_matters(flow)]
     facts += [*_excused(flow), *unmatched(flow.pairing)]
     return sorted(defects, key=lambda f: (f.score < NAMED, f.order)) + facts
 
@@ -73,8 +78,8 @@ def _excused(flow: Flow) -> list[Finding]:
     """What would be defects if the map file did not tolerate them."""
     blames = []
     for event, tolerance in flow.excused:
-        said = (tolerance.said, *_decide(event).said)
-        blames.append(_Blame(event, "info", str(tolerance), said))
+        said = (tolerance.said, *_decide(Origin(event)).said)
+        blames.append(_Blame(Origin(event), "info", str(tolerance), said))
     return _merge(flow, blames)
 
 
@@ -86,34 +91,37 @@ def _began_before(flow: Flow, *, alone: bool) -> list[_Blame]:
     events = sorted(flow.before, key=lambda e: -(e.worst.error if e.worst is not None else 0.0))
     if not events or not alone:
         return []
-    first = _decide(events[0])
-    said = tuple(one for event in events for one in _decide(event).said[:1])
+    first = _decide(Origin(events[0]))
+    said = tuple(one for event in events for one in _decide(Origin(event)).said[:1])
     return [replace(first, trust=0.5, said=(*first.said, *said[1:4]))]
 
 
 def _version_matters(flow: Flow) -> list[Finding]:
     """What the two versions of the framework are known to do differently, told once."""
     said = (Message("compare/version"),)
-    return _merge(flow, [_Blame(event, "info", "version", said) for event in flow.version_matters])
+    return _merge(
+        flow, [_Blame(Origin(event), "info", "version", said) for event in flow.version_matters]
+    )
 
 
-def _decide(event: Assessment) -> _Blame:
-    """Choose the kind of a guilty event from its differences, the surest first."""
+def _decide(origin: Origin) -> _Blame:
+    """Choose the kind of an origin from its differences, the surest first."""
+    event = origin.event
     named: list[Difference] = [d for d in event.differences if d.kind != "precision"]
     named.sort(key=lambda d: -KINDS[d.kind].score)
     if named:
         said = tuple(d.said for d in named)
-        return _Blame(event, named[0].kind, named[0].subject, said, named[0].values)
+        return _Blame(origin, named[0].kind, named[0].subject, said, named[0].values)
     if event.worst is not None and event.worst.divergence.mismatch:
-        return _Blame(event, "non-finite", "", ())
+        return _Blame(origin, "non-finite", "", ())
     unequal = [
         m.divergence.reason
         for m in event.measured.values()
         if m.pair.io == "output" and m.sizes_differ and m.divergence.reason is not None
     ]
     if unequal:
-        return _Blame(event, "shape", "", tuple(unequal))
-    return _Blame(event, "own-error", "", ())
+        return _Blame(origin, "shape", "", tuple(unequal))
+    return _Blame(origin, "own-error", "", ())
 
 
 def _merge(flow: Flow, blames: Iterable[_Blame]) -> list[Finding]:
@@ -160,7 +168,8 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
     if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
         error, floor = own.error, own.explained
     run = flow.pairing.target.runs[event.block].get(event.op)
-    told = worst if event.writer is None else None  # the figures are the reader's, not the writer's
+    reader = first.origin.writer is None
+    told = worst if reader else None  # the figures are the reader's, not the writer's
     return Finding(
         kind=first.kind,
         op_name=blamed_name(flow, event),
@@ -170,9 +179,9 @@ def _finding(flow: Flow, group: list[_Blame]) -> Finding:
         io=told.pair.io if told is not None else "output",
         slot=slot if told is not None else 0,
         score=_score(first, error),
-        own_error=error if event.writer is None else None,
-        inherited_error=event.inherited if event.writer is None else None,
-        noise_floor=floor if event.writer is None else None,
+        own_error=error if reader else None,
+        inherited_error=event.inherited if reader else None,
+        noise_floor=floor if reader else None,
         evidence=tuple(_evidence(flow, group)),
         advice=KINDS[first.kind].advice,
         source=flow.pairing.frame((event.block.rank, event.block.graph_id), event.blamed),
@@ -189,7 +198,7 @@ class _Fault(TypedDict):
 
 def _fault(flow: Flow, blame: _Blame) -> _Fault:
     """What kind of fault it looks like, and how likely that is."""
-    found, writer = blame.event.explained_by, blame.event.writer
+    found, writer = blame.origin.explanation, blame.origin.writer
     if writer is not None:
         return {"fault": "overrun", "probability": writer.chance}
     if found is not None:
@@ -210,19 +219,19 @@ def _score(blame: _Blame, error: float | None) -> float:
 
 
 def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[Message]:
-    event = group[0].event
+    origin, event = group[0].origin, group[0].event
     yield from group[0].said
     op = blamed_operator(flow, event)
     names = original_names(op) if op is not None else None
     if names and names != (op.name if op is not None else "",):
         yield Message("compare/stands-for", names=names)
     if event.worst is not None:
-        yield _measured(flow, event, event.worst)
-        if event.writer is None:
+        yield _measured(flow, origin, event.worst)
+        if origin.writer is None:
             yield Message("compare/input-difference", error=event.inherited)
     if event.replayed is not None:
         yield from own_words(event.replayed)
-    explained = event.explained_by.said if event.explained_by is not None else None
+    explained = origin.explanation.said if origin.explanation is not None else None
     if explained is not None:
         yield explained
     if event.steps is not None:
@@ -234,9 +243,10 @@ def _evidence(flow: Flow, group: list[_Blame]) -> Iterator[Message]:
     yield from further([name for name, _ in others])
 
 
-def _measured(flow: Flow, event: Assessment, worst: Measured) -> Message:
-    """How far apart the worst tensor of an event is."""
-    place = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
+def _measured(flow: Flow, origin: Origin, worst: Measured) -> Message:
+    """How far apart the worst tensor of an origin is."""
+    event = origin.event
+    place = f"{_whose(flow, origin)}{worst.pair.io}.{worst.pair.slot}"
     if worst.divergence.mismatch:
         counts = _extremes(worst.divergence.metrics)
         return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
@@ -254,10 +264,10 @@ def _circumstances(event: Assessment) -> Iterator[Message]:
         yield Message("compare/unseen", count=event.unseen)
 
 
-def _whose(flow: Flow, event: Assessment) -> str:
-    """Whose figures an event has, if they are not those of the operator that it blames."""
-    run = flow.pairing.target.runs[event.block].get(event.op)
-    return f"{run.op_name}: " if event.writer is not None and run is not None else ""
+def _whose(flow: Flow, origin: Origin) -> str:
+    """Whose figures an origin has, if they are not those of the operator that it blames."""
+    run = flow.pairing.target.runs[origin.event.block].get(origin.event.op)
+    return f"{run.op_name}: " if origin.writer is not None and run is not None else ""
 
 
 def _ranks(flow: Flow, group: list[_Blame]) -> Iterator[Message]:
@@ -314,7 +324,7 @@ def _first_reader(flow: Flow, row: Row) -> tuple[str, Op | None]:
         return "parameter", None
     for index, parameter in enumerate(graph.parameters):
         if row.op_name in (parameter.name, sanitize(parameter.name)):
-            readers = found.target.readers(Origin("param", index))
+            readers = found.target.readers(view.Origin("param", index))
             kind = "parameter" if parameter.is_weight else "input"
             return kind, graph.ops[readers[0][0]] if readers else None
     return "parameter", None

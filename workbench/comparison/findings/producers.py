@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.forecast import Forecast, ForecastExecution, Run
@@ -63,9 +64,11 @@ class _Behind:
     exchanged: tuple[tuple[int, int], ...] = ()
 
 
-def with_producers(findings: Sequence[Finding], flow: Flow, told: Forecast) -> list[Finding]:
+def with_producers(
+    findings: Sequence[Finding], flow: Flow, origins: Origins, told: Forecast
+) -> list[Finding]:
     """Name those who gave the first suspects what they read, where only statistics are known."""
-    asked = dict(_asked(findings, flow))
+    asked = dict(_asked(findings, flow, origins))
     found = _exchanges([(e.block, e.op) for e in asked.values()], flow, told)
     result: list[Finding] = []
     named = {finding.op_name for finding in findings if finding.defect}
@@ -77,7 +80,7 @@ def with_producers(findings: Sequence[Finding], flow: Flow, told: Forecast) -> l
             continue
         behind = found.get((event.block, event.op)) or _Behind(())
         if not behind.producers and number == min(asked):
-            behind = _readable(flow, event, graph, bool(told.errors))
+            behind = _readable(origins, event, graph, bool(told.errors))
         more = [
             _finding(flow, finding, event, graph, place, behind)
             for place in _places(behind, graph, named if not behind.first else set())
@@ -86,9 +89,12 @@ def with_producers(findings: Sequence[Finding], flow: Flow, told: Forecast) -> l
     return result
 
 
-def _asked(findings: Sequence[Finding], flow: Flow) -> Iterator[tuple[int, Assessment]]:
+def _asked(
+    findings: Sequence[Finding], flow: Flow, origins: Origins
+) -> Iterator[tuple[int, Assessment]]:
     """The first own errors of which there are nothing but statistics, by their number."""
-    events = {(event.block, event.blamed): event for event in flow.guilty if event.op >= 0}
+    found = [one.event for one in origins.origins]
+    events = {(event.block, event.blamed): event for event in found if event.op >= 0}
     left = _TRIED
     for number, finding in enumerate(findings):
         place = place_of(flow, finding) if finding.kind == "own-error" else None
@@ -193,7 +199,7 @@ def _chain(flow: Flow, block: Execution, graph: Graph, operand: Operand | None) 
     return found
 
 
-def _readable(flow: Flow, event: Assessment, graph: Graph, tested: bool) -> _Behind:
+def _readable(origins: Origins, event: Assessment, graph: Graph, tested: bool) -> _Behind:
     """Producers of what a suspect reads; those of one that looks at every element by itself cannot be meant.
 
     If several suspects read the same, it is rather that.
@@ -201,7 +207,7 @@ def _readable(flow: Flow, event: Assessment, graph: Graph, tested: bool) -> _Beh
     op = graph.ops[event.op]
     if op.op_type in _PLAIN | IDENTITY:
         return _Behind(())
-    guilty = {one.op for one in flow.guilty if one.block == event.block}
+    guilty = {one.event.op for one in origins.origins if one.event.block == event.block}
     found: list[int] = []
     first = False
     for operand in op.flat_inputs():

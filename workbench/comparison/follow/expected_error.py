@@ -1,9 +1,4 @@
-"""The error that an operator is expected to add: by what was reproduced before it, and by the step that it takes.
-
-A forecast that gives the statistics of many operators to a small part of what their number formats explain is
-right about how the device computes. An operator that is off by more than its forerunners is then off for a
-reason of its own, though its number format alone would explain as much. That holds as long as what it reads is
-reproduced to the last figure: roundings that have once fallen otherwise let others fall otherwise, whatever their size.
+"""The error that an operator is expected to have: its own rounding, what it inherited, and the step that it takes.
 
 An optimizer carries two runs no farther apart than the step that it takes. A gradient is often known to few
 digits, but a step is a small part of the variable. With s the length of the step over that of the variable, e the
@@ -19,13 +14,17 @@ noise may turn.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.follow.states import AMPLIFICATION
 from workbench.comparison.graphs.roles import updates
-from workbench.comparison.measure.conditioning import golden_norm
+from workbench.comparison.measure.conditioning import (
+    STEADY_FACTOR,
+    condition_number,
+    golden_norm,
+)
 from workbench.comparison.measure.noise import (
     PASS_FACTOR,
     expected_rounding,
@@ -33,16 +32,118 @@ from workbench.comparison.measure.noise import (
     jump_limit,
     op_roundoff,
 )
+from workbench.comparison.measure.quantization_error import (
+    STEPS_FACTOR,
+    QuantizationError,
+    quantization_error,
+    rounded,
+)
 from workbench.core.words import Message
-from workbench.graph.traits import IDENTITY, MOVEMENT
+from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.carry import Carry
+    from workbench.comparison.follow.facts import Observation, Scene
+    from workbench.comparison.follow.flow import Measures
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Graph, Op
+    from workbench.graph.nodes import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What explains an operator's outputs, and whether the ``worst`` of them exceeds it.
+
+    ``own_floor`` is what its own rounding explains, ``explained`` that and what it inherited, magnified as its data
+    magnify it; ``limit`` is ``factor`` times that, or what an update or a jump explains. All are relative errors.
+    ``steps`` are those to which its inputs were quantized.
+    """
+
+    worst: Measured | None = None
+    own_floor: float = 0.0
+    explained: float = 0.0
+    factor: float = PASS_FACTOR
+    limit: float = 0.0
+    exceeds: bool = False
+    steps: QuantizationError | None = None
+
+
+NOTHING_EXPECTED = Expected()
+
+
+def expected_error(
+    scene: Scene, seen: Observation, inputs: Mapping[int, Measured], carry: Carry
+) -> Expected:
+    """Return what explains an operator's outputs; an updated variable is looked at alone, too.
+
+    If it is the variable that exceeds, that is the worst output. ``inputs`` are its measured inputs by slot, those
+    of other ranks under negative ones.
+    """
+    number, op = seen.op, scene.graph.ops[seen.op]
+    kappa = condition_number(op, inputs, seen.outputs)
+    steps = quantization_error(scene.found, number, scene.measured)
+    factor = PASS_FACTOR if kappa is None else STEADY_FACTOR
+    factor = factor if steps is None else STEPS_FACTOR
+    worst = max(seen.outputs.values(), key=lambda m: m.error, default=None)
+    floor = rounded(expected_rounding(op, scene.roundoff[number]), steps)
+    floor += _rest_of_group(scene, number)
+    floor = carry.fit.floor(op, worst, floor, factor=factor, inherited=seen.inherited)
+    inherited = max(seen.inherited, seen.correlated)
+    explained = (kappa or 1.0) * _with_inherited(floor, inherited)
+    step = _step_of(scene, seen, floor, carry)
+    if step is not None:
+        variable, limit = step
+        return Expected(variable, floor, limit / factor, factor, limit, True, steps)
+    limit = factor * explained
+    if (
+        is_discontinuous(op)
+        and seen.inherited > 0
+        and worst is not None
+        and math.isfinite(worst.error)
+    ):
+        limit = jump_limit(op, floor + seen.inherited)
+    exceeds = worst is None or worst.error > limit
+    return Expected(worst, floor, explained, factor, limit, exceeds, steps)
+
+
+def _with_inherited(floor: float, inherited: float) -> float:
+    # a product of two wrong factors, as the square that Adam takes, has both errors and their product
+    return floor + inherited * (AMPLIFICATION + inherited)
+
+
+def _rest_of_group(scene: Scene, number: int) -> float:
+    """Rounding of the other operators that a group was measured together with."""
+    if scene.found is None or number in scene.found.partner:
+        return 0.0
+    group = next((g for g in scene.found.groups if number in g.target and g.golden), None)
+    if group is None:
+        return 0.0
+    ops = scene.graph.ops
+    others = [n for n in group.target if n < number and ops[n].op_type not in MOVEMENT]
+    return sum(expected_rounding(ops[n], scene.roundoff[n]) for n in others)
+
+
+def _step_of(
+    scene: Scene, seen: Observation, floor: float, carry: Carry
+) -> tuple[Measured, float] | None:
+    """Return an updated variable and its limit, if it is farther off than the step explains."""
+    op = scene.graph.ops[seen.op]
+    variable = seen.outputs.get(-1) or seen.outputs.get(0)
+    before = _left_in_variable(scene, op, carry)
+    if variable is None or before is None or not math.isfinite(seen.inherited):
+        return None
+    noise = _with_inherited(floor, seen.inherited)
+    limit = step_limit(op, seen.measured, variable, before, noise)
+    return (variable, limit) if limit is not None and variable.error > limit else None
+
+
+def _left_in_variable(scene: Scene, op: Op, carry: Carry) -> float | None:
+    """Error of the variable that an optimizer updates before it does; ``None`` if it is not known."""
+    name = next((name for slot, name in updates(scene.graph, op) if slot == 0), "")
+    known = 0.0 if scene.block.iteration == 0 else None
+    return carry.last_update.get((scene.block.rank, name), known) if name else None
+
 
 _STEPS: dict[str, tuple[int, tuple[int, ...]]] = {
     "ApplyMomentum": (2, (1, 3)),
@@ -58,40 +159,22 @@ _TURNED = 2.0
 """Error of a direction of which every sign is another one."""
 
 
-def is_beyond(flow: Flow, graph: Graph, event: Assessment, outputs: Mapping[int, Measured]) -> bool:
-    """Whether noise does not explain an operator's outputs; an updated variable is looked at alone, too.
-
-    If it is the variable, that becomes the event's worst tensor. Inputs that an operator rewrites have
-    negative slots in ``outputs``.
-    """
-    op = graph.ops[event.op]
-    variable = outputs.get(-1) or outputs.get(0)
-    before = flow.left_in_variable(event.block, graph, op)
-    if variable is not None and before is not None and math.isfinite(event.inherited):
-        limit = step_limit(op, event, variable, before)
-        if limit is not None and variable.error > limit:
-            event.worst, event.explained = variable, limit / event.factor
-            return True
-    worst = event.worst.error if event.worst is not None else math.inf
-    if is_discontinuous(op) and event.inherited > 0 and math.isfinite(worst):
-        return worst > jump_limit(op, event.own_floor + event.inherited)
-    return worst > event.factor * event.explained
-
-
-def step_limit(op: Op, event: Assessment, variable: Measured, before: float) -> float | None:
+def step_limit(
+    op: Op, measured: Measures, variable: Measured, before: float, noise: float
+) -> float | None:
     """Largest error of an updated variable that is no cause; ``None`` if it is not known.
 
-    ``before`` is the error of the variable before the step; factors for noise are in the limit.
+    ``before`` is the error of the variable before the step, ``noise`` that of what the step is made of; factors for
+    noise are in the limit.
     """
-    noise = event.own_floor + event.inherited * (AMPLIFICATION + event.inherited)
     if op.op_type in _ADAPTIVE:
-        rate = _rate(event.measured, _ADAPTIVE[op.op_type])
+        rate = _rate(measured, _ADAPTIVE[op.op_type])
         length = _ADAPTED * math.sqrt(variable.divergence.size)
         direction = PASS_FACTOR * math.sqrt(noise)
     elif op.op_type in _STEPS:
         slot, made_of = _STEPS[op.op_type]
-        rate = _rate(event.measured, slot)
-        norms = [_norm(event.measured, one) for one in made_of]
+        rate = _rate(measured, slot)
+        norms = [_norm(measured, one) for one in made_of]
         length = sum(norm for norm in norms if norm is not None)
         rate = None if None in norms else rate
         direction = PASS_FACTOR * noise
@@ -104,25 +187,7 @@ def step_limit(op: Op, event: Assessment, variable: Measured, before: float) -> 
     return own + rate * length / whole * min(direction, _TURNED)
 
 
-def initial_state_differs(flow: Flow, graph: Graph, event: Assessment) -> tuple[Difference, ...]:
-    """State that differs after its first update, where all that the operator reads and gives besides agrees.
-
-    What it held before is in no dump: inputs are dumped after the operator has run.
-    """
-    worst = event.worst
-    given = [m.error for (io, _), m in event.measured.items() if io == "output" and m.usable]
-    convicted = event.replayed is not None and event.replayed.suspect
-    if worst is None or not worst.rewritten or not given or convicted:
-        return ()
-    names = dict(updates(graph, graph.ops[event.op]))
-    name = names.get(worst.pair.slot, "")
-    known = (event.block.rank, name) in flow.last_update
-    if not name or known or max(given) > event.factor * event.explained:
-        return ()
-    return (Difference("parameter", name, Message("compare/initial-value", name=name)),)
-
-
-def _rate(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:
+def _rate(measured: Measures, slot: int) -> float | None:
     """Learning rate of the golden."""
     item = measured.get(("input", slot))
     if item is None or not item.usable or item.divergence.size != 1:
@@ -131,53 +196,24 @@ def _rate(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | No
     return abs(value) if value is not None and math.isfinite(value) else None
 
 
-def _norm(measured: Mapping[tuple[str, int], Measured], slot: int) -> float | None:
+def _norm(measured: Measures, slot: int) -> float | None:
     item = measured.get(("input", slot))
     return golden_norm(item) if item is not None else None
 
 
-ENOUGH = 3
-"""Operators that compute and were reproduced before less than the number format is expected."""
+def initial_state_differs(scene: Scene, seen: Observation, carry: Carry) -> tuple[Difference, ...]:
+    """State that differs after its first update, where all that the operator reads and gives besides agrees.
 
-
-WIDER = 2.0
-"""How much worse than the worst of its forerunners an operator may be reproduced."""
-
-
-LEAST = 1e-5
-"""Smallest floor: figures are printed with six digits, and summed up in float32."""
-
-
-@dataclass
-class ForecastFit:
-    """Operators reproduced so far, their types, and the worst of their errors as a share of what explains it.
-
-    An operator of another type may round once more or once less than the forecast.
+    What it held before is in no dump: inputs are dumped after the operator has run.
     """
-
-    count: int = 0
-    worst: float = 0.0
-    types: set[str] = field(default_factory=set)
-
-    def floor(self, event: Assessment, op: Op) -> float:
-        """Error that an operator's own rounding leaves beside the forecast."""
-        if op.op_type in IDENTITY or not _is_forecast(event):
-            return event.own_floor
-        if self.count < ENOUGH or event.inherited:
-            return event.own_floor
-        once = 0.0 if op.op_type in self.types else op_roundoff(op, npu=False) / event.factor
-        return min(event.own_floor, max(LEAST, once, WIDER * self.worst * event.own_floor))
-
-    def learn(self, event: Assessment, op: Op, rounding: float) -> None:
-        """Take in an operator that nobody blames; ``rounding`` is what its number formats explain."""
-        if event.guilty or event.tainted or not _is_forecast(event) or op.op_type in MOVEMENT:
-            return
-        assert event.worst is not None
-        if event.worst.divergence.size > 1 and rounding:
-            self.count += 1
-            self.types.add(op.op_type)
-            self.worst = max(self.worst, event.worst.error / rounding)
-
-
-def _is_forecast(event: Assessment) -> bool:
-    return event.worst is not None and event.worst.forecast is not None
+    worst = seen.expected.worst
+    given = [m.error for (io, _), m in seen.measured.items() if io == "output" and m.usable]
+    convicted = seen.replayed is not None and seen.replayed.suspect
+    if worst is None or not worst.rewritten or not given or convicted:
+        return ()
+    names = dict(updates(scene.graph, scene.graph.ops[seen.op]))
+    name = names.get(worst.pair.slot, "")
+    known = (scene.block.rank, name) in carry.last_update
+    if not name or known or max(given) > seen.expected.factor * seen.expected.explained:
+        return ()
+    return (Difference("parameter", name, Message("compare/initial-value", name=name)),)

@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.facts import Observation
+    from workbench.comparison.follow.flow import Survey
     from workbench.comparison.follow.states import Assessment
 
     Array = NDArray[Any]
 
 
-def golden_error(flow: Flow, event: Assessment) -> tuple[Difference, ...]:
+def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Difference, ...]:
     """Say that the golden's operator is wrong; empty if what both inherited explains the difference.
 
     Where the golden's operator cannot be computed again, it is wrong if its result is farther off than
     the error of the inputs is magnified to.
     """
-    replayed, own, worst = flow.replayed, event.replayed, event.worst
+    replayed, own, worst = survey.replayed, event.replayed, event.worst
     if replayed is None or own is None or worst is None:
         return ()
-    spoilt = next(corrupted_weights(flow, event), "")
+    spoilt = next(corrupted_weights(survey, event), "")
     if spoilt:
         return (Difference("parameter", spoilt, Message("compare/few-elements", name=spoilt)),)
     golden = replayed.golden(event.block, event.op)
@@ -52,17 +53,17 @@ _RUN = 64
 """Neighbors that one number may stand in."""
 
 
-def corrupted_weights(flow: Flow, event: Assessment) -> Iterator[str]:
+def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterator[str]:
     """Names of the golden's weights that an operator reads with few elements of another value.
 
     They are looked at where they were dumped: by an operator that only hands them on, if not by this one.
     """
     block = event.block
-    found = flow.pairing.alignments.get(block.graph_key)
-    other = flow.pairing.blocks.get(block)
-    if flow.replayed is None or found is None or other is None or event.op < 0:
+    found = survey.pairing.alignments.get(block.graph_key)
+    other = survey.pairing.blocks.get(block)
+    if survey.replayed is None or found is None or other is None or event.op < 0:
         return
-    values = flow.replayed.attempts
+    values = survey.replayed.attempts
     for slot, origin in enumerate(found.target.origins(event.op)):
         known = found.mapped(origin)
         if known is None or known.kind != "param":

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.follow.overflow import OVERFLOWED
@@ -23,11 +24,11 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
-    from workbench.comparison.pair.pairing import Unmatched
+    from workbench.comparison.pair.pairing import Pairing, Unmatched
     from workbench.comparison.result import Row, Status
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
@@ -46,13 +47,13 @@ class Judged(NamedTuple):
     inherited: float | None
 
 
-def judge_rows(flow: Flow, measured: Iterable[Measured], profile: Profile) -> list[Row]:
+def judge_rows(trace: Trace, measured: Iterable[Measured], profile: Profile) -> list[Row]:
     """Return one row for every pair, in data-flow order, then one for every tensor left alone."""
-    rows = [_row(flow, item, profile) for item in measured]
+    rows = [_row(trace, item, profile) for item in measured]
     lone = [
-        _lone_row(flow, lone, side)
+        _lone_row(trace, lone, side)
         for side in ("target", "golden")
-        for lone in getattr(flow.pairing, f"only_{side}")
+        for lone in getattr(trace.pairing, f"only_{side}")
     ]
     return rows + lone
 
@@ -61,10 +62,10 @@ _ALONE = {side: Message(f"compare/only-{side}") for side in ("target", "golden")
 """Reason of a tensor without a partner, by the side that it is on."""
 
 
-def _lone_row(flow: Flow, lone: Unmatched, side: str) -> Row:
+def _lone_row(trace: Trace, lone: Unmatched, side: str) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
-    binding = getattr(flow.pairing, side)
+    binding = getattr(trace.pairing, side)
     op = binding.operator(lone.run) if lone.run is not None else None
     spec, path = lone.record.label, lone.record.path
     ours = side == "target"
@@ -77,11 +78,11 @@ def _lone_row(flow: Flow, lone: Unmatched, side: str) -> Row:
     )  # fmt: skip
 
 
-def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
+def _row(trace: Trace, item: Measured, profile: Profile) -> Row:
     pair = item.pair
-    event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
-    judged = _by_profile(judge(flow, item, event), item, profile)
-    if judged.status == "fail" and event is not None and _overflows(flow, item, event):
+    event = trace.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
+    judged = _by_profile(judge(trace, item, event), item, profile)
+    if judged.status == "fail" and event is not None and _overflows(trace, item, event):
         judged = judged._replace(status="uncomparable", reason=OVERFLOWED)
     key = pair.target.key
     d = item.divergence
@@ -98,7 +99,7 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         status=judged.status,
         reason=judged.reason or "",
         metrics=d.metrics,
-        source=_source(flow, item),
+        source=_source(trace, item),
         order=pair.order,
         turn=pair.run.block.turn if pair.run is not None else key.turn,
         rank=key.rank,
@@ -109,15 +110,15 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         golden_spec=_spec(pair.golden),
         target_path=pair.target.path,
         golden_path=pair.golden.path,
-        own_error=replayed_error(flow, item),
+        own_error=replayed_error(trace, item),
     )
 
 
-def _overflows(flow: Flow, item: Measured, event: Assessment) -> bool:
+def _overflows(trace: Trace, item: Measured, event: Assessment) -> bool:
     """Whether a tensor differs because both runs overflow."""
     if not event.overflowed or item.pair.io == "output":
         return event.overflowed
-    state = flow.input_states.get((event.block, event.op), {}).get(item.pair.slot)
+    state = trace.input_states.get((event.block, event.op), {}).get(item.pair.slot)
     return state is not None and state.tainted
 
 
@@ -136,11 +137,11 @@ def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:
     return judged._replace(status="fail" if broken else "pass", reason=reason)
 
 
-def _source(flow: Flow, item: Measured) -> SourceFrame | None:
+def _source(trace: Trace, item: Measured) -> SourceFrame | None:
     run = item.pair.run
     if run is None:
         return None
-    return flow.pairing.frame((run.block.rank, run.block.graph_id), run.op)
+    return trace.pairing.frame((run.block.rank, run.block.graph_id), run.op)
 
 
 def _spec(record: TensorRecord) -> TensorSpec:
@@ -156,13 +157,13 @@ def _spec(record: TensorRecord) -> TensorSpec:
     return found
 
 
-def judge(flow: Flow, item: Measured, event: Assessment | None) -> Judged:
+def judge(trace: Trace, item: Measured, event: Assessment | None) -> Judged:
     """Status of one pair; ``event`` is the execution it belongs to (``None``: a Parameter file)."""
     d = item.divergence
     if item.reason or d.reason:
         return Judged("uncomparable", item.reason or d.reason, None, None)
     reason = UPDATED if item.rewritten and item.pair.io == "input" else None
-    own = _own_floor(flow, item, event)
+    own = _own_floor(trace, item, event)
     inherited = event.inherited if event is not None else None
     if d.equal:
         return Judged("equal", reason, own, inherited)
@@ -171,58 +172,58 @@ def judge(flow: Flow, item: Measured, event: Assessment | None) -> Judged:
     factor = event.factor if event is not None and item.pair.io == "output" else PASS_FACTOR
     if item.error <= factor * own:
         return Judged("pass", reason, own, inherited)
-    if flow.job is not None and _is_own(flow, item, event):
+    if trace.job is not None and _is_own(trace, item, event):
         return Judged("uncomparable", OWN_BATCH, own, inherited)
-    if event is not None and _heals(flow, item, event):
+    if event is not None and _heals(trace, item, event):
         return Judged("warn", Message("compare/no-effect"), own, inherited)
-    wrong = _is_wrong(flow, item, event)
+    wrong = _is_wrong(trace, item, event)
     return Judged("fail" if wrong else "warn", reason, own, inherited)
 
 
-def _own_floor(flow: Flow, item: Measured, event: Assessment | None) -> float:
+def _own_floor(trace: Trace, item: Measured, event: Assessment | None) -> float:
     if event is not None and item.pair.io == "output":
         return event.own_floor
     key = (item.pair.target.key.rank, item.pair.target.key.graph_id)
-    coarsest = flow.coarsest.get(key, 0.0)
+    coarsest = trace.coarsest.get(key, 0.0)
     if event is None:
         return expected_rounding(None, coarsest)
     return min(event.own_floor, expected_rounding(None, coarsest))
 
 
-def _is_own(flow: Flow, item: Measured, event: Assessment | None) -> bool:
+def _is_own(trace: Trace, item: Measured, event: Assessment | None) -> bool:
     """Whether a difference is that of the batches of two ranks, and no defect is known upstream."""
     if event is None:
-        return flow.is_own(item.pair.target.key.rank, item.pair.op_name)
+        return trace.is_own(item.pair.target.key.rank, item.pair.op_name)
     if item.pair.io == "output" or item.rewritten:
         return event.own and not event.guilty
-    states = flow.input_states.get((event.block, event.op))
+    states = trace.input_states.get((event.block, event.op))
     if states is None:
         return event.own
     state = states.get(item.pair.slot)
     return state is not None and state.own and not state.causes
 
 
-def _heals(flow: Flow, item: Measured, event: Assessment) -> bool:
+def _heals(trace: Trace, item: Measured, event: Assessment) -> bool:
     """Whether a difference was found to have no effect."""
     if event.healed:
         return True
-    states = flow.input_states.get((event.block, event.op), {})
+    states = trace.input_states.get((event.block, event.op), {})
     state = states.get(item.pair.slot) if item.pair.io == "input" else None
     quiet = not event.guilty and not event.tainted
     return quiet and state is not None and bool(state.causes)
 
 
-def _is_wrong(flow: Flow, item: Measured, event: Assessment | None) -> bool:
+def _is_wrong(trace: Trace, item: Measured, event: Assessment | None) -> bool:
     """Whether a defect explains an error above the floor."""
     if event is None:
         name = item.pair.op_name
         key = item.pair.target.key
-        if key.graph_key not in flow.pairing.target.graphs:
-            return bool(flow.guilty)  # nobody can say whether the run updates it
-        return flow.is_tainted(item.pair.target.key.rank, name) or not flow.is_updated(name)
+        if key.graph_key not in trace.pairing.target.graphs:
+            return bool(trace.guilty)  # nobody can say whether the run updates it
+        return trace.is_tainted(item.pair.target.key.rank, name) or not trace.is_updated(name)
     if item.pair.io == "output" or item.rewritten:
         return event.guilty or event.tainted
-    states = flow.input_states.get((event.block, event.op))
+    states = trace.input_states.get((event.block, event.op))
     if states is None:  # without a graph nothing says whose output the input is
         return event.tainted
     state = states.get(item.pair.slot)
@@ -247,11 +248,46 @@ def _mismatch(item: Measured) -> Message:
     return Message("compare/non-finite-both" if alike else "compare/non-finite", counts=counts)
 
 
-def replayed_error(flow: Flow, item: Measured) -> float | None:
+def replayed_error(trace: Trace, item: Measured) -> float | None:
     """Own error that computing an operator again gave for one of its results; ``None`` for what it reads.
 
     An input that it overwrites is a result. ``None`` too where the operator was not computed again.
     """
     pair = item.pair
-    own = flow.own_error(pair.run.block, pair.run.op) if pair.run is not None else None
+    own = trace.own_error(pair.run.block, pair.run.op) if pair.run is not None else None
     return None if own is None else dict(own.errors).get(result_slot(pair.io, pair.slot))
+
+
+# --- what the map file tolerates ----------------------------------------------------------------
+
+
+def with_tolerances(rows: list[Row], trace: Trace, *, thresholds: bool) -> list[Row]:
+    """Turn failing and noisy outputs that the map file tolerates into warnings that say why.
+
+    What a defect upstream has spoiled stays as it is, unless ``thresholds`` of a profile judged it.
+    """
+    if not trace.pairing.overrides.tolerances:
+        return rows
+    tainted = {event.order for event in trace.events.values() if event.tainted}
+    return [
+        row
+        if (row.order in tainted or not _own(row)) and not thresholds
+        else _tolerated(row, trace.pairing)
+        for row in rows
+    ]
+
+
+def _own(row: Row) -> bool:
+    """Whether a row shows what its operator gave: an output, or an input that it has overwritten."""
+    return row.io == "output" or row.reason == UPDATED
+
+
+def _tolerated(row: Row, pairing: Pairing) -> Row:
+    judged = row.status in ("warn", "fail") and row.match_rule
+    if not judged or row.error is None or not math.isfinite(row.error):
+        return row
+    found = pairing.overrides.tolerated(row.op_name, row.op_type, row.error)
+    if found is None:
+        return row
+    pairing.tolerated[found] += 1
+    return replace(row, status="warn", reason=found.said)

@@ -9,13 +9,16 @@ prove nothing: an argmax agrees by luck.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
+from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.measure.noise import PASS_FACTOR, is_discontinuous
 from workbench.graph.nodes import Value
 
 if TYPE_CHECKING:
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.graph.nodes import Graph
 
@@ -25,30 +28,89 @@ _WEIGHT = 2.0**-7
 _SURE = ("name", "structure", "map", "file-name")
 
 
-def mark_masked(flow: Flow) -> None:
-    """Acquit every guilty operator whose difference is of structure and has no effect."""
-    acquitted = []
-    for event in list(flow.guilty):
-        graph = flow.pairing.target.graph(event.block)
-        if graph is None or event.op < 0 or not _is_doubtful(event) or _lasts(event):
-            continue
-        reached = _reached(flow, event, graph)
-        if reached is None:
-            continue
-        acquitted.append(event)
-        for number in (event.op, *reached):
-            member = flow.events[event.block, number]
-            member.guilty = member.tainted = False
-            member.healed = True
-    left = [event for event in flow.guilty if not event.healed]
+Masking = Literal["origin", "first-trace", "masked"]
+
+
+@dataclass(frozen=True, slots=True)
+class OriginFacts:
+    """An origin, and what becomes of its difference.
+
+    ``doubtful``: the blame may rest on values that do not correspond; ``lasts``: the difference stays in a parameter;
+    ``agrees``: whatever it reaches agrees again. ``harms``: what the origin was given does harm at one that stays.
+    """
+
+    doubtful: bool = True
+    lasts: bool = False
+    agrees: bool = True
+    harms: bool = False
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether it is an error for all that is known."""
+        return not self.doubtful or self.lasts or not self.agrees
+
+
+MASKING_RULES: tuple[Rule[OriginFacts, Masking, None], ...] = (
+    Rule(
+        "has-effect",
+        lambda o: o.has_effect,
+        lambda o: "origin",
+        why="a difference that lasts or is seen at an end of the graph is an error, whatever it comes of",
+    ),
+    Rule(
+        "harms-elsewhere",
+        lambda o: o.harms,
+        lambda o: "first-trace",
+        why="the same weights or data do harm elsewhere: this is the cause's first trace, though it agrees again",
+    ),
+    Rule(
+        "masked",
+        lambda o: True,
+        lambda o: "masked",
+        why="two graphs compute the same in other steps",
+    ),
+)
+"""Whether an origin is masked: its difference is of structure and has no effect."""
+
+
+def mark_masked(trace: Trace) -> Trace:
+    """Acquit every origin whose difference is of structure and has no effect."""
+    known = [(event, *_effect(trace, event)) for event in trace.guilty]
+    agreeing = {
+        (event.block, number)
+        for event, facts, reached in known
+        if not facts.has_effect
+        for number in (event.op, *reached)
+    }
+    if not agreeing:
+        return trace
+    left = [event for event in trace.guilty if (event.block, event.op) not in agreeing]
     proven = {cause for event in left for cause in _given(event)}
-    for event in acquitted:
-        if proven & _given(
-            event
-        ):  # the same weights or data do harm elsewhere: it is the cause's first trace
-            event.guilty, event.healed = True, False
-    flow.guilty = [event for event in flow.guilty if not event.healed]
-    flow.tainted_named = [event for event in flow.tainted_named if not event.healed]
+    events = dict(trace.events)
+    for place in agreeing:
+        events[place] = replace(events[place], guilty=False, tainted=False, healed=True)
+    for event, facts, _ in known:
+        place, harms = (event.block, event.op), bool(proven & _given(event))
+        _, masking = decide(MASKING_RULES, replace(facts, harms=harms), None)
+        if masking == "first-trace":
+            events[place] = replace(events[place], guilty=True, healed=False)
+    origins = [events[event.block, event.op] for event in trace.guilty]
+    return replace(
+        trace,
+        events=MappingProxyType(events),
+        guilty=tuple(one for one in origins if not one.healed),
+    )
+
+
+def _effect(trace: Trace, event: Assessment) -> tuple[OriginFacts, set[int]]:
+    """What becomes of the difference of an origin, and the operators that it reaches."""
+    graph = trace.pairing.target.graph(event.block)
+    if graph is None or event.op < 0 or not _is_doubtful(event):
+        return OriginFacts(doubtful=False), set()
+    if _lasts(event):
+        return OriginFacts(lasts=True), set()
+    reached = _reached(trace, event, graph)
+    return OriginFacts(agrees=reached is not None), reached or set()
 
 
 def _given(event: Assessment) -> set[tuple[str, str]]:
@@ -84,9 +146,9 @@ def _is_given_others(event: Assessment) -> bool:
     )
 
 
-def _reached(flow: Flow, event: Assessment, graph: Graph) -> set[int] | None:
+def _reached(trace: Trace, event: Assessment, graph: Graph) -> set[int] | None:
     """Operators that the difference reaches; ``None`` if it reaches an end of the graph."""
-    values = flow.values[event.block]
+    values = trace.values.get(event.block, {})
     results = {output for output in graph.outputs if isinstance(output, Value)}
     waiting, reached = [event.op], set[int]()
     while waiting:
@@ -100,20 +162,20 @@ def _reached(flow: Flow, event: Assessment, graph: Graph) -> set[int] | None:
             readers = {reader for reader, _ in graph.consumers.get(value, [])}
             if not readers or value in results:
                 return None
-            if any(_proves_nothing(flow, event, graph, reader) for reader in readers):
+            if any(_proves_nothing(trace, event, graph, reader) for reader in readers):
                 return None
             waiting += readers - reached
             reached |= readers
     return reached
 
 
-def _proves_nothing(flow: Flow, event: Assessment, graph: Graph, reader: int) -> bool:
+def _proves_nothing(trace: Trace, event: Assessment, graph: Graph, reader: int) -> bool:
     """Whether agreement of a reader's outputs would say nothing, or they do not agree for good."""
-    found = flow.events.get((event.block, reader))
+    found = trace.events.get((event.block, reader))
     if found is None:
         return True
     if is_discontinuous(graph.ops[reader]):
-        state = flow.values[event.block].get(Value(reader, 0))
+        state = trace.values.get(event.block, {}).get(Value(reader, 0))
         return state is None or not state.tainted
     return _lasts(found)
 

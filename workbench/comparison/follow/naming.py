@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.differences import (
     Difference,
@@ -17,14 +17,23 @@ from workbench.graph.nodes import Value
 from workbench.graph.traits import MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import ValueState
+    from workbench.comparison.follow.flow import Survey
     from workbench.comparison.measure.measure import Measured
-    from workbench.graph.nodes import Graph, Value
+    from workbench.graph.nodes import Graph
+
+
+class Named(NamedTuple):
+    """An operator, and what differs about it."""
+
+    op: int = -1
+    differences: tuple[Difference, ...] = ()
+
+
+NOBODY = Named()
 
 
 class Names:
@@ -61,17 +70,15 @@ class Names:
             return (group_difference(group, self._found),)
         return tuple(wiring_differences(self._found, number))
 
-    def stretch(
-        self, number: int, states: Mapping[int, ValueState], own: tuple[Difference, ...]
-    ) -> tuple[int, tuple[Difference, ...]]:
-        """Return the operator to name: the first with a difference among those nobody has seen."""
-        for before in sorted({n for state in states.values() for n in state.via}):
+    def region(self, number: int, unseen: Iterable[int], own: tuple[Difference, ...]) -> Named:
+        """Return the operator to name: the first with a difference among those nobody has seen, else itself."""
+        for before in sorted(unseen):
             found = self.differences(before)
             if found:
-                return before, found
-        return number, own
+                return Named(before, found)
+        return Named(number, own)
 
-    def mover(self, number: int) -> tuple[int, tuple[Difference, ...]]:
+    def mover(self, number: int) -> Named:
         """Return the mover before a guilty operator that moves otherwise than in the golden.
 
         A Reshape to other dimensions gives the same elements in the same order, and is wrong.
@@ -80,8 +87,8 @@ class Names:
             if isinstance(operand, Value) and self._ops[operand.op].op_type in MOVEMENT:
                 found = self.settings(operand.op)
                 if found:
-                    return operand.op, found
-        return number, ()
+                    return Named(operand.op, found)
+        return Named(number)
 
 
 def input_difference(
@@ -116,7 +123,13 @@ def _scalars(target: float, golden: float) -> tuple[str, str]:
 
 
 def overwrite_difference(
-    flow: Flow, graph: Graph, block: Execution, value: Value, reader: int, slot: int, limit: float
+    survey: Survey,
+    graph: Graph,
+    block: Execution,
+    value: Value,
+    reader: int,
+    slot: int,
+    limit: float,
 ) -> Difference:
     """Say that operator ``reader`` found something else in an input than its producer wrote.
 
@@ -124,13 +137,13 @@ def overwrite_difference(
     written. Inputs are dumped when an operator is done, so it may itself be the one.
     """
     reads = [
-        (n, flow.index.get((block, n), {}).get(("input", s))) for n, s in graph.consumers[value]
+        (n, survey.index.get((block, n), {}).get(("input", s))) for n, s in graph.consumers[value]
     ]
     looks = {n: item.error <= limit for n, item in reads if item is not None and item.usable}
     first = min((n for n, intact in looks.items() if not intact), default=reader)
     last = max((n for n, intact in looks.items() if intact and n < first), default=value.op)
     between = range(last + 1, min(first + 1, reader))
-    runs = flow.pairing.target.runs.get(block, {})
+    runs = survey.pairing.target.runs.get(block, {})
     names = [runs[number].op_name for number in between if number in runs]
     said = Message("compare/overwritten", slot=slot)
     if names:

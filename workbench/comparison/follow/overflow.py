@@ -21,28 +21,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.follow.carry import Carry
+    from workbench.comparison.follow.facts import Observation, Scene
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.core.tensors import TensorRecord
-    from workbench.graph.nodes import Op
 
 OVERFLOWED = Message("compare/both-overflow")
 """Why tensors of such a step are not comparable."""
 
 
-def is_overflowed(flow: Flow, event: Assessment, op: Op) -> bool:
+def is_overflowed(scene: Scene, seen: Observation, carry: Carry) -> bool:
     """Whether an operator's results are those of an overflow that both runs have, or come of one."""
-    if event.block not in flow.overflowing:
+    if scene.block not in scene.survey.overflowing:
         return False
+    op = scene.graph.ops[seen.op]
     sources = {operand.op for operand in op.flat_inputs() if isinstance(operand, Value)}
-    before = [flow.events.get((event.block, number)) for number in sources]
-    if any(one is not None and one.overflowed for one in before):
+    if any((scene.block, number) in carry.overflowed for number in sources):
         return True
-    if event.tainted or event.worst is None or not is_backward(op):
+    if seen.tainted or seen.worst is None or not is_backward(op):
         return False
-    return _alike(event.worst)
+    return _alike(seen.worst)
 
 
 def _alike(item: Measured) -> bool:

@@ -8,43 +8,22 @@ comes of them differs by design, up to where the ranks meet. What is behind, and
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import count, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.roles import updates
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.states import ValueState
+    from workbench.comparison.follow.facts import Scene
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
     from workbench.graph.nodes import Graph, Op
-
-
-class Peer(Protocol):
-    """A visit of one rank's execution, as the visits of other ranks see it."""
-
-    graph: Graph
-    peers: Sequence[Peer]
-
-    def step(self, number: int) -> None:
-        """Peer operator ``number``."""
-        ...
-
-    def input_state(self, number: int, slot: int, value: Value) -> ValueState:
-        """Return what is known of an input."""
-        ...
-
-    def measured(self, number: int) -> Mapping[tuple[str, int], Measured]:
-        """Return what was measured of an operator, by direction and slot."""
-        ...
 
 
 def lockstep(blocks: Iterable[Execution]) -> Iterator[list[Execution]]:
@@ -63,52 +42,29 @@ def lockstep(blocks: Iterable[Execution]) -> Iterator[list[Execution]]:
         yield found
 
 
-def visit_together(visits: Sequence[Peer]) -> None:
-    """Peer the executions of several ranks operator by operator."""
-    for visit in visits:
-        visit.peers = [one for one in visits if one is not visit]
-    for number in range(max((len(visit.graph.ops) for visit in visits), default=0)):
-        for visit in visits:
-            visit.step(number)
-
-
 def is_meeting(op: Op) -> bool:
     """Whether an operator needs the tensors of all ranks."""
     return op.op_type in COLLECTIVES
 
 
-def states_of_peers(visit: Peer, op: Op) -> dict[int, ValueState]:
-    """What is known of the other ranks' tensors, under negative slots.
-
-    A named difference on another rank is blamed there.
-    """
-    slots = count(-1, -1)
-    return {
-        next(slots): replace(state, causes=(), tainted=state.tainted or bool(state.causes))
-        for peer, number in _peers(visit, op)
-        for slot, operand in enumerate(peer.graph.ops[number].flat_inputs())
-        if isinstance(operand, Value)
-        for state in (peer.input_state(number, slot, operand),)
-    }
+def met_by(op: Op, peers: Iterable[Scene]) -> Iterator[tuple[Scene, int]]:
+    """Yield the executions of other ranks that an operator needs the tensors of, and its number there."""
+    if is_meeting(op):
+        for peer in peers:
+            number = peer.graph.by_name.get(op.name)
+            if number is not None:
+                yield peer, number
 
 
-def measured_of_peers(visit: Peer, op: Op) -> dict[int, Measured]:
+def measured_of_peers(op: Op, peers: Iterable[Scene]) -> dict[int, Measured]:
     """Measured inputs of the other ranks, under negative slots."""
     slots = count(-1, -1)
     return {
         next(slots): item
-        for peer, number in _peers(visit, op)
+        for peer, number in met_by(op, peers)
         for (io, _), item in peer.measured(number).items()
         if io == "input"
     }
-
-
-def _peers(visit: Peer, op: Op) -> Iterator[tuple[Peer, int]]:
-    if is_meeting(op):
-        for peer in visit.peers:
-            number = peer.graph.by_name.get(op.name)
-            if number is not None:
-                yield peer, number
 
 
 _PARTS = ("ReduceScatter", "HcomReduceScatter")

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from workbench.comparison.measure.noise import PASS_FACTOR
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.comparison.align.differences import Difference
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.explain.explain import Explanation
+    from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.quantization_error import QuantizationError
     from workbench.comparison.replay.replay import OwnError
-    from workbench.graph.nodes import Op
 
 AMPLIFICATION = 2.0
 """Growth of relative error through one well-conditioned operator that still counts as inherited."""
+
+
+INHERITS, VERSION_MATTER, DIFFERS_AT_START = "inherits", "version-matter", "differs-at-start"
+"""Conclusions that others ask for: inputs were wrong; two versions of the framework are known to differ; a parameter
+differs before the first step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +45,17 @@ class ValueState:
     own: bool = False
 
 
-class Writer(NamedTuple):
-    """That the operator to blame wrote over a tensor which another one read, and how likely it is that one."""
-
-    chance: float
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Assessment:
     """One execution of one operator, judged.
 
-    ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
-    magnified as its data magnify it; it is guilty beyond ``factor`` times that, or beyond what an
-    update or a jump explains (``beyond``). ``blamed`` is the
+    ``conclusion`` names the rule that decided. ``own_floor`` is the error its own rounding explains,
+    ``explained`` that and what it inherited, magnified as its data magnify it; it is guilty beyond ``limit``,
+    ``factor`` times that or what an update or a jump explains, which ``beyond`` says. ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
-    whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
-    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error,
-    ``explained_by`` the fault that explains it best, ``writer`` says that the blamed one wrote over what it read;
-    ``overflowed`` results come of an overflow that both runs have.
+    whatever reads the difference agrees again, ``tolerated`` what of the map file excuses it. ``steps`` are those
+    to which its inputs were quantized; ``own`` says that it computes with the batch of its own rank; ``replayed``
+    is its own error; ``overflowed`` results come of an overflow that both runs have.
     """
 
     block: Execution
@@ -65,7 +64,7 @@ class Assessment:
     inherited: float
     tainted: bool
     order: int
-    measured: dict[tuple[str, int], Measured] = field(default_factory=dict)
+    measured: Mapping[tuple[str, int], Measured] = field(default_factory=dict)
     factor: float = PASS_FACTOR
     explained: float = 0.0
     differences: tuple[Difference, ...] = ()
@@ -78,21 +77,7 @@ class Assessment:
     beyond: bool = False
     own: bool = False
     replayed: OwnError | None = None
-    explained_by: Explanation | None = None
-    writer: Writer | None = None
     overflowed: bool = False
-
-
-def is_version_matter(op: Op, event: Assessment) -> bool:
-    """Whether two versions of the framework are known to differ here and nothing reads it.
-
-    MindSpore 2.0 and 2.10 estimate the moving variance of BatchNorm over n and over n - 1.
-    """
-    worst = event.worst
-    if op.op_type != "BatchNorm" or worst is None or not worst.rewritten:
-        return False
-    sizes = [spec.size for spec in op.input_specs[:2] if spec is not None]
-    if len(sizes) < 2 or not sizes[0] or not sizes[1]:
-        return False
-    values = sizes[0] / sizes[1]  # n: values a channel
-    return worst.error <= 1.5 / max(values - 1.0, 1.0)
+    limit: float = 0.0
+    tolerated: Tolerance | None = None
+    conclusion: str = ""

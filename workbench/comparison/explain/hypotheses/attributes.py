@@ -87,7 +87,7 @@ def _likely(
         return windows
     found = []
     for number, (_, changed) in enumerate(windows):
-        case.spend(thin.cost)
+        case.budget.spend(thin.cost)
         output = thin.recomputed(Change(part, settings=changed))
         if output is not None:
             found.append((thin.remains(output), number))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.case import Candidate, Evaluation
+from workbench.comparison.explain.case import Budget, Candidate, Evaluation
 from workbench.comparison.explain.hypotheses.attributes import descended
 from workbench.comparison.explain.hypotheses.elements import FEW, runs, where
 from workbench.comparison.explain.hypotheses.outputs import (
@@ -52,14 +52,12 @@ class Step:
 
     def handing(self, function: Function) -> Array | None:
         """Return the kernel's output if the operator had handed on something else."""
-        self.case.spend(self.behind.cost)
+        self.case.budget.spend(self.behind.cost)
         return self.behind.recomputed(Change(0, store=lambda outputs: [function(outputs[0])]))
 
 
 def inside(case: Evaluation) -> Iterator[Candidate]:
     """Faults of what an operator of the kernel hands on to the next one."""
-    if len(case.trial.kernel.ops) < 2 or case.trial.slot < 0 or not case.is_float:
-        return
     for part, op in case.parts():
         step = step_at(case, part, op)
         if step is None:
@@ -71,7 +69,7 @@ def inside(case: Evaluation) -> Iterator[Candidate]:
         yield from _flipped(step)
         if not case.trial.arithmetic.saturates:
             how = replace(step.behind.trial.arithmetic, saturates=True)
-            behind = Evaluation(replace(step.behind.trial, arithmetic=how), math.inf)
+            behind = Evaluation(replace(step.behind.trial, arithmetic=how), Budget(math.inf))
             step = replace(step, behind=behind)
             yield from _nan(step)
             yield from _flipped(step)
@@ -103,7 +101,7 @@ def step_at(case: Evaluation, part: int, op: Op) -> Step | None:
     trial = Trial(
         few, inputs, 0, case.trial.given, case.trial.expected, case.trial.floor, arithmetic
     )
-    return Step(case, op, given, Evaluation(trial, math.inf))
+    return Step(case, op, given, Evaluation(trial, Budget(math.inf)))
 
 
 def _handed(case: Evaluation, kernel: Kernel, part: int) -> dict[Value, Array]:

@@ -14,7 +14,7 @@ from workbench.graph.ops import bind
 from workbench.graph.windows import window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -33,7 +33,7 @@ _PATCHES = 1 << 24  # numbers that the patches of a convolution may take
 
 def wrong_weight_element(case: Evaluation) -> Iterator[Candidate]:
     """One element of what the operator multiplies with, or adds, is another one."""
-    if not case.places.size or not case.is_float:
+    if not case.places.size:
         return
     for part, op in case.parts():
         try:
@@ -48,14 +48,7 @@ def _replaced(
     case: Evaluation, part: int, place: int, index: list[Place], value: list[float]
 ) -> Iterator[Candidate]:
     """Yield what the operator gives with other elements of a tensor that it reads."""
-
-    def load(tensors: list[Array]) -> list[Array]:
-        changed = tensors[place].copy()
-        for one, number in zip(index, value, strict=True):
-            changed[one] = number
-        return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
-
-    guess = case.recomputed(Change(part, load=load))
+    guess = case.recomputed(Change(part, load=_holding(place, index, value)))
     if guess is not None:
         was = case.tensors(part)[place][index[0]]
         said = Message(
@@ -64,6 +57,20 @@ def _replaced(
         )  # fmt: skip
         count = 2 * len(set(value))
         yield Candidate("wrong-weight-element", guess, said, float(count), loose=True)
+
+
+def _holding(
+    place: int, index: list[Place], value: list[float]
+) -> Callable[[list[Array]], list[Array]]:
+    """Return a change of some elements of one tensor."""
+
+    def load(tensors: list[Array]) -> list[Array]:
+        changed = tensors[place].copy()
+        for one, number in zip(index, value, strict=True):
+            changed[one] = number
+        return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
+
+    return load
 
 
 def _suspects(
@@ -271,13 +278,7 @@ def _element(case: Evaluation, part: int, place: int, index: list[Place]) -> flo
 def _with_element(
     case: Evaluation, part: int, place: int, index: list[Place], number: float
 ) -> Array | None:
-    def load(tensors: list[Array]) -> list[Array]:
-        changed = tensors[place].copy()
-        for one in index:
-            changed[one] = number
-        return [changed if n == place else tensor for n, tensor in enumerate(tensors)]
-
-    guess = case.recomputed(Change(part, load=load))
+    guess = case.recomputed(Change(part, load=_holding(place, index, [number] * len(index))))
     return None if guess is None else guess.reshape(-1).astype(np.float64)
 
 
