@@ -11,8 +11,9 @@ from kit.build import small_dumps as small
 from kit.build.replays import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, shoot
 from workbench.comparison.bind.binding import Execution
-from workbench.comparison.replay.attempt import Attempt, Attempts, share_unequal
+from workbench.comparison.replay.attempt import Attempt, ReplayCache
 from workbench.comparison.replay.kernel import EXACT, plain_kernel
+from workbench.comparison.replay.own_error import share_unequal
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
@@ -38,7 +39,7 @@ def operator(op_type, inputs, given, *, dtype="", **changes):
 def attempts(shots, graph, golden=None, theirs=None):
     target = in_memory(shots, graph)
     golden = target if golden is None else in_memory(golden, theirs or graph)
-    return Attempts(paired(target, golden))
+    return ReplayCache(paired(target, golden))
 
 
 # --- unequal -------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def test_an_attempt_is_kept():
 def test_attempts_are_kept_within_bounds(monkeypatch):
     one = two_tanh().attempt(BLOCK, 0).nbytes
     assert one == 2 * 16 * 4
-    monkeypatch.setattr(sys.modules[Attempts.__module__], "_HELD", one)
+    monkeypatch.setattr(sys.modules[ReplayCache.__module__], "_HELD", one)
     found = two_tanh()
     first = found.attempt(BLOCK, 0)
     found.attempt(BLOCK, 1)

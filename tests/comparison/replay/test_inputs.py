@@ -11,7 +11,7 @@ from kit.build import small_dumps as small
 from kit.build.replays import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
 from workbench.comparison.bind.binding import Execution
-from workbench.comparison.replay.inputs import DumpedInputs
+from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
@@ -351,3 +351,19 @@ def test_an_input_that_the_operator_does_not_have_is_not_known():
     graph, given = two()
     values = values_of(shoot(graph, given), graph)
     assert values.read(block(), 1, 5) is None
+
+
+# --- what is held ----------------------------------------------------------------------------------
+
+
+def test_what_was_looked_up_last_is_held_up_to_a_number_of_bytes():
+    held = BoundedCache(32)
+    arrays = {name: np.zeros(4, np.float32) for name in "abc"}
+    for name in "ab":
+        assert held.hold(name, arrays[name]) is arrays[name]
+    assert held.get("a") is arrays["a"]  # so b goes first
+    held.hold("c", arrays["c"])
+    assert [name for name in "abc" if held.get(name) is not None] == ["a", "c"]
+    large = np.zeros(9, np.float32)
+    assert held.hold("d", large) is large
+    assert [name for name in "abcd" if held.get(name) is not None] == []

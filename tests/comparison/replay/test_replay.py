@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from kit.build.replays import by_name, dumped, on_device, on_reference, reasons,
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import OUTLIER, SUSPECT, OwnError, replay
+from workbench.comparison.replay.own_error import SUSPECT, OwnError
+from workbench.comparison.replay.replay import OUTLIER, replay
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
@@ -43,6 +45,16 @@ def test_a_clean_dump_has_own_errors_of_rounding_alone():
     assert [name for name, _ in own] == NAMES
     assert max(one.error for one in own.values()) < 3e-7
     assert (found.suspects, found.reasons, found.coverage, found.titles) == ([], {}, 1.0, ())
+
+
+def test_nothing_of_a_replay_is_written_later():
+    found = replayed(GOLDEN)
+    place = next(iter(found.own))
+    with pytest.raises(FrozenInstanceError):
+        found.own = {}
+    for table in (found.own, found.reasons, found.models):
+        with pytest.raises(TypeError):
+            table[place] = None
 
 
 @pytest.mark.parametrize("name", NAMES)

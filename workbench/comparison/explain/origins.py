@@ -9,7 +9,7 @@ from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, expla
 from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import Trial, cast_like
-from workbench.comparison.replay.replay import SUSPECT
+from workbench.comparison.replay.own_error import SUSPECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.replay.replay import OwnError, Replay
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.replay import Replay
     from workbench.graph.nodes import Graph, Op, Operand, Value
 
     Shape = tuple[int, ...]

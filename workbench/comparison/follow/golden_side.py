@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.replay import SUSPECT
+from workbench.comparison.replay.own_error import SUSPECT
 from workbench.core.words import Message
 
 if TYPE_CHECKING:

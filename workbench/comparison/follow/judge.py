@@ -38,7 +38,7 @@ UPDATED = Message("compare/after-update")
 
 
 class Judged(NamedTuple):
-    """Status of one pair, the reason if there is one, and the floor it was judged by."""
+    """Status of one pair, the reason if there is one, and the floor it was assess_own_error by."""
 
     status: Status
     reason: Message | None
@@ -62,7 +62,7 @@ _ALONE = {side: Message(f"compare/only-{side}") for side in ("target", "golden")
 
 
 def _lone_row(flow: Flow, lone: Unmatched, side: str) -> Row:
-    """A tensor without a partner: shown, never judged."""
+    """A tensor without a partner: shown, never assess_own_error."""
     key = lone.record.key
     binding = getattr(flow.pairing, side)
     op = binding.operator(lone.run) if lone.run is not None else None
@@ -80,9 +80,9 @@ def _lone_row(flow: Flow, lone: Unmatched, side: str) -> Row:
 def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
     pair = item.pair
     event = flow.events.get((pair.run.block, pair.run.op)) if pair.run is not None else None
-    judged = _by_profile(judge(flow, item, event), item, profile)
-    if judged.status == "fail" and event is not None and _overflows(flow, item, event):
-        judged = judged._replace(status="uncomparable", reason=OVERFLOWED)
+    assess_own_error = _by_profile(judge(flow, item, event), item, profile)
+    if assess_own_error.status == "fail" and event is not None and _overflows(flow, item, event):
+        assess_own_error = assess_own_error._replace(status="uncomparable", reason=OVERFLOWED)
     key = pair.target.key
     d = item.divergence
     return Row(
@@ -95,16 +95,16 @@ def _row(flow: Flow, item: Measured, profile: Profile) -> Row:
         golden_op_name=pair.golden_run.op_name if pair.golden_run else pair.golden.key.op_name,
         match_rule=pair.rule,
         match_score=pair.score,
-        status=judged.status,
-        reason=judged.reason or "",
+        status=assess_own_error.status,
+        reason=assess_own_error.reason or "",
         metrics=d.metrics,
         source=_source(flow, item),
         order=pair.order,
         turn=pair.run.block.turn if pair.run is not None else key.turn,
         rank=key.rank,
         error=None if d.reason else item.error,
-        inherited_error=judged.inherited,
-        noise_floor=judged.noise_floor,
+        inherited_error=assess_own_error.inherited,
+        noise_floor=assess_own_error.noise_floor,
         target_spec=_spec(pair.target),
         golden_spec=_spec(pair.golden),
         target_path=pair.target.path,
@@ -121,19 +121,19 @@ def _overflows(flow: Flow, item: Measured, event: Assessment) -> bool:
     return state is not None and state.tainted
 
 
-def _by_profile(judged: Judged, item: Measured, profile: Profile) -> Judged:
+def _by_profile(assess_own_error: Judged, item: Measured, profile: Profile) -> Judged:
     """What the thresholds of a profile make of a tensor; NaN and infinity they cannot excuse."""
-    measured = judged.status in ("pass", "warn", "fail") and not item.divergence.mismatch
+    measured = assess_own_error.status in ("pass", "warn", "fail") and not item.divergence.mismatch
     if not profile.limits or not measured:
-        return judged
+        return assess_own_error
     metrics = item.divergence.metrics
     missing = next((title for limit in profile.limits if (title := limit.missing(metrics))), "")
     if missing:
         said = Message("compare/figure-missing", figure=missing, profile=profile.name)
-        return judged._replace(status="uncomparable", reason=said)
+        return assess_own_error._replace(status="uncomparable", reason=said)
     broken = tuple(str(limit) for limit in profile.limits if not limit.holds(metrics))
-    reason = Message("compare/limits", limits=broken) if broken else judged.reason
-    return judged._replace(status="fail" if broken else "pass", reason=reason)
+    reason = Message("compare/limits", limits=broken) if broken else assess_own_error.reason
+    return assess_own_error._replace(status="fail" if broken else "pass", reason=reason)
 
 
 def _source(flow: Flow, item: Measured) -> SourceFrame | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.comparison.explain.explain import Explanation
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.quantization_error import QuantizationError
-    from workbench.comparison.replay.replay import OwnError
+    from workbench.comparison.replay.own_error import OwnError
     from workbench.graph.nodes import Op
 
 AMPLIFICATION = 2.0
@@ -47,7 +47,7 @@ class Writer(NamedTuple):
 
 @dataclass(slots=True)
 class Assessment:
-    """One execution of one operator, judged.
+    """One execution of one operator, assess_own_error.
 
     ``own_floor`` is the error its own rounding explains, ``explained`` that and what it inherited,
     magnified as its data magnify it; it is guilty beyond ``factor`` times that, or beyond what an

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.replay.inputs import DumpedInputs
+from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
 from workbench.comparison.replay.kernel import EXACT, Trial, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_work, lower
 from workbench.core.dtypes import DTYPES, name_of
@@ -141,20 +140,18 @@ class Attempt:
         return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
 
 
-@dataclass
-class Attempts:
-    """The operators of the target, each tried when it is asked for."""
+class ReplayCache:
+    """The operators of both sides of a comparison, each made ready when it is asked for.
 
-    pairing: Pairing
-    ours: DumpedInputs = field(init=False)
-    theirs: DumpedInputs = field(init=False)
-    _works: dict[tuple[int, int, int], Lowering] = field(default_factory=dict)
-    _held: OrderedDict[tuple[Execution, int], Attempt] = field(default_factory=OrderedDict)
-    _bytes: int = 0
+    What was read last is held within bounds; of what an operator computes there is one entry an operator of a graph.
+    """
 
-    def __post_init__(self) -> None:
-        self.ours = DumpedInputs(self.pairing.target)
-        self.theirs = DumpedInputs(self.pairing.golden)
+    def __init__(self, pairing: Pairing) -> None:
+        self.pairing = pairing
+        self.ours = DumpedInputs(pairing.target)
+        self.theirs = DumpedInputs(pairing.golden)
+        self._works: dict[tuple[int, int, int], Lowering] = {}
+        self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
 
     def of_partner(
         self, block: Execution, number: int, *, loosely: bool = False
@@ -203,21 +200,11 @@ class Attempts:
 
     def attempt(self, block: Execution, number: int) -> Attempt | Message:
         """Return an operator ready to be computed, or why it cannot be."""
-        held = self._held.get((block, number))
+        held = self._attempts.get((block, number))
         if held is not None:
-            self._held.move_to_end((block, number))
             return held
         found = self._gathered(block, number)
-        if isinstance(found, Attempt):
-            self._keep(found)
-        return found
-
-    def _keep(self, attempt: Attempt) -> None:
-        """Keep an attempt for those who ask for it again soon."""
-        self._held[attempt.block, attempt.number] = attempt
-        self._bytes += attempt.nbytes
-        while self._bytes > _HELD:
-            self._bytes -= self._held.popitem(last=False)[1].nbytes
+        return self._attempts.hold((block, number), found) if isinstance(found, Attempt) else found
 
     def _gathered(self, block: Execution, number: int) -> Attempt | Message:
         graph = self.pairing.target.graph(block)
@@ -337,13 +324,3 @@ def _missing(op: Op, slot: int) -> Message:
     if slot in rewritten_slots(op):
         return Message("compare/input-updated", slot=slot)
     return Message("compare/input-not-dumped", slot=slot)
-
-
-def share_unequal(given: Array, expected: Array) -> float:
-    """Return the share of elements that are not the same, NaN against NaN apart."""
-    if given.size == 0 or given.shape != expected.shape:
-        return float(given.shape != expected.shape)
-    same = np.equal(given, expected) | (
-        np.not_equal(given, given) & np.not_equal(expected, expected)
-    )
-    return 1.0 - float(np.count_nonzero(same)) / given.size

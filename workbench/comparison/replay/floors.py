@@ -56,6 +56,11 @@ class Floor:
     model: float = 0.0
 
     @property
+    def rounding(self) -> float:
+        """What roundings explain, whatever the units do: an error beyond some multiples of it is suspect."""
+        return max(self.ulp, self.bound)
+
+    @property
     def largest(self) -> float:
         return max(self.ulp, self.bound, self.model)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
-from workbench.comparison.replay.attempt import TROUBLE, Attempts, cast_as_declared
+from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
 from workbench.comparison.replay.kernel import EXACT, cast_like
 from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate, candidates
@@ -171,7 +171,7 @@ def _executions(pairing: Pairing, distance: Distance) -> Iterator[_ExecutionFore
         summed = pair.target.source is None and pair.golden.source is not None
         if pair.run is not None and summed:
             pairs.setdefault((pair.run.block, pair.run.op), []).append(pair)
-    attempts = Attempts(pairing)
+    attempts = ReplayCache(pairing)
     for execution in pairing.block_order if pairs else ():
         graph = pairing.target.graph(execution)
         golden = pairing.blocks.get(execution)
@@ -206,7 +206,7 @@ class _ExecutionForecast:
 
     def __init__(
         self,
-        attempts: Attempts,
+        attempts: ReplayCache,
         execution: Execution,
         golden: Execution,
         graph: Graph,

@@ -10,7 +10,7 @@ earlier, or what the last iteration left.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -64,14 +64,47 @@ class InputValue(NamedTuple):
     invented: bool = False
 
 
+class Sized(Protocol):
+    """What takes bytes."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+K = TypeVar("K")
+V = TypeVar("V", bound=Sized)
+
+
+class BoundedCache(Generic[K, V]):
+    """What was looked up last, up to a number of bytes; it belongs to whoever looks up."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._held: OrderedDict[K, V] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: K) -> V | None:
+        """Return what is held for a key, which is then the last that goes."""
+        found = self._held.get(key)
+        if found is not None:
+            self._held.move_to_end(key)
+        return found
+
+    def hold(self, key: K, value: V) -> V:
+        """Hold a value that is not held yet; others go, and the value itself if it is too large."""
+        self._held[key] = value
+        self._bytes += value.nbytes
+        while self._bytes > self.limit:
+            self._bytes -= self._held.popitem(last=False)[1].nbytes
+        return value
+
+
 class DumpedInputs:
     """The arrays of one side of a comparison."""
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
-        self._held: OrderedDict[int, Array] = OrderedDict()
-        self._bytes = 0
-        self._depth = 0
+        self._arrays: BoundedCache[int, Array] = BoundedCache(_HELD)
 
     def given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""
@@ -102,8 +135,8 @@ class DumpedInputs:
         except FormatError:
             return None
 
-    def read(self, block: Execution, number: int, slot: int) -> InputValue | None:
-        """Return what an operator read as flat input ``slot``."""
+    def read(self, block: Execution, number: int, slot: int, depth: int = 0) -> InputValue | None:
+        """Return what an operator read as flat input ``slot``; ``depth`` operators look it up through each other."""
         graph = self.binding.graph(block)
         if graph is None:
             return None
@@ -120,7 +153,7 @@ class DumpedInputs:
             spec = op.input_specs[slot] if slot < len(op.input_specs) else None
             shape = spec.shape if spec is not None else None
             return InputValue(_as(own, shape))
-        found = self._produced(graph, block, number, operand)
+        found = self._produced(graph, block, operand, depth)
         return found or self._partly(graph, block, number, slot, operand)
 
     def _partly(
@@ -183,7 +216,7 @@ class DumpedInputs:
         return self._trusted(run.tensors.get(("input", slot)) if run is not None else None)
 
     def _produced(
-        self, graph: Graph, block: Execution, number: int, operand: Operand | None
+        self, graph: Graph, block: Execution, operand: Operand | None, depth: int
     ) -> InputValue | None:
         """Return an input without a file of its own: from its producer, or from whoever reads it, too."""
         if isinstance(operand, Value):
@@ -192,9 +225,9 @@ class DumpedInputs:
                 return InputValue(array)
             producer = graph.ops[operand.op]
             if producer.op_type in IDENTITY - {"Cast"}:
-                return self.read(block, operand.op, 0)
+                return self.read(block, operand.op, 0, depth)
             if producer.op_type in MOVEMENT:
-                return self._moved(block, operand, producer)
+                return self._moved(block, operand, producer, depth + 1)
         if _is_state(operand, graph):
             updated = self._writers(graph, operand)
             found = self._of_readers(graph, block, operand, min(updated, default=1 << 60))
@@ -203,22 +236,22 @@ class DumpedInputs:
             return self._left(graph, block, operand)
         return None
 
-    def _moved(self, block: Execution, operand: Value, producer: Op) -> InputValue | None:
+    def _moved(
+        self, block: Execution, operand: Value, producer: Op, depth: int
+    ) -> InputValue | None:
         """Return what an operator gave of which there is no file: it only moves what it read."""
-        if producer.op_type not in KERNELS or self._depth >= _DEEPEST:
+        if producer.op_type not in KERNELS or depth > _DEEPEST:
             return None
-        self._depth += 1
         try:
             kernel = plain_kernel(producer)
-            read = {slot: self.read(block, operand.op, slot) for slot in sorted(kernel.needed)}
+            needed = sorted(kernel.needed)
+            read = {slot: self.read(block, operand.op, slot, depth) for slot in needed}
             known = {slot: one for slot, one in read.items() if one is not None}
             if len(known) < len(read):
                 return None
             moved = kernel.run({slot: one.array for slot, one in known.items()})[operand.slot]
         except (WorkbenchError, ValueError, TypeError, IndexError, KeyError):
             return None
-        finally:
-            self._depth -= 1
         kind = next(iter(known.values())).array.dtype
         assumed = next((one.assumed for one in known.values() if one.assumed), None)
         return InputValue(moved.astype(kind), assumed, any(one.partial for one in known.values()))
@@ -292,16 +325,11 @@ class DumpedInputs:
     def _loaded(self, record: TensorRecord | None) -> Array | None:
         if record is None or record.source is None:
             return None
-        held = self._held.get(id(record))
-        if held is None:
-            held = _array(record)
-            if held is None:
-                return None
-            self._held[id(record)] = held
-            self._bytes += held.nbytes
-            while self._bytes > _HELD:
-                self._bytes -= self._held.popitem(last=False)[1].nbytes
-        return held
+        held = self._arrays.get(id(record))
+        if held is not None:
+            return held
+        array = _array(record)
+        return None if array is None else self._arrays.hold(id(record), array)
 
 
 def _array(record: TensorRecord) -> Array | None:
