@@ -33,7 +33,7 @@ def operator(op_type, inputs, given, *, dtype="", **changes):
     params = tuple(Param(n) for n in range(len(inputs)))
     op = Op("op", op_type, params, {}, (out,), specs)
     read = dict(enumerate(inputs))
-    return Attempt(BLOCK, 0, op, plain_kernel(op), "table", read, {0: given}, **changes)
+    return Attempt(plain_kernel(op), read, {0: given}, BLOCK, 0, op, "table", **changes)
 
 
 def attempts(shots, graph, golden=None, theirs=None):

@@ -33,7 +33,7 @@ def attempt(op_type, inputs, like, *, stated="", settings=(), attrs=None):
     operands = (*(Param(n) for n in range(len(inputs))), *(Const(s) for s in settings))
     out = TensorSpec(stated or like.dtype.name, like.shape)
     op = Op("op", op_type, operands, attrs or {}, (out,), (*specs, *(None,) * len(settings)))
-    return Attempt(BLOCK, 0, op, plain_kernel(op), "table", dict(enumerate(inputs)), {0: like})
+    return Attempt(plain_kernel(op), dict(enumerate(inputs)), {0: like}, BLOCK, 0, op, "table")
 
 
 def product(x, w, dtype=np.float32):

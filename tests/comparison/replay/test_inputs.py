@@ -117,6 +117,22 @@ def test_movers_without_files_are_looked_through():
     assert found.array.dtype == np.float32
 
 
+@pytest.mark.parametrize(("movers", "known"), [(16, True), (17, False)])
+def test_chains_of_movers_without_files_are_looked_through_up_to_a_length(movers, known):
+    net = Net()
+    x = net.op("Tanh", net.feed("x", (2, 2)), shape=(2, 2))
+    for _ in range(movers):
+        x = net.op("Transpose", x, Const((1, 0), "tuple"), shape=(2, 2))
+    net.op("ReLU", x, shape=(2, 2))
+    graph = net.graph()
+    values = small.given(graph)
+    shots = [s for s in shoot(graph, values) if "Tanh" in s.name]
+    found = values_of(shots, graph).read(block(), movers + 1, 0)
+    assert (found is not None) == known
+    if known:
+        np.testing.assert_array_equal(found.array, np.tanh(values["x"]))
+
+
 def test_operators_that_compute_are_not_looked_through():
     net = Net()
     net.op("ReLU", net.op("Exp", net.op("Tanh", net.feed("x"))))

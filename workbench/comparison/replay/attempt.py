@@ -9,13 +9,13 @@ import numpy as np
 
 from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
-from workbench.comparison.replay.kernel import EXACT, Trial, cast_like
+from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_work, lower
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
-from workbench.graph.ops import OPS, left_in, written
+from workbench.graph.ops import OPS, left_in
 from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue
-    from workbench.comparison.replay.kernel import Arithmetic, Kernel
+    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.core.dtypes import DType
     from workbench.graph.nodes import Op
 
@@ -44,21 +44,30 @@ _HELD = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """An operator that can be computed again.
+class Attempt(Computation):
+    """An operator of a dump that can be computed again.
 
-    ``inputs`` are its flat inputs, ``given`` what it gave by slot (what it left in input ``s`` under
-    ``-1 - s``), flat and short where only the first elements are known. ``assumed`` says what of it is not
-    from the target's own files.
+    Attributes
+    ----------
+    given : mapping of int to array
+        What it gave, by slot as results are numbered; flat and short where only the first elements are known.
+    block, number, op
+        Execution, number in the graph, and the operator as the graph has it.
+    rule : str
+        How it is known what it computes, as in `workbench.comparison.replay.lowering`.
+    assumed : tuple of Message
+        What of its inputs is not from the target's own files.
+    partial : bool
+        Whether NaN stands for unknown elements of inputs.
+    invented : tuple of int
+        Inputs that no file has at all.
     """
 
+    given: Mapping[int, Array]
     block: Execution
     number: int
     op: Op
-    kernel: Kernel
     rule: str
-    inputs: Mapping[int, Array]
-    given: Mapping[int, Array]
     assumed: tuple[Message, ...] = ()
     partial: bool = False
     invented: tuple[int, ...] = ()
@@ -84,16 +93,9 @@ class Attempt:
 
         Raises one of ``TROUBLE`` if its inputs do not fit.
         """
-        outputs = self.kernel.run(self.inputs, arithmetic)
-        table: dict[int, Array] = dict(enumerate(outputs))
-        if len(self.kernel.ops) == 1 and any(slot < 0 for slot in self.given):
-            left = self.kernel.updated(self.inputs, arithmetic)
-            slots = written(self.kernel.ops[0])
-            table |= {-1 - slot: array for slot, array in zip(slots, left, strict=True)}
         found = {
-            slot: self._like(self._in_format(table[slot], slot), given, arithmetic)
-            for slot, given in self.given.items()
-            if slot in table
+            slot: self._like(self._in_format(array, slot), self.given[slot], arithmetic)
+            for slot, array in self.computed(self.given, arithmetic).items()
         }
         return {
             slot: array
@@ -117,8 +119,7 @@ class Attempt:
 
     def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
         """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
-        if given.ndim == 1 and array.size > given.size:
-            array = array.reshape(-1)[: given.size]
+        array = beginning(array, given)
         unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
         array = cast_like(array, given, saturates=arithmetic.saturates)
         if unknown is None or unknown.size != given.size:
@@ -196,7 +197,7 @@ class ReplayCache:
         inputs = {slot: known.array for slot, known in read.items() if known is not None}
         if len(inputs) < len(read):
             return None
-        return Attempt(block, number, op, kernel, "fusion", inputs, {})
+        return Attempt(kernel, inputs, {}, block, number, op, "fusion")
 
     def attempt(self, block: Execution, number: int) -> Attempt | Message:
         """Return an operator ready to be computed, or why it cannot be."""
@@ -243,11 +244,10 @@ class ReplayCache:
             invented += [slot] if known.invented else []
             if known.assumed is not None:
                 assumed.append(known.assumed)
-        told = tuple(dict.fromkeys(assumed))
-        rule, kernel = work.rule, work.kernel
         return Attempt(
-            block, number, op, kernel, rule, inputs, given, told, partial, tuple(invented)
-        )
+            work.kernel, inputs, given, block, number, op, work.rule,
+            tuple(dict.fromkeys(assumed)), partial, tuple(invented),
+        )  # fmt: skip
 
     def work(self, block: Execution, number: int, op: Op) -> Lowering:
         key = (block.rank, block.graph_id, number)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.measure.noise import APPROXIMATION, reduction_length
-from workbench.comparison.replay.kernel import EXACT, distance
+from workbench.comparison.replay.kernel import EXACT, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
@@ -138,7 +138,12 @@ def _inside(op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic) -> floa
 
 
 def condition(attempt: Attempt, slot: int) -> float:
-    """Return how much random relative errors of the inputs are magnified in a result, at least 1."""
+    """Return how much random relative errors of the inputs are magnified in a result, at least 1.
+
+    Of what is left in overwritten inputs it is not known.
+    """
+    if slot < 0:
+        return 1.0
     rng = np.random.default_rng(0)
     moved = {}
     for number, array in attempt.inputs.items():
@@ -147,11 +152,9 @@ def condition(attempt: Attempt, slot: int) -> float:
             with np.errstate(all="ignore"):  # a file may hold anything
                 wide = array.astype(np.float64)
                 moved[number] = wide * (1.0 + _STEP * rng.uniform(-1.0, 1.0, array.shape))
-    still = (
-        attempt.kernel.run(attempt.inputs) if slot >= 0 else attempt.kernel.updated(attempt.inputs)
-    )
-    other = attempt.kernel.run(moved) if slot >= 0 else attempt.kernel.updated(moved)
-    if slot >= len(still) or slot < 0:
+    still = attempt.computed((slot,))
+    other = Computation(attempt.kernel, moved).computed((slot,))
+    if slot not in still:
         return 1.0
     off = distance(other[slot], still[slot])
     return max(1.0, off / (_STEP * 3.0**-0.5)) if np.isfinite(off) else _STEEPEST

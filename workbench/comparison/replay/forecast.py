@@ -373,14 +373,14 @@ def _computed(
     state: dict[str, Array] = {}
     results = kernel.run(read, arithmetic)
     slots = written(kernel.ops[0]) if len(kernel.ops) == 1 else ()
-    left = kernel.updated(read, arithmetic) if slots else []
+    left = kernel.updated(read, arithmetic) if slots else {}
     unknown = any(_is_unknown(read[slot]) for slot in kernel.needed)
     outputs = {
         slot: _stored(op, slot, array, arithmetic)
         for slot, array in enumerate(results)
         if not (unknown and _is_unknown(array))
     }
-    for slot, array in zip(slots, left, strict=True):
+    for slot, array in left.items():
         kept = cast_like(array, read[slot])
         name = state_name(graph, op.operand(slot))
         tensors |= {} if unknown and _is_unknown(kept) else {("input", slot): kept}

@@ -163,7 +163,7 @@ def is_out_of_range(attempt: Attempt, slot: int) -> bool:
     given = attempt.given[slot]
     if slot < 0 or not unit_of(given):
         return False
-    exact = attempt.kernel.run(attempt.inputs)[slot]
+    exact = attempt.computed((slot,))[slot]
     if exact.size != given.size:
         return False
     exact = exact.reshape(given.shape)
