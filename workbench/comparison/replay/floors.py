@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from workbench.core.words import Message
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -111,11 +111,11 @@ def careful_floor(
     if not ulp:
         return Floor(0.0, 0.0)
     steepness = min(condition(attempt, slot), _STEEPEST)
-    inside = FLOAT32
-    if not wide or any(op.op_type in _RECURRENT for op in attempt.kernel.ops):
-        ops = attempt.kernel.ops
-        inside = max((_inside(op, attempt.inputs, arithmetic) for op in ops), default=FLOAT32)
-    length = max((reduction_length(op) for op in attempt.kernel.ops), default=1.0)
+    ops = attempt.kernel.ops
+    inside = max(
+        (unit_inside(op, attempt.inputs, arithmetic, wide=wide) for op in ops), default=FLOAT32
+    )
+    length = max((reduction_length(op) for op in ops), default=1.0)
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))
     bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)
@@ -125,16 +125,56 @@ def careful_floor(
     return Floor(ulp, bound, model if np.isfinite(model) else 0.0)
 
 
-def _inside(op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic) -> float:
-    """Unit inside a kernel: products are summed in float32, all else perhaps in the inputs' own format.
+class _Read(NamedTuple):
+    """What the unit inside a kernel depends on, beside the operator.
 
-    Recurrent operators round what they keep from step to step.
+    ``units`` are those of its inputs, ``rows`` those of the device's formats.
     """
-    units = [unit_of(array) for array in inputs.values()]
-    if op.op_type in _RECURRENT:
-        rows = [DTYPES[name] for name in (arithmetic.inputs, arithmetic.output) if name in DTYPES]
-        return max([FLOAT32, *units, *(row.roundoff for row in rows)])
-    return FLOAT32 if op.op_type in CONTRACTIONS else max(units, default=FLOAT32)
+
+    units: tuple[float, ...]
+    rows: tuple[float, ...]
+    wide: bool
+
+
+class UnitRule(NamedTuple):
+    """Unit roundoff inside a kernel; ``why`` says what the rule's place in the table depends on."""
+
+    name: str
+    applies: Callable[[Op, _Read], bool]
+    unit: Callable[[_Read], float]
+    why: str
+
+
+UNIT_RULES: tuple[UnitRule, ...] = (
+    UnitRule(
+        "recurrent", lambda op, read: op.op_type in _RECURRENT,
+        lambda read: max(FLOAT32, *read.units, *read.rows),
+        "before products, which these contain: what they keep from step to step is rounded, on wide units, too",
+    ),
+    UnitRule(
+        "product", lambda op, read: op.op_type in CONTRACTIONS, lambda read: FLOAT32,
+        "before the inputs' formats: the cube sums them in float32",
+    ),
+    UnitRule(
+        "wide", lambda op, read: read.wide, lambda read: FLOAT32,
+        "before the inputs' formats: the vector unit is known to compute in float32, whatever it reads",
+    ),
+    UnitRule(
+        "inputs", lambda op, read: True, lambda read: max(read.units, default=FLOAT32),
+        "applies always: perhaps it computes in the inputs' own format",
+    ),
+)  # fmt: skip
+"""In which format an operator rounds on its way: the first rule that applies decides."""
+
+
+def unit_inside(
+    op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic, *, wide: bool
+) -> float:
+    """Return the unit roundoff inside a kernel."""
+    formats = [DTYPES[name] for name in (arithmetic.inputs, arithmetic.output) if name in DTYPES]
+    units = tuple(unit_of(array) for array in inputs.values())
+    read = _Read(units, tuple(row.roundoff for row in formats), wide)
+    return next(rule for rule in UNIT_RULES if rule.applies(op, read)).unit(read)
 
 
 def condition(attempt: Attempt, slot: int) -> float:
