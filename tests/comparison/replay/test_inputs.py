@@ -369,6 +369,67 @@ def test_an_input_that_the_operator_does_not_have_is_not_known():
     assert values.read(block(), 1, 5) is None
 
 
+# --- the order of the sources ------------------------------------------------------------------
+
+
+def marked(graph, marks, shots):
+    """Values of shots whose files are told apart by the number that fills them."""
+    at = {place: number for number, place in enumerate(marks, 1)}
+    filled = [
+        s._replace(data=np.full_like(s.data, at.get((s.name, s.io, s.slot, s.iteration), 99)))
+        for s in shots
+    ]
+    return lambda gone: values_of(
+        [s for s in filled if (s.name, s.io, s.slot, s.iteration) not in marks[:gone]], graph
+    )
+
+
+def behind(op_type, *more):
+    net = Net()
+    net.op("ReLU", net.op(op_type, net.op("Tanh", net.feed("x")), *more))
+    graph = net.graph()
+    name = f"Default_{op_type}-op0"
+    places = ("Default_ReLU-op0", "input", 0, 0), (name, "output", 0, 0), (name, "input", 0, 0)
+    return marked(graph, places, shoot(graph, small.given(graph))), (block(), 2, 0)
+
+
+def read_twice():
+    graph, given = shared()
+    places = [(f"Default_MatMul-op{n}", "input", 1, 0) for n in (1, 0)]
+    return marked(graph, (*places, ("w", "output", 0, 0)), shoot(graph, given)), (block(), 1, 1)
+
+
+def updated(place, *places):
+    graph = trained()
+    shots, _ = steps(graph, normal(4, 4), normal(4, 4), [normal(4, 4)] * 2, parameters=True)
+    return marked(graph, places, shots), place
+
+
+OPTIMIZER, PRODUCT = "Default_ApplyMomentum-op0", "Default_MatMul-op0"
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        behind("Reshape", Const((4, 4), "tuple")),
+        behind("Transpose", Const((1, 0), "tuple")),
+        read_twice(),
+        updated(
+            (block(1), 1, 0),
+            (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
+        ),
+        updated(
+            (block(1), 0, 1),
+            (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
+        ),
+    ],
+    ids=["renamed", "moved", "parameter", "overwritten", "updated"],
+)  # fmt: skip
+def test_the_first_source_that_knows_an_input_decides(values, place):
+    found = [values(gone).read(*place).array for gone in range(3)]
+    assert [np.unique(array).tolist() for array in found] == [[1.0], [2.0], [3.0]]
+
+
 # --- what is held ----------------------------------------------------------------------------------
 
 
