@@ -352,7 +352,11 @@ class DumpedInputs:
         if held is not None:
             return held
         array = _array(record)
-        return None if array is None else self._arrays.hold(id(record), array)
+        if array is None:
+            return None
+        array = array.view()
+        array.setflags(write=False)
+        return self._arrays.hold(id(record), array)
 
 
 class InputSource(NamedTuple):
