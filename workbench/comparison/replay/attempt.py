@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
+from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
 from workbench.comparison.replay.lowering import Lowering, golden_work, lower
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.nodes import Param, Value
 from workbench.graph.ops import OPS, left_in
 from workbench.run.rounding import ROUND
 
@@ -164,15 +163,14 @@ class ReplayCache:
         """
         found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
-        partner = None
-        if found is not None and other is not None and loosely:
-            several = self._of_members(block, other, number, found)
-            if several is not None:
-                return several
-        if found is not None:
-            partner = found.counterpart(number) if loosely else found.partner.get(number)
         graph = self.pairing.golden.graph(other) if other is not None else None
-        if partner is None or other is None or graph is None:
+        if found is None or other is None or graph is None:
+            return Message("compare/no-match")
+        several = self._of_members(block, other, number, found) if loosely else None
+        if several is not None:
+            return several
+        partner = found.counterpart(number) if loosely else found.partner.get(number)
+        if partner is None:
             return Message("compare/no-match")
         op = graph.ops[partner]
         given = _given(self.theirs, other, partner, op)
@@ -263,16 +261,11 @@ class ReplayCache:
         found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
         partner = found.partner.get(number) if found is not None else None
-        leaf = (
-            isinstance(operand, Value)
-            and graph is not None
-            and graph.ops[operand.op].op_type in LEAVES
-        )
-        if found is None or other is None or partner is None:
+        if graph is None or found is None or other is None or partner is None:
             return None
-        if not (leaf or isinstance(operand, Param)) or slot in rewritten_slots(op):
+        if not is_state(operand, graph) or slot in rewritten_slots(op):
             return None
-        if block.iteration > 0 and graph is not None and self.ours.is_updated(graph, operand):
+        if block.iteration > 0 and self.ours.is_updated(graph, operand):
             return None  # the golden has updated it by gradients of its own
         known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
         return (

@@ -232,18 +232,18 @@ class DumpedInputs:
 
     def _of_other_readers(self, one: _Wanted) -> InputValue | None:
         """What other operators read of state before one of them overwrites it."""
-        if not _is_state(one.operand, one.graph):
+        if not is_state(one.operand, one.graph):
             return None
         updated = _writers(one.graph, one.operand)
         return self._of_readers(one, one.operand, min(updated, default=len(one.graph.ops)))
 
     def _of_parameter_file(self, one: _Wanted) -> InputValue | None:
-        if not _is_state(one.operand, one.graph) or _writers(one.graph, one.operand):
+        if not is_state(one.operand, one.graph) or _writers(one.graph, one.operand):
             return None
         return self._of_file(one.graph, one.execution, one.operand)
 
     def _left_by_last_iteration(self, one: _Wanted) -> InputValue | None:
-        if not _is_state(one.operand, one.graph) or not _writers(one.graph, one.operand):
+        if not is_state(one.operand, one.graph) or not _writers(one.graph, one.operand):
             return None
         return self._left(one.graph, one.execution, one.operand)
 
@@ -269,7 +269,7 @@ class DumpedInputs:
         return None
 
     def _read_before(self, one: _Wanted) -> InputValue | None:
-        if not _is_state(one.operand, one.graph) or not one.is_written_first:
+        if not is_state(one.operand, one.graph) or not one.is_written_first:
             return None
         return self._of_readers(one, one.operand, one.number - 1)
 
@@ -282,7 +282,7 @@ class DumpedInputs:
         Weights, and statistics of a normalization, may begin with anything: what depends on them is not known.
         """
         operand, op = one.operand, one.graph.ops[one.number]
-        if not _is_state(operand, one.graph) or one.execution.iteration != 0:
+        if not is_state(operand, one.graph) or one.execution.iteration != 0:
             return None
         if not one.is_written_first:
             return None
@@ -453,7 +453,7 @@ def _renames(op: Op) -> bool:
     return op.op_type in IDENTITY - {"Cast"}
 
 
-def _is_state(operand: Operand | None, graph: Graph) -> TypeGuard[Param | Value]:
+def is_state(operand: Operand | None, graph: Graph) -> TypeGuard[Param | Value]:
     """Whether an operand is a parameter, or what GE has as an operator for one."""
     leaf = isinstance(operand, Value) and graph.ops[operand.op].op_type in LEAVES
     return leaf or isinstance(operand, Param)
