@@ -218,13 +218,13 @@ def test_the_goldens_counterpart():
     values = small.given(graph)
     shots = shoot(graph, values)
     spoilt = shoot(graph, values, alter={"Default/Tanh-op0": lambda a: a + 1})
-    partner = attempts(shots, graph, spoilt).of_partner(BLOCK, 1)
+    partner = attempts(shots, graph, spoilt).golden_attempt(BLOCK, 1)
     expected = np.tanh(np.exp(values["x"].astype(np.float64)))
     np.testing.assert_allclose(partner.results()[0], expected, rtol=1e-6)
     np.testing.assert_allclose(partner.given[0], expected + 1, rtol=1e-6)
     other = small.chain("Exp")
     alone = attempts(shots, graph, shoot(other, small.given(other)), other)
-    assert isinstance(alone.of_partner(BLOCK, 1), Message)
+    assert isinstance(alone.golden_attempt(BLOCK, 1), Message)
 
 
 def test_a_constant_scalar_is_an_input_of_no_dimensions():

@@ -28,7 +28,7 @@ def replayed(target, golden=None):
 
 def by_name(found):
     """Own errors by operator name and iteration."""
-    graphs = found.attempts.pairing.target.graphs
+    graphs = found.target_inputs.binding.graphs
     return {
         (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): own
         for (block, number), own in found.own.items()
@@ -37,7 +37,7 @@ def by_name(found):
 
 def reasons(found):
     """Reasons by operator name and iteration."""
-    graphs = found.attempts.pairing.target.graphs
+    graphs = found.target_inputs.binding.graphs
     return {
         (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): reason
         for (block, number), reason in found.reasons.items()

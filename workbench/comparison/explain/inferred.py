@@ -80,7 +80,7 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
     if replayed is None:
         return None
     if own is not None:
-        attempt = replayed.attempts.attempt(event.block, event.op)
+        attempt = replayed.attempt(event.block, event.op)
         if not isinstance(attempt, Attempt) or not own.suspect:
             return None
         return attempt.trial(own.slot, own.explained, own.arithmetic, ())
@@ -89,7 +89,7 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
         return None
     inputs = dict(trial.inputs)
     for slot, value in _read(graph, event, trial):
-        array = replayed.attempts.ours.given(event.block, value.op, value.slot)
+        array = replayed.target_inputs.given(event.block, value.op, value.slot)
         if array is None or array.size != inputs[slot].size:
             return None
         inputs[slot] = array.reshape(inputs[slot].shape)

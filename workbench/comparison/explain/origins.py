@@ -45,7 +45,7 @@ def explain_origins(flow: Flow) -> None:
 
 def _explained(replayed: Replay, event: Assessment) -> Explanation | None:
     own = event.replayed
-    attempt = replayed.attempts.attempt(event.block, event.op)
+    attempt = replayed.attempt(event.block, event.op)
     if own is None or not isinstance(attempt, Attempt):
         return None
     try:
@@ -68,7 +68,7 @@ def _beside(replayed: Replay, event: Assessment) -> Explanation | None:
 def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     """An operator with what the golden read and gave; raises one of ``TROUBLE``."""
     worst = event.worst
-    attempt = replayed.attempts.of_partner(event.block, event.op, loosely=True)
+    attempt = replayed.golden_attempt(event.block, event.op, loosely=True)
     if worst is None or worst.pair.io != "output" or not isinstance(attempt, Attempt):
         return None
     ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
@@ -90,7 +90,7 @@ def _first(found: list[Explanation]) -> Explanation | None:
 
 def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:
     """Outputs that the device held before, the latest first; its own of the iteration before come first."""
-    values = replayed.attempts.ours
+    values = replayed.target_inputs
     last = event.block._replace(iteration=event.block.iteration - 1)
     runs = values.binding.runs
     places = [(last, event.op)] if last in runs else []

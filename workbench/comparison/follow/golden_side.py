@@ -38,7 +38,7 @@ def golden_error(flow: Flow, event: Assessment) -> tuple[Difference, ...]:
     if golden is not None:
         said = Message("compare/golden-error-by", error=golden.error)
         return (Difference("own-error", "golden", said),) if golden.suspect else ()
-    carried = replayed.carries(event.block, event.op, max(own.slot, 0), event.inherited)
+    carried = replayed.propagated_error(event.block, event.op, max(own.slot, 0), event.inherited)
     if worst.error <= SUSPECT * (carried + event.own_floor):
         return ()
     return (Difference("own-error", "golden", Message("compare/golden-error")),)
@@ -62,7 +62,7 @@ def corrupted_weights(flow: Flow, event: Assessment) -> Iterator[str]:
     other = flow.pairing.blocks.get(block)
     if flow.replayed is None or found is None or other is None or event.op < 0:
         return
-    values = flow.replayed.attempts
+    replayed = flow.replayed
     for slot, origin in enumerate(found.target.origins(event.op)):
         known = found.mapped(origin)
         if known is None or known.kind != "param":
@@ -73,8 +73,8 @@ def corrupted_weights(flow: Flow, event: Assessment) -> Iterator[str]:
             continue
         try:
             ours, theirs = (
-                values.ours.read(block, event.op, slot),
-                values.theirs.read(other, *reader),
+                replayed.target_inputs.read(block, event.op, slot),
+                replayed.golden_inputs.read(other, *reader),
             )
             if ours and theirs and is_of_few(ours.array, theirs.array):
                 yield parameter.name

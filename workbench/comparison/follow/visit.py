@@ -390,7 +390,7 @@ class Visit:
         replayed = self.flow.replayed
         ops = self.graph.ops  # replay looks through what only moves
         unseen = any(ops[n].op_type not in MOVEMENT for s in states.values() for n in s.via)
-        return replayed is not None and replayed.clears(event.block, event.op) and not unseen
+        return replayed is not None and replayed.reproduces(event.block, event.op) and not unseen
 
     def _unequal_counts(self, event: Assessment) -> bool:
         return any(m.pair.io == "output" and m.sizes_differ for m in event.measured.values())

@@ -10,7 +10,7 @@ import numpy as np
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
 from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
-from workbench.comparison.replay.lowering import Lowering, golden_work, lower
+from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -148,12 +148,12 @@ class ReplayCache:
 
     def __init__(self, pairing: Pairing) -> None:
         self.pairing = pairing
-        self.ours = DumpedInputs(pairing.target)
-        self.theirs = DumpedInputs(pairing.golden)
-        self._works: dict[tuple[int, int, int], Lowering] = {}
+        self.target_inputs = DumpedInputs(pairing.target)
+        self.golden_inputs = DumpedInputs(pairing.golden)
+        self._lowerings: dict[tuple[int, int, int], Lowering] = {}
         self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
 
-    def of_partner(
+    def golden_attempt(
         self, block: Execution, number: int, *, loosely: bool = False
     ) -> Attempt | Message:
         """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
@@ -173,11 +173,11 @@ class ReplayCache:
         if partner is None:
             return Message("compare/no-match")
         op = graph.ops[partner]
-        given = _given(self.theirs, other, partner, op)
+        given = _given(self.golden_inputs, other, partner, op)
         work = lower(partner, op, None)
         if work.kernel is None or not given:
             return work.reason or Message(NOT_DUMPED)
-        return self._ready(self.theirs, other, partner, op, work, given)
+        return self._ready(self.golden_inputs, other, partner, op, work, given)
 
     def _of_members(
         self, block: Execution, other: Execution, number: int, found: Alignment
@@ -188,10 +188,10 @@ class ReplayCache:
             return None
         op = found.target.graph.ops[number]
         try:
-            kernel, readers = golden_work(number, op, fusion.golden, found)
+            kernel, readers = golden_kernel(number, op, fusion.golden, found)
         except GraphError:
             return None
-        read = {slot: self.theirs.read(other, *place) for slot, place in readers.items()}
+        read = {slot: self.golden_inputs.read(other, *place) for slot, place in readers.items()}
         inputs = {slot: known.array for slot, known in read.items() if known is not None}
         if len(inputs) < len(read):
             return None
@@ -209,13 +209,13 @@ class ReplayCache:
         graph = self.pairing.target.graph(block)
         assert graph is not None
         op = graph.ops[number]
-        given = _given(self.ours, block, number, op)
+        given = _given(self.target_inputs, block, number, op)
         if not given:
             return Message(NOT_DUMPED)
-        work = self.work(block, number, op)
+        work = self.lowering(block, number, op)
         if work.kernel is None:
             return work.reason or Message("compare/inputs-unknown")
-        return self._ready(self.ours, block, number, op, work, given)
+        return self._ready(self.target_inputs, block, number, op, work, given)
 
     def _ready(
         self,
@@ -233,7 +233,7 @@ class ReplayCache:
         partial, invented = False, []
         for slot in sorted(work.kernel.needed):
             known = values.read(block, number, slot)
-            if known is None and values is self.ours:
+            if known is None and values is self.target_inputs:
                 known = self._assumed(block, number, op, slot)
             if known is None:
                 return _missing(op, slot)
@@ -247,12 +247,12 @@ class ReplayCache:
             tuple(dict.fromkeys(assumed)), partial, tuple(invented),
         )  # fmt: skip
 
-    def work(self, block: Execution, number: int, op: Op) -> Lowering:
+    def lowering(self, block: Execution, number: int, op: Op) -> Lowering:
         key = (block.rank, block.graph_id, number)
-        if key not in self._works:
+        if key not in self._lowerings:
             found = self.pairing.alignments.get(key[:2])
-            self._works[key] = lower(number, op, found)
-        return self._works[key]
+            self._lowerings[key] = lower(number, op, found)
+        return self._lowerings[key]
 
     def _assumed(self, block: Execution, number: int, op: Op, slot: int) -> InputValue | None:
         """Return what the golden read there, for an input that no operator computes."""
@@ -265,9 +265,9 @@ class ReplayCache:
             return None
         if not is_state(operand, graph) or slot in rewritten_slots(op):
             return None
-        if block.iteration > 0 and self.ours.is_updated(graph, operand):
+        if block.iteration > 0 and self.target_inputs.is_updated(graph, operand):
             return None  # the golden has updated it by gradients of its own
-        known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
+        known = self.golden_inputs.read(other, partner, found.input_order(number).get(slot, slot))
         return (
             known._replace(assumed=Message("compare/assumed-golden", slot=slot)) if known else None
         )

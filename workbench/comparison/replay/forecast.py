@@ -171,12 +171,12 @@ def _executions(pairing: Pairing, distance: Distance) -> Iterator[_ExecutionFore
         summed = pair.target.source is None and pair.golden.source is not None
         if pair.run is not None and summed:
             pairs.setdefault((pair.run.block, pair.run.op), []).append(pair)
-    attempts = ReplayCache(pairing)
+    cache = ReplayCache(pairing)
     for execution in pairing.block_order if pairs else ():
         graph = pairing.target.graph(execution)
         golden = pairing.blocks.get(execution)
         if graph is not None and golden is not None and _elements(graph) <= _LARGEST:
-            yield _ExecutionForecast(attempts, execution, golden, graph, pairs, distance)
+            yield _ExecutionForecast(cache, execution, golden, graph, pairs, distance)
 
 
 def _elements(graph: Graph) -> int:
@@ -206,20 +206,20 @@ class _ExecutionForecast:
 
     def __init__(
         self,
-        attempts: ReplayCache,
+        cache: ReplayCache,
         execution: Execution,
         golden: Execution,
         graph: Graph,
         pairs: Mapping[tuple[Execution, int], Collection[Pair]],
         distance: Distance,
     ) -> None:
-        self.attempts = attempts
+        self._cache = cache
         self.execution = execution
         self.golden = golden
         self.graph = graph
         self.pairs = pairs
         self.distance = distance
-        self.alignment = attempts.pairing.alignments.get(execution.graph_key)
+        self.alignment = cache.pairing.alignments.get(execution.graph_key)
         self.last: dict[int, list[Value]] = {}
         for value, readers in graph.consumers.items():
             if isinstance(value, Value):
@@ -297,7 +297,7 @@ class _ExecutionForecast:
         found = self.alignment
         partner = found.partner.get(number) if found is not None else None
         if found is None or partner is None or not partner_settings(found, number, op, _LEAST):
-            return self.attempts.work(self.execution, number, op)
+            return self._cache.lowering(self.execution, number, op)
         return lower(partner, found.golden.graph.ops[partner], None)
 
     def inputs(
@@ -336,16 +336,16 @@ class _ExecutionForecast:
         found = self.alignment
         if found is None:
             return None
-        theirs, partner = self.attempts.theirs, found.partner.get(number)
+        golden, partner = self._cache.golden_inputs, found.partner.get(number)
         if partner is not None:
-            known = theirs.read(self.golden, partner, found.input_order(number).get(slot, slot))
+            known = golden.read(self.golden, partner, found.input_order(number).get(slot, slot))
             if known is not None:
                 return known.array
         origin = found.mapped(found.target.origin(operand))
         if origin is not None and origin.kind == "op":
-            return theirs.given(self.golden, origin.number, origin.slot)
+            return golden.given(self.golden, origin.number, origin.slot)
         for reader, place in found.golden.readers(origin) if origin is not None else ():
-            known = theirs.read(self.golden, reader, place)
+            known = golden.read(self.golden, reader, place)
             if known is not None:
                 return known.array
         return None

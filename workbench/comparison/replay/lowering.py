@@ -230,7 +230,7 @@ class _Apart(_Build):
         return Param(self.inputs.setdefault(origin, len(self.inputs)))
 
 
-def golden_work(
+def golden_kernel(
     number: int, op: Op, members: Sequence[int], found: Alignment
 ) -> tuple[Kernel, dict[int, tuple[int, int]]]:
     """Return the golden's operators that a kernel stands for as one, and who reads its inputs, and where.

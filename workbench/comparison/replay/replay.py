@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.replay.inputs import DumpedInputs
     from workbench.comparison.replay.models import Candidate
     from workbench.graph.nodes import Graph, Op
 
@@ -71,8 +72,6 @@ class Replay:
 
     Attributes
     ----------
-    attempts : ReplayCache
-        The operators of both sides, ready to be computed again.
     own : mapping
         Own errors, in order of execution.
     reasons : mapping
@@ -81,10 +80,30 @@ class Replay:
         The numeric model that was selected, by rank and number of the graph; none where exact arithmetic does.
     """
 
-    attempts: ReplayCache
     own: Mapping[Place, OwnError]
     reasons: Mapping[Place, Message]
     models: Mapping[tuple[int, int], Candidate]
+    _cache: ReplayCache = field(repr=False, compare=False)
+
+    @property
+    def target_inputs(self) -> DumpedInputs:
+        """What the target's operators read and gave."""
+        return self._cache.target_inputs
+
+    @property
+    def golden_inputs(self) -> DumpedInputs:
+        """What the golden's operators read and gave."""
+        return self._cache.golden_inputs
+
+    def attempt(self, block: Execution, number: int) -> Attempt | Message:
+        """Return an operator of the target ready to be computed, or why it cannot be."""
+        return self._cache.attempt(block, number)
+
+    def golden_attempt(
+        self, block: Execution, number: int, *, loosely: bool = False
+    ) -> Attempt | Message:
+        """Return the golden's counterpart of an operator likewise, as `ReplayCache.golden_attempt` does."""
+        return self._cache.golden_attempt(block, number, loosely=loosely)
 
     @property
     def titles(self) -> tuple[Message, ...]:
@@ -103,7 +122,7 @@ class Replay:
         counts = Counter(map(str, self.reasons.values()))
         return [(said[text], count) for text, count in counts.most_common()]
 
-    def clears(self, block: Execution, number: int) -> bool:
+    def reproduces(self, block: Execution, number: int) -> bool:
         """Whether an operator gave just what it had to from its own inputs, nothing of them assumed.
 
         What a number format cannot hold, too large or too small, is no reason to clear it.
@@ -111,15 +130,15 @@ class Replay:
         own = self.own.get((block, number))
         if own is None or own.suspect or own.assumed:
             return False
-        attempt = self.attempts.attempt(block, number)
+        attempt = self._cache.attempt(block, number)
         try:
             return isinstance(attempt, Attempt) and not is_out_of_range(attempt, own.slot)
         except TROUBLE:
             return False
 
-    def carries(self, block: Execution, number: int, slot: int, inherited: float) -> float:
+    def propagated_error(self, block: Execution, number: int, slot: int, inherited: float) -> float:
         """Return the error that an operator makes of an error of its inputs, on its own data."""
-        attempt = self.attempts.attempt(block, number)
+        attempt = self._cache.attempt(block, number)
         try:
             return 0.0 if not isinstance(attempt, Attempt) else condition(attempt, slot) * inherited
         except TROUBLE:
@@ -127,7 +146,7 @@ class Replay:
 
     def golden(self, block: Execution, number: int) -> OwnError | None:
         """Return the own error of the golden's counterpart of an operator; ``None`` if it is not known."""
-        attempt = self.attempts.of_partner(block, number)
+        attempt = self._cache.golden_attempt(block, number)
         if not isinstance(attempt, Attempt) or attempt.invented:
             return None
         return _assessed(attempt, EXACT)
@@ -143,7 +162,7 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
 
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
     """
-    attempts = ReplayCache(pairing)
+    cache = ReplayCache(pairing)
     own: dict[Place, OwnError] = {}
     reasons: dict[Place, Message] = {}
     models: dict[tuple[int, int], Candidate] = {}
@@ -154,7 +173,7 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
     for key, executions in graphs.items():
         graph = pairing.target.graph(executions[0])
         if graph is not None and not (cancelled is not None and cancelled()):
-            one = _GraphReplay(attempts, graph, executions, npu=npu)
+            one = _GraphReplay(cache, graph, executions, npu=npu)
             one.run(cancelled)
             own |= one.own
             reasons |= one.reasons
@@ -162,9 +181,7 @@ def replay(pairing: Pairing, *, npu: bool, cancelled: Callable[[], bool] | None 
                 models[key] = one.selected_model
     order = {execution: n for n, execution in enumerate(pairing.block_order)}
     own = dict(sorted(own.items(), key=lambda item: (order[item[0][0]], item[0][1])))
-    return Replay(
-        attempts, MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models)
-    )
+    return Replay(MappingProxyType(own), MappingProxyType(reasons), MappingProxyType(models), cache)
 
 
 def _assessed(attempt: Attempt, arithmetic: Arithmetic, *, wide: bool = False) -> OwnError | None:
@@ -182,9 +199,9 @@ class _GraphReplay:
     """
 
     def __init__(
-        self, attempts: ReplayCache, graph: Graph, executions: Sequence[Execution], *, npu: bool
+        self, cache: ReplayCache, graph: Graph, executions: Sequence[Execution], *, npu: bool
     ) -> None:
-        self.attempts = attempts
+        self._cache = cache
         self.npu = npu
         self.graph = graph
         self.executions = executions
@@ -218,7 +235,7 @@ class _GraphReplay:
 
     def _first(self, place: Place, op: Op) -> None:
         """Compute an operator exactly; what is not explained stays open."""
-        attempt = self.attempts.attempt(*place)
+        attempt = self._cache.attempt(*place)
         if not isinstance(attempt, Attempt):
             self._not(place, op, attempt)
             return
@@ -275,7 +292,7 @@ class _GraphReplay:
         return self.tried[key]
 
     def _distances(self, place: Place, arithmetic: Arithmetic) -> Iterable[float]:
-        attempt = self.attempts.attempt(*place)
+        attempt = self._cache.attempt(*place)
         if not isinstance(attempt, Attempt):
             return ()
         try:
@@ -291,7 +308,7 @@ class _GraphReplay:
 
     def _second(self, place: Place) -> None:
         """Measure an open operator with the selected model, and against its condition."""
-        attempt = self.attempts.attempt(*place)
+        attempt = self._cache.attempt(*place)
         if not isinstance(attempt, Attempt):
             return
         arithmetic = self._arithmetic(place[1])
@@ -306,14 +323,14 @@ class _GraphReplay:
 
     def _golden_fits(self, place: Place) -> bool:
         """Whether the golden's counterpart gave what it had to, the same things assumed."""
-        attempt = self.attempts.of_partner(*place)
+        attempt = self._cache.golden_attempt(*place)
         own = _assessed(attempt, EXACT) if isinstance(attempt, Attempt) else None
         return own is not None and not own.suspect
 
     def _golden_too(self, place: Place) -> bool:
         """Whether the golden's counterpart is off as much: then the reference is another operator."""
         own = self.own[place]
-        attempt = self.attempts.of_partner(*place)
+        attempt = self._cache.golden_attempt(*place)
         if not isinstance(attempt, Attempt):
             return bool(own.assumed)
         try:
@@ -344,7 +361,7 @@ class _GraphReplay:
     def _fused(self) -> Iterable[tuple[Place, frozenset[tuple[str, str]]]]:
         """Kernels of several operators, a product among them: the types of the others, and the written dtype."""
         for place, own in self.own.items():
-            attempt = self.attempts.attempt(*place)
+            attempt = self._cache.attempt(*place)
             if not isinstance(attempt, Attempt) or attempt.given[own.slot].size < 2:
                 continue
             types = {op.op_type for op in attempt.kernel.ops}
@@ -379,7 +396,7 @@ class _GraphReplay:
 
     def _again(self, place: Place, *, wide: bool = False) -> OwnError | None:
         """Measure an operator with the arithmetic of the selected units, whatever else explains it."""
-        attempt = self.attempts.attempt(*place)
+        attempt = self._cache.attempt(*place)
         model = self.selected_model
         arithmetic = model.arithmetics[place[1]] if model is not None else Arithmetic("cube")
         if not isinstance(attempt, Attempt):
