@@ -258,7 +258,7 @@ def test_every_operator_of_real_dumps_computes_the_same_after_a_round_trip(real_
     flow = wb.compare(real_pairs[name].target, real_pairs[name].golden)._flow
     assert len(flow.replayed.own) > 20
     for place in flow.replayed.own:
-        attempt = flow.replayed.attempts.attempt(*place)
+        attempt = flow.replayed.attempt(*place)
         again = _read_kernel(json.loads(json.dumps(kernel_data(attempt.kernel))))
         held = {n: npy_array(array) for n, array in attempt.inputs.items()}
         inputs = {n: array.astype(dtype_row(word).storage) for n, (array, word) in held.items()}

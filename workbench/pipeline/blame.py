@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
-    from workbench.comparison.replay.replay import OwnError
+    from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.result import Finding, Row
     from workbench.pipeline.places import Found
 

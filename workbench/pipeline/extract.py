@@ -143,7 +143,7 @@ def _attempt(flow: Flow, finding: Finding) -> Attempt:
     if flow.replayed is None or place is None or graph is None or place[1] < 0:
         why: list[Any] = [Message("pipeline/not-extracted-graph")]
     else:
-        found = flow.replayed.attempts.attempt(*place)
+        found = flow.replayed.attempt(*place)
         if isinstance(found, Attempt):
             if not found.partial:
                 return found
@@ -168,9 +168,7 @@ def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
         "rank": finding.rank,
         "kernels": {"own": kernel_data(attempt.kernel)},
     }
-    other = (
-        flow.replayed.attempts.of_partner(attempt.block, attempt.number) if flow.replayed else ""
-    )
+    other = flow.replayed.golden_attempt(attempt.block, attempt.number) if flow.replayed else ""
     if isinstance(other, Attempt) and len(other.kernel.ops) == len(attempt.kernel.ops):
         golden = kernel_data(other.kernel)
         same_inputs = other.kernel.needed == attempt.kernel.needed

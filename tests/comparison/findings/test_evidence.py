@@ -11,7 +11,7 @@ from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from kit.words import check_said
 from workbench.comparison.findings.evidence import own_words, replay_facts
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import OwnError
+from workbench.comparison.replay.own_error import OwnError
 from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 

@@ -11,8 +11,9 @@ from kit.build import small_dumps as small
 from kit.build.runs import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, shoot
 from workbench.comparison.bind.binding import Execution
-from workbench.comparison.replay.attempt import Attempt, Attempts, share_unequal
+from workbench.comparison.replay.attempt import Attempt, ReplayCache
 from workbench.comparison.replay.kernel import EXACT, plain_kernel
+from workbench.comparison.replay.own_error import share_unequal
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, Op, Param
@@ -32,13 +33,13 @@ def operator(op_type, inputs, given, *, dtype="", **changes):
     params = tuple(Param(n) for n in range(len(inputs)))
     op = Op("op", op_type, params, {}, (out,), specs)
     read = dict(enumerate(inputs))
-    return Attempt(BLOCK, 0, op, plain_kernel(op), "table", read, {0: given}, **changes)
+    return Attempt(plain_kernel(op), read, {0: given}, BLOCK, 0, op, "table", **changes)
 
 
 def attempts(shots, graph, golden=None, theirs=None):
     target = in_memory(shots, graph)
     golden = target if golden is None else in_memory(golden, theirs or graph)
-    return Attempts(paired(target, golden))
+    return ReplayCache(paired(target, golden))
 
 
 # --- unequal -------------------------------------------------------------------------------------
@@ -62,39 +63,44 @@ def test_the_share_of_other_numbers(given, expected, share):
 # --- results -------------------------------------------------------------------------------------
 
 
-def test_results_are_in_the_dtype_and_shape_of_what_was_given():
-    x = normal(2, 6)
-    found = operator("Tanh", [x], np.zeros((2, 6), np.float16)).results()[0]
-    assert found.dtype == np.float16
-    np.testing.assert_array_equal(found, np.tanh(x.astype(np.float64)).astype(np.float16))
+BETWEEN = 1 + 2.0**-10 + 2.0**-12  # float16 has one number less
+SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+KNOWN = np.array([1.0, np.nan, 3.0], np.float32)
+
+RESULTS = {
+    "dtype and shape of the file": (
+        "Tanh", SIX, np.zeros((2, 3), np.float16), {}, np.tanh(SIX.astype(float)).astype(np.float16)
+    ),
+    "narrow format in a wide file": (
+        "Neg", np.array([BETWEEN], np.float32), np.zeros(1, np.float32), {"dtype": "float16"},
+        np.array([-(1 + 2.0**-10)], np.float32),
+    ),
+    "what the narrow format cannot hold": (
+        "Square", np.full(3, 300, np.float32), np.zeros(3, np.float32), {"dtype": "float16"},
+        np.full(3, np.inf, np.float32),
+    ),
+    "first elements": ("Neg", SIX, np.zeros(5, np.float32), {}, -SIX.reshape(-1)[:5]),
+    "another size": ("Neg", SIX, np.zeros((5, 5), np.float32), {}, None),
+    "unknown elements are as given": (
+        "Neg", KNOWN, np.array([-1.0, 77.0, -5.0], np.float32), {"partial": True},
+        np.array([-1.0, 77.0, -3.0], np.float32),
+    ),
+    "NaN of a file": ("Neg", KNOWN, np.array([-1.0, 77.0, -5.0], np.float32), {}, -KNOWN),
+    "nothing known": (
+        "Neg", np.full(3, np.nan, np.float32), np.zeros(3, np.float32), {"partial": True}, None
+    ),
+}  # fmt: skip
 
 
-def test_a_result_of_a_narrow_format_in_a_wide_file_is_rounded_to_it():
-    x = np.array([1 + 2.0**-10 + 2.0**-12], np.float32)
-    attempt = operator("Neg", [x], np.zeros(1, np.float32), dtype="float16")
-    assert attempt.results()[0].tolist() == [-(1 + 2.0**-10)]
-
-
-def test_results_of_first_elements():
-    x = normal(3, 4)
-    found = operator("Neg", [x], np.zeros(5, np.float32)).results()[0]
-    np.testing.assert_array_equal(found, -x.reshape(-1)[:5])
-
-
-def test_a_result_of_another_size_is_none():
-    assert operator("Neg", [normal(3, 4)], np.zeros((5, 5), np.float32)).results() == {}
-
-
-def test_what_is_not_known_is_not_told_apart():
-    x = np.array([1.0, np.nan, 3.0], np.float32)
-    given = np.array([-1.0, 77.0, -5.0], np.float32)
-    assert operator("Neg", [x], given, partial=True).results()[0].tolist() == [-1.0, 77.0, -3.0]
-    assert np.isnan(operator("Neg", [x], given).results()[0][1])
-
-
-def test_if_nothing_is_known_there_is_no_result():
-    x = np.full(3, np.nan, np.float32)
-    assert operator("Neg", [x], np.zeros(3, np.float32), partial=True).results() == {}
+@pytest.mark.parametrize("case", RESULTS)
+def test_results_are_like_what_was_given(case):
+    op_type, x, given, changes, expected = RESULTS[case]
+    found = operator(op_type, [x], given, **changes).results().get(0)
+    if expected is None:
+        assert found is None
+    else:
+        assert (found.dtype, found.shape) == (given.dtype, given.shape)
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_without_inventions_only_what_files_have_counts():
@@ -212,13 +218,13 @@ def test_the_goldens_counterpart():
     values = small.given(graph)
     shots = shoot(graph, values)
     spoilt = shoot(graph, values, alter={"Default/Tanh-op0": lambda a: a + 1})
-    partner = attempts(shots, graph, spoilt).of_partner(BLOCK, 1)
+    partner = attempts(shots, graph, spoilt).golden_attempt(BLOCK, 1)
     expected = np.tanh(np.exp(values["x"].astype(np.float64)))
     np.testing.assert_allclose(partner.results()[0], expected, rtol=1e-6)
     np.testing.assert_allclose(partner.given[0], expected + 1, rtol=1e-6)
     other = small.chain("Exp")
     alone = attempts(shots, graph, shoot(other, small.given(other)), other)
-    assert isinstance(alone.of_partner(BLOCK, 1), Message)
+    assert isinstance(alone.golden_attempt(BLOCK, 1), Message)
 
 
 def test_a_constant_scalar_is_an_input_of_no_dimensions():
@@ -251,12 +257,6 @@ def test_numbers_that_the_stated_format_cannot_hold_become_infinite_in_silence()
     assert (found.results()[0] == -np.inf).all()
 
 
-def test_results_that_the_stated_format_cannot_hold_become_infinite_in_silence():
-    x = np.full(3, 300, np.float32)
-    attempt = operator("Square", [x], np.zeros(3, np.float32), dtype="float16")
-    assert (attempt.results()[0] == np.inf).all()
-
-
 def two_tanh():
     graph = small.chain("Tanh", "Tanh")
     return attempts(shoot(graph, small.given(graph)), graph)
@@ -272,7 +272,7 @@ def test_an_attempt_is_kept():
 def test_attempts_are_kept_within_bounds(monkeypatch):
     one = two_tanh().attempt(BLOCK, 0).nbytes
     assert one == 2 * 16 * 4
-    monkeypatch.setattr(sys.modules[Attempts.__module__], "_HELD", one)
+    monkeypatch.setattr(sys.modules[ReplayCache.__module__], "_HELD", one)
     found = two_tanh()
     first = found.attempt(BLOCK, 0)
     found.attempt(BLOCK, 1)

@@ -14,6 +14,7 @@ from workbench.comparison.replay.floors import (
     careful_floor,
     condition,
     quick_floor,
+    unit_inside,
     unit_of,
     written_unit,
 )
@@ -33,7 +34,7 @@ def attempt(op_type, inputs, like, *, stated="", settings=(), attrs=None):
     operands = (*(Param(n) for n in range(len(inputs))), *(Const(s) for s in settings))
     out = TensorSpec(stated or like.dtype.name, like.shape)
     op = Op("op", op_type, operands, attrs or {}, (out,), (*specs, *(None,) * len(settings)))
-    return Attempt(BLOCK, 0, op, plain_kernel(op), "table", dict(enumerate(inputs)), {0: like})
+    return Attempt(plain_kernel(op), dict(enumerate(inputs)), {0: like}, BLOCK, 0, op, "table")
 
 
 def product(x, w, dtype=np.float32):
@@ -153,6 +154,31 @@ def test_a_vector_unit_of_16_bits_may_round_on_its_way_and_a_wide_one_may_not():
     assert narrow.bound >= 3 * U16
     assert wide.bound < 1.1 * U16
     assert narrow.ulp == wide.ulp == U16
+
+
+HALF = {0: np.ones(4, np.float16)}
+
+
+@pytest.mark.parametrize(
+    ("op_type", "formats", "wide", "unit"),
+    [
+        ("Sigmoid", {}, False, U16),
+        ("Sigmoid", {}, True, U32),
+        ("Sigmoid", {"output": "bfloat16"}, False, U16),
+        ("MatMul", {}, False, U32),
+        ("MatMul", {"inputs": "bfloat16"}, True, U32),
+        ("LSTM", {}, False, U16),
+        ("LSTM", {}, True, U16),
+        ("LSTM", {"output": "bfloat16"}, True, UB16),
+    ],
+)
+def test_in_which_format_an_operator_rounds_on_its_way(op_type, formats, wide, unit):
+    op = Op("op", op_type, (Param(0),), {})
+    assert unit_inside(op, HALF, Arithmetic("cube", **formats), wide=wide) == unit
+
+
+def test_an_operator_without_floats_rounds_as_float32_does():
+    assert unit_inside(Op("op", "Cast", (), {}), {}, EXACT, wide=False) == U32
 
 
 def test_the_model_says_what_formats_cost():

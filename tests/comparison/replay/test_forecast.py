@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -68,6 +68,24 @@ def test_the_golden_is_farther_off_than_the_forecast():
         distance_from(p, p.golden.source.array()) for p in pairing.pairs if id(p) in found.errors
     ]
     assert max(golden) > 1e-4
+
+
+def test_a_rerun_tells_what_operators_read_and_changes_nothing():
+    found = told(summed(on_device(LENET, "910a", "allow_fp32_to_fp16")), REFERENCE)
+    before = dict(found.errors), dict(found.models)
+    (execution,) = {pair.run.block for pair in found.pairing.pairs if pair.run is not None}
+    number = LENET.by_name["Default/conv2-Conv2d/Conv2D-op0"]
+    (one,) = found.rerun([(execution, number), (execution._replace(iteration=9), 0)])
+    assert (one.execution, one.number, one.graph) == (execution, number, LENET)
+    assert set(one.errors_with({}).values()) == {0.0}
+    changed = one.errors_with({0: one.inputs[0] * 2})
+    assert changed.keys() == one.errors_with({}).keys()
+    assert min(changed.values()) > 0.1
+    assert (dict(found.errors), dict(found.models)) == before
+    with pytest.raises(FrozenInstanceError):
+        found.errors = {}
+    with pytest.raises(TypeError):
+        found.errors[0] = 1.0
 
 
 def test_tensors_need_no_forecast():

@@ -11,7 +11,7 @@ from kit.build import small_dumps as small
 from kit.build.runs import paired
 from kit.build.small_dumps import START, Net, Shot, in_memory, on_disk, shoot
 from workbench.comparison.bind.binding import Execution
-from workbench.comparison.replay.inputs import DumpedInputs
+from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
@@ -115,6 +115,22 @@ def test_movers_without_files_are_looked_through():
     found = values_of(shots, graph).read(block(), 2, 0)
     np.testing.assert_array_equal(found.array, np.tanh(given["x"]).T)
     assert found.array.dtype == np.float32
+
+
+@pytest.mark.parametrize(("movers", "known"), [(16, True), (17, False)])
+def test_chains_of_movers_without_files_are_looked_through_up_to_a_length(movers, known):
+    net = Net()
+    x = net.op("Tanh", net.feed("x", (2, 2)), shape=(2, 2))
+    for _ in range(movers):
+        x = net.op("Transpose", x, Const((1, 0), "tuple"), shape=(2, 2))
+    net.op("ReLU", x, shape=(2, 2))
+    graph = net.graph()
+    values = small.given(graph)
+    shots = [s for s in shoot(graph, values) if "Tanh" in s.name]
+    found = values_of(shots, graph).read(block(), movers + 1, 0)
+    assert (found is not None) == known
+    if known:
+        np.testing.assert_array_equal(found.array, np.tanh(values["x"]))
 
 
 def test_operators_that_compute_are_not_looked_through():
@@ -351,3 +367,80 @@ def test_an_input_that_the_operator_does_not_have_is_not_known():
     graph, given = two()
     values = values_of(shoot(graph, given), graph)
     assert values.read(block(), 1, 5) is None
+
+
+# --- the order of the sources ------------------------------------------------------------------
+
+
+def marked(graph, marks, shots):
+    """Values of shots whose files are told apart by the number that fills them."""
+    at = {place: number for number, place in enumerate(marks, 1)}
+    filled = [
+        s._replace(data=np.full_like(s.data, at.get((s.name, s.io, s.slot, s.iteration), 99)))
+        for s in shots
+    ]
+    return lambda gone: values_of(
+        [s for s in filled if (s.name, s.io, s.slot, s.iteration) not in marks[:gone]], graph
+    )
+
+
+def behind(op_type, *more):
+    net = Net()
+    net.op("ReLU", net.op(op_type, net.op("Tanh", net.feed("x")), *more))
+    graph = net.graph()
+    name = f"Default_{op_type}-op0"
+    places = ("Default_ReLU-op0", "input", 0, 0), (name, "output", 0, 0), (name, "input", 0, 0)
+    return marked(graph, places, shoot(graph, small.given(graph))), (block(), 2, 0)
+
+
+def read_twice():
+    graph, given = shared()
+    places = [(f"Default_MatMul-op{n}", "input", 1, 0) for n in (1, 0)]
+    return marked(graph, (*places, ("w", "output", 0, 0)), shoot(graph, given)), (block(), 1, 1)
+
+
+def updated(place, *places):
+    graph = trained()
+    shots, _ = steps(graph, normal(4, 4), normal(4, 4), [normal(4, 4)] * 2, parameters=True)
+    return marked(graph, places, shots), place
+
+
+OPTIMIZER, PRODUCT = "Default_ApplyMomentum-op0", "Default_MatMul-op0"
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        behind("Reshape", Const((4, 4), "tuple")),
+        behind("Transpose", Const((1, 0), "tuple")),
+        read_twice(),
+        updated(
+            (block(1), 1, 0),
+            (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
+        ),
+        updated(
+            (block(1), 0, 1),
+            (PRODUCT, "input", 1, 1), ("w", "output", 0, 0), (OPTIMIZER, "input", 0, 0),
+        ),
+    ],
+    ids=["renamed", "moved", "parameter", "overwritten", "updated"],
+)  # fmt: skip
+def test_the_first_source_that_knows_an_input_decides(values, place):
+    found = [values(gone).read(*place).array for gone in range(3)]
+    assert [np.unique(array).tolist() for array in found] == [[1.0], [2.0], [3.0]]
+
+
+# --- what is held ----------------------------------------------------------------------------------
+
+
+def test_what_was_looked_up_last_is_held_up_to_a_number_of_bytes():
+    held = BoundedCache(32)
+    arrays = {name: np.zeros(4, np.float32) for name in "abc"}
+    for name in "ab":
+        assert held.hold(name, arrays[name]) is arrays[name]
+    assert held.get("a") is arrays["a"]  # so b goes first
+    held.hold("c", arrays["c"])
+    assert [name for name in "abc" if held.get(name) is not None] == ["a", "c"]
+    large = np.zeros(9, np.float32)
+    assert held.hold("d", large) is large
+    assert [name for name in "abcd" if held.get(name) is not None] == []

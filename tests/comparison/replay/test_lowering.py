@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from kit.words import check_said
 from workbench.comparison.align.align import align
-from workbench.comparison.replay.lowering import RANDOM, REGISTERS, lower
+from workbench.comparison.replay.lowering import LOWERING_RULES, RANDOM, REGISTERS, lower
+from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS
 from workbench.core.errors import GraphError
 from workbench.core.tensors import TensorSpec
 from workbench.core.words import Message
 from workbench.graph.nodes import Const, Graph, Op, Param, Parameter, Value
+from workbench.run.kernels import KERNELS
 from workbench.run.kernels.collectives import COLLECTIVES
 
 RNG = np.random.default_rng(5)
@@ -24,8 +28,8 @@ def spec(*shape):
 SQUARE = spec(2, 2)
 
 
-def op(op_type, *inputs, outputs=(SQUARE,), name="op", **attrs):
-    return Op(name, op_type, inputs, attrs, outputs)
+def op(op_type, *inputs, outputs=(SQUARE,), name="op", input_specs=(), **attrs):
+    return Op(name, op_type, inputs, attrs, outputs, input_specs)
 
 
 def named(*pairs, **more):
@@ -71,6 +75,47 @@ def test_too_few_inputs_are_a_reason_not_an_exception():
     work = lower(0, op("MatMul", Param(0)), None)
     assert work.kernel is None
     assert isinstance(work.reason.values["why"], GraphError)
+
+
+# --- the order of the rules ----------------------------------------------------------------------
+
+INT8 = {"input_specs": (SQUARE, TensorSpec("int8", (2, 2)))}
+TWO = named(("a", "MatMul"), ("b", "ReLU"))
+EXCLUSIVE = (
+    [RANDOM, REGISTERS, COLLECTIVES],
+    [KERNELS, SPELLINGS, EXPANSIONS],
+)
+"""Sets of types that have none in common, so that the order of their rules decides nothing."""
+
+
+@pytest.mark.parametrize("kinds", EXCLUSIVE)
+def test_no_type_is_known_in_two_ways(kinds):
+    assert [set(a) & set(b) for a, b in combinations(kinds, 2) if set(a) & set(b)] == []
+
+
+@pytest.mark.parametrize(
+    ("operator", "first", "second"),
+    [
+        (op("Dropout", Param(0)), "random", "table"),
+        (op("StandardNormal", Param(0), **INT8), "random", "int8"),
+        (op("NPUGetFloatStatusV2", Param(0)), "registers", "table"),
+        (op("NPUGetFloatStatus", Param(0), **INT8), "registers", "int8"),
+        (op("AllReduce", Param(0), Param(1), **INT8), "collectives", "int8"),
+        (op("AllReduce", Param(0)), "collectives", "table"),
+        (op("MatMul", Param(0), Param(1), **TWO, **INT8), "int8", "fusion"),
+        (op("MatMul", Param(0), Param(1), **TWO), "fusion", "table"),
+        (op("MatMulV2", Param(0), Param(1), **TWO), "fusion", "spelling"),
+        (op("MatMulExt", Param(0), Param(1), **TWO), "fusion", "expansion"),
+        (op("MatMul", Param(0), Param(1)), "table", "unknown"),
+        (op("MatMulV2", Param(0), Param(1)), "spelling", "unknown"),
+        (op("MatMulExt", Param(0), Param(1)), "expansion", "unknown"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)  # fmt: skip
+def test_where_two_rules_apply_the_first_one_decides(operator, first, second):
+    applying = [rule.name for rule in LOWERING_RULES if rule.applies(operator)]
+    assert applying[0] == first
+    assert second in applying
 
 
 # --- single operators --------------------------------------------------------------------------

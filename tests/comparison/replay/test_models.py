@@ -9,8 +9,11 @@ import pytest
 from kit.build.runs import on_device, on_reference, replayed
 from kit.build.small_dumps import file_name
 from workbench.comparison.replay.models import candidates
+from workbench.core.words import Message
 from workbench.graph.networks import load_graph
 from workbench.graph.nodes import Graph
+from workbench.run.modes import modes_of
+from workbench.run.profiles import PROFILES
 
 LENET = load_graph("lenet")
 PRODUCTS = [n for n, op in enumerate(LENET.ops) if op.op_type in ("Conv2D", "MatMul")]
@@ -54,6 +57,17 @@ def test_every_candidate_says_something_of_every_operator_and_none_twice():
     assert len({one.arithmetics for one in found}) == len(found) > 5
     assert len({one.title for one in found}) == len(found)
     assert {len(one.arithmetics) for one in found} == {len(LENET.ops)}
+
+
+def test_models_that_say_the_same_are_told_by_the_first_of_them():
+    """The plain model of a device and mode stands before those with a setting for HF32."""
+    titles = [one.title for one in candidates(LENET)]
+    first, *_ = PROFILES.values()
+    assert titles[0] == Message("compare/model", device=first.title, mode=modes_of(first)[0])
+    settings = [t for t in titles if t.code == "compare/model-hf32"]
+    plain = {(t.values["device"], t.values["mode"]) for t in titles if t not in settings}
+    assert settings
+    assert {(t.values["device"], t.values["mode"]) for t in settings} <= plain
 
 
 def test_a_graph_without_operators_has_one_candidate_at_most():

@@ -11,7 +11,7 @@ from kit.build.sample_results import make_result, make_row
 from kit.build.small_dumps import chain, given, in_memory, shoot
 from workbench.comparison.follow.judge import replayed_error
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import OwnError
+from workbench.comparison.replay.own_error import OwnError
 from workbench.show.columns import columns, gain, screen_columns
 from workbench.show.json_result import from_json
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
-from kit.build.runs import by_name, dumped, on_device, on_reference, reasons, replayed
+from kit.build.runs import by_name, dumped, on_device, on_reference, paired, reasons, replayed
 from kit.build.small_dumps import Net, Shot, chain, in_memory, shoot
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.replay.floors import Floor
-from workbench.comparison.replay.replay import OUTLIER, SUSPECT, OwnError, replay
+from workbench.comparison.replay.own_error import SUSPECT, OwnError
+from workbench.comparison.replay.replay import OUTLIER, replay
 from workbench.core.words import Message
 from workbench.dump.read.reader import load
 from workbench.graph.networks import load_graph
@@ -43,6 +45,16 @@ def test_a_clean_dump_has_own_errors_of_rounding_alone():
     assert [name for name, _ in own] == NAMES
     assert max(one.error for one in own.values()) < 3e-7
     assert (found.suspects, found.reasons, found.coverage, found.titles) == ([], {}, 1.0, ())
+
+
+def test_nothing_of_a_replay_is_written_later():
+    found = replayed(GOLDEN)
+    place = next(iter(found.own))
+    with pytest.raises(FrozenInstanceError):
+        found.own = {}
+    for table in (found.own, found.reasons, found.models):
+        with pytest.raises(TypeError):
+            table[place] = None
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,7 +138,7 @@ def test_reasons_come_most_frequent_first():
 
 
 def test_a_replay_that_is_cancelled_stops():
-    pairing = replayed(GOLDEN).attempts.pairing
+    pairing = paired(GOLDEN, GOLDEN)
     assert replay(pairing, npu=False, cancelled=lambda: True).own == {}
 
 
@@ -139,17 +151,17 @@ def place(found, name):
 
 def test_who_gave_what_its_inputs_make_it_give_is_cleared():
     found = spoilt(NAMES[0], lambda a: a * 1.1)
-    cleared = [name for name in NAMES if found.clears(*place(found, name))]
+    cleared = [name for name in NAMES if found.reproduces(*place(found, name))]
     assert cleared == NAMES[1:]
     block, _ = place(found, TANH)
-    assert not found.clears(block._replace(iteration=9), 3)
+    assert not found.reproduces(block._replace(iteration=9), 3)
 
 
 def test_who_is_computed_with_the_goldens_inputs_is_not_cleared():
     outputs = in_memory([s for s in SHOTS if s.io == "output"], GRAPH)
     found = replayed(outputs, GOLDEN)
-    assert not found.clears(*place(found, NAMES[0]))
-    assert found.clears(*place(found, NAMES[1]))
+    assert not found.reproduces(*place(found, NAMES[0]))
+    assert found.reproduces(*place(found, NAMES[1]))
 
 
 def test_what_a_format_cannot_hold_is_no_reason_to_clear():
@@ -161,7 +173,7 @@ def test_what_a_format_cannot_hold_is_no_reason_to_clear():
     found = replayed(target)
     (where,) = found.own
     assert not found.own[where].suspect  # 90,000 is infinite in float16
-    assert not found.clears(*where)
+    assert not found.reproduces(*where)
 
 
 def test_an_error_is_carried_as_the_data_magnify_it():
@@ -170,8 +182,8 @@ def test_an_error_is_carried_as_the_data_magnify_it():
     graph = net.graph()
     found = replayed(in_memory(shoot(graph, {"x": np.full(4096, 8.0, np.float32)}), graph))
     (where,) = found.own
-    assert found.carries(*where, 0, 1e-3) == pytest.approx(8e-3, rel=0.1)
-    assert found.carries(where[0], where[1], 5, 1e-3) == pytest.approx(1e-3)
+    assert found.propagated_error(*where, 0, 1e-3) == pytest.approx(8e-3, rel=0.1)
+    assert found.propagated_error(where[0], where[1], 5, 1e-3) == pytest.approx(1e-3)
 
 
 def test_the_goldens_own_error():
@@ -209,7 +221,7 @@ def test_nothing_raises_on_odd_tensors(odd, io):
     ):
         assert len(found.own.keys() | found.reasons.keys()) <= len(NAMES)
         for where in found.own:
-            assert isinstance(found.clears(*where), bool)
+            assert isinstance(found.reproduces(*where), bool)
             found.golden(*where)
 
 

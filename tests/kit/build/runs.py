@@ -124,7 +124,7 @@ def reasons(found: Any) -> dict[tuple[str, int], Any]:
 
 
 def _named(found: Any, table: dict[Any, Any]) -> dict[tuple[str, int], Any]:
-    graphs = found.attempts.pairing.target.graphs
+    graphs = found.target_inputs.binding.graphs
     return {
         (graphs[block.rank, block.graph_id].ops[number].name, block.iteration): value
         for (block, number), value in table.items()

@@ -88,7 +88,7 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
         return None
     inputs = dict(trial.inputs)
     for slot, value in _read(graph, event, trial):
-        array = replayed.attempts.ours.given(event.block, value.op, value.slot)
+        array = replayed.target_inputs.given(event.block, value.op, value.slot)
         if array is None or array.size != inputs[slot].size:
             return None
         inputs[slot] = array.reshape(inputs[slot].shape)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import Trial, cast_like
-from workbench.comparison.replay.replay import SUSPECT
+from workbench.comparison.replay.own_error import SUSPECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ class Origins:
 def own_trial(replayed: Replay, event: Assessment, *, with_earlier: bool) -> Trial | None:
     """An operator whose own error replay convicts, with what it read; raises one of ``TROUBLE``."""
     own = event.replayed
-    attempt = replayed.attempts.attempt(event.block, event.op)
+    attempt = replayed.attempt(event.block, event.op)
     if own is None or not own.suspect or not isinstance(attempt, Attempt):
         return None
     earlier = tuple(islice(_earlier(replayed, event), _EARLIER)) if with_earlier else ()
@@ -73,7 +73,7 @@ def own_trial(replayed: Replay, event: Assessment, *, with_earlier: bool) -> Tri
 def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     """An operator with what the golden read and gave; raises one of ``TROUBLE``."""
     worst = event.worst
-    attempt = replayed.attempts.of_partner(event.block, event.op, loosely=True)
+    attempt = replayed.golden_attempt(event.block, event.op, loosely=True)
     if worst is None or worst.pair.io != "output" or not isinstance(attempt, Attempt):
         return None
     ours, theirs, slot = worst.pair.target.source, worst.pair.golden.source, worst.pair.slot
@@ -90,7 +90,7 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
 
 def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:
     """Outputs that the device held before, the latest first; its own of the iteration before come first."""
-    values = replayed.attempts.ours
+    values = replayed.target_inputs
     last = event.block._replace(iteration=event.block.iteration - 1)
     runs = values.binding.runs
     places = [(last, event.op)] if last in runs else []

@@ -136,7 +136,7 @@ def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
         elif damage.reader.io == "input" and own is not None and flow.replayed is not None:
             if own.suspect:
                 found[damage.reader.op] = _CONVICTED
-            elif flow.replayed.clears(*place):
+            elif flow.replayed.reproduces(*place):
                 found[damage.reader.op] = _CLEARED
     return found
 

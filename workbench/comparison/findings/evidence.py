@@ -10,7 +10,8 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workbench.comparison.replay.replay import OwnError, Replay
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.replay import Replay
 
 
 def own_words(own: OwnError) -> Iterator[Message]:

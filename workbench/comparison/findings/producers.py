@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
-    from workbench.comparison.replay.forecast import Forecast, ForecastExecution, Run
+    from workbench.comparison.replay.forecast import Forecast, ForecastOperator
     from workbench.comparison.result import Finding
     from workbench.graph.nodes import Graph, Operand
 
@@ -116,36 +116,31 @@ def _exchanges(
     found: dict[tuple[Execution, int], _Behind] = {}
     if not told.errors or not places:
         return found
-    left = set(places)
-    for execution, run in told.compute(lambda _: [], keep=places):
-        for block, number in places:
-            if block == execution.block and number in execution.kept:
-                matches = [*_exchange(execution, run, number)]
-                if matches:
-                    found[block, number] = _producing(flow, block, execution.graph, number, matches)
-        left -= {place for place in left if place[0] == execution.block}
-        if not left:
-            break
+    for one in told.rerun(places):
+        matches = [*_exchange(one)]
+        if matches:
+            place = one.execution, one.number
+            found[place] = _producing(flow, one.execution, one.graph, one.number, matches)
     return found
 
 
-def _exchange(execution: ForecastExecution, run: Run, number: int) -> Iterator[tuple[int, int]]:
+def _exchange(one: ForecastOperator) -> Iterator[tuple[int, int]]:
     """Yield input slot and distance of the lanes whose exchange explains an operator's statistics.
 
     In one of two terms of a sum it does what it does in the other one.
     """
-    before = _largest(execution.otherwise(run, number, {}))
+    before = _largest(one.errors_with({}))
     if not 0 < before < math.inf:
         return
-    for slot, operand in enumerate(execution.graph.ops[number].flat_inputs()):
-        array = execution.kept[number].get(slot)
+    for slot, operand in enumerate(one.graph.ops[one.number].flat_inputs()):
+        array = one.inputs.get(slot)
         if not isinstance(operand, Value) or array is None or not array.ndim:
             continue
         axis = 1 if array.ndim > 3 else array.ndim - 1
         lanes = c0_of(array.dtype.name) if array.dtype.name in DTYPES else 0
         for distance in range(1, min(lanes, 2 * array.shape[axis])):
             change = {slot: exchanged(array, axis, distance)}
-            if _largest(execution.otherwise(run, number, change)) <= _EXPLAINS * before:
+            if _largest(one.errors_with(change)) <= _EXPLAINS * before:
                 yield slot, distance
                 break
 

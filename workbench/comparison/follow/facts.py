@@ -501,7 +501,7 @@ def _is_cleared(scene: Scene, seen: Observation) -> bool:
     """Whether replay says that an operator did what it had to, and all that it read was compared."""
     replayed, ops = scene.survey.replayed, scene.graph.ops  # replay looks through what only moves
     unseen = any(ops[number].op_type not in MOVEMENT for number in seen.unseen)
-    return replayed is not None and replayed.clears(seen.block, seen.op) and not unseen
+    return replayed is not None and replayed.reproduces(seen.block, seen.op) and not unseen
 
 
 def is_version_matter(op: Op, worst: Measured | None) -> bool:

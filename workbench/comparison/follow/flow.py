@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.replay.replay import OwnError, Replay
+    from workbench.comparison.replay.own_error import OwnError
+    from workbench.comparison.replay.replay import Replay
     from workbench.core.words import Message
     from workbench.graph.nodes import Value
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.replay import SUSPECT
+from workbench.comparison.replay.own_error import SUSPECT
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def golden_error(survey: Survey, event: Assessment | Observation) -> tuple[Diffe
     if golden is not None:
         said = Message("compare/golden-error-by", error=golden.error)
         return (Difference("own-error", "golden", said),) if golden.suspect else ()
-    carried = replayed.carries(event.block, event.op, max(own.slot, 0), event.inherited)
+    carried = replayed.propagated_error(event.block, event.op, max(own.slot, 0), event.inherited)
     if worst.error <= SUSPECT * (carried + event.own_floor):
         return ()
     return (Difference("own-error", "golden", Message("compare/golden-error")),)
@@ -63,7 +63,7 @@ def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterat
     other = survey.pairing.blocks.get(block)
     if survey.replayed is None or found is None or other is None or event.op < 0:
         return
-    values = survey.replayed.attempts
+    replayed = survey.replayed
     for slot, origin in enumerate(found.target.origins(event.op)):
         known = found.mapped(origin)
         if known is None or known.kind != "param":
@@ -74,8 +74,8 @@ def corrupted_weights(survey: Survey, event: Assessment | Observation) -> Iterat
             continue
         try:
             ours, theirs = (
-                values.ours.read(block, event.op, slot),
-                values.theirs.read(other, *reader),
+                replayed.target_inputs.read(block, event.op, slot),
+                replayed.golden_inputs.read(other, *reader),
             )
             if ours and theirs and is_of_few(ours.array, theirs.array):
                 yield parameter.name

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workbench.comparison.map_file import Tolerance
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.quantization_error import QuantizationError
-    from workbench.comparison.replay.replay import OwnError
+    from workbench.comparison.replay.own_error import OwnError
 
 AMPLIFICATION = 2.0
 """Growth of relative error through one well-conditioned operator that still counts as inherited."""

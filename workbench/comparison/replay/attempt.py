@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.graphs.roles import LEAVES, rewritten_slots
-from workbench.comparison.replay.inputs import DumpedInputs
-from workbench.comparison.replay.kernel import EXACT, Trial, cast_like
-from workbench.comparison.replay.lowering import Lowering, golden_work, lower
+from workbench.comparison.graphs.roles import rewritten_slots
+from workbench.comparison.replay.inputs import BoundedCache, DumpedInputs, is_state
+from workbench.comparison.replay.kernel import EXACT, Computation, Trial, beginning, cast_like
+from workbench.comparison.replay.lowering import Lowering, golden_kernel, lower
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
-from workbench.graph.nodes import Param, Value
-from workbench.graph.ops import OPS, left_in, written
+from workbench.graph.ops import OPS, left_in
 from workbench.run.rounding import ROUND
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue
-    from workbench.comparison.replay.kernel import Arithmetic, Kernel
+    from workbench.comparison.replay.kernel import Arithmetic
     from workbench.core.dtypes import DType
     from workbench.graph.nodes import Op
 
@@ -45,21 +43,30 @@ _HELD = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """An operator that can be computed again.
+class Attempt(Computation):
+    """An operator of a dump that can be computed again.
 
-    ``inputs`` are its flat inputs, ``given`` what it gave by slot (what it left in input ``s`` under
-    ``-1 - s``), flat and short where only the first elements are known. ``assumed`` says what of it is not
-    from the target's own files.
+    Attributes
+    ----------
+    given : mapping of int to array
+        What it gave, by slot as results are numbered; flat and short where only the first elements are known.
+    block, number, op
+        Execution, number in the graph, and the operator as the graph has it.
+    rule : str
+        How it is known what it computes, as in `workbench.comparison.replay.lowering`.
+    assumed : tuple of Message
+        What of its inputs is not from the target's own files.
+    partial : bool
+        Whether NaN stands for unknown elements of inputs.
+    invented : tuple of int
+        Inputs that no file has at all.
     """
 
+    given: Mapping[int, Array]
     block: Execution
     number: int
     op: Op
-    kernel: Kernel
     rule: str
-    inputs: Mapping[int, Array]
-    given: Mapping[int, Array]
     assumed: tuple[Message, ...] = ()
     partial: bool = False
     invented: tuple[int, ...] = ()
@@ -85,16 +92,9 @@ class Attempt:
 
         Raises one of ``TROUBLE`` if its inputs do not fit.
         """
-        outputs = self.kernel.run(self.inputs, arithmetic)
-        table: dict[int, Array] = dict(enumerate(outputs))
-        if len(self.kernel.ops) == 1 and any(slot < 0 for slot in self.given):
-            left = self.kernel.updated(self.inputs, arithmetic)
-            slots = written(self.kernel.ops[0])
-            table |= {-1 - slot: array for slot, array in zip(slots, left, strict=True)}
         found = {
-            slot: self._like(self._in_format(table[slot], slot), given, arithmetic)
-            for slot, given in self.given.items()
-            if slot in table
+            slot: self._like(self._in_format(array, slot), self.given[slot], arithmetic)
+            for slot, array in self.computed(self.given, arithmetic).items()
         }
         return {
             slot: array
@@ -118,8 +118,7 @@ class Attempt:
 
     def _like(self, array: Array, given: Array, arithmetic: Arithmetic) -> Array | None:
         """Give a result the shape and dtype of what was given; what is not known is not told apart from it."""
-        if given.ndim == 1 and array.size > given.size:
-            array = array.reshape(-1)[: given.size]
+        array = beginning(array, given)
         unknown = np.isnan(array) if self.partial and array.dtype.kind == "f" else None
         array = cast_like(array, given, saturates=arithmetic.saturates)
         if unknown is None or unknown.size != given.size:
@@ -141,22 +140,20 @@ class Attempt:
         return Trial(self.kernel, self.inputs, slot, given, expected, floor, arithmetic, earlier)
 
 
-@dataclass
-class Attempts:
-    """The operators of the target, each tried when it is asked for."""
+class ReplayCache:
+    """The operators of both sides of a comparison, each made ready when it is asked for.
 
-    pairing: Pairing
-    ours: DumpedInputs = field(init=False)
-    theirs: DumpedInputs = field(init=False)
-    _works: dict[tuple[int, int, int], Lowering] = field(default_factory=dict)
-    _held: OrderedDict[tuple[Execution, int], Attempt] = field(default_factory=OrderedDict)
-    _bytes: int = 0
+    What was read last is held within bounds; of what an operator computes there is one entry an operator of a graph.
+    """
 
-    def __post_init__(self) -> None:
-        self.ours = DumpedInputs(self.pairing.target)
-        self.theirs = DumpedInputs(self.pairing.golden)
+    def __init__(self, pairing: Pairing) -> None:
+        self.pairing = pairing
+        self.target_inputs = DumpedInputs(pairing.target)
+        self.golden_inputs = DumpedInputs(pairing.golden)
+        self._lowerings: dict[tuple[int, int, int], Lowering] = {}
+        self._attempts: BoundedCache[tuple[Execution, int], Attempt] = BoundedCache(_HELD)
 
-    def of_partner(
+    def golden_attempt(
         self, block: Execution, number: int, *, loosely: bool = False
     ) -> Attempt | Message:
         """Return the golden's partner of an operator, ready to be computed, or why it cannot be.
@@ -166,22 +163,21 @@ class Attempts:
         """
         found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
-        partner = None
-        if found is not None and other is not None and loosely:
-            several = self._of_members(block, other, number, found)
-            if several is not None:
-                return several
-        if found is not None:
-            partner = found.counterpart(number) if loosely else found.partner.get(number)
         graph = self.pairing.golden.graph(other) if other is not None else None
-        if partner is None or other is None or graph is None:
+        if found is None or other is None or graph is None:
+            return Message("compare/no-match")
+        several = self._of_members(block, other, number, found) if loosely else None
+        if several is not None:
+            return several
+        partner = found.counterpart(number) if loosely else found.partner.get(number)
+        if partner is None:
             return Message("compare/no-match")
         op = graph.ops[partner]
-        given = _given(self.theirs, other, partner, op)
+        given = _given(self.golden_inputs, other, partner, op)
         work = lower(partner, op, None)
         if work.kernel is None or not given:
             return work.reason or Message(NOT_DUMPED)
-        return self._ready(self.theirs, other, partner, op, work, given)
+        return self._ready(self.golden_inputs, other, partner, op, work, given)
 
     def _of_members(
         self, block: Execution, other: Execution, number: int, found: Alignment
@@ -192,44 +188,34 @@ class Attempts:
             return None
         op = found.target.graph.ops[number]
         try:
-            kernel, readers = golden_work(number, op, fusion.golden, found)
+            kernel, readers = golden_kernel(number, op, fusion.golden, found)
         except GraphError:
             return None
-        read = {slot: self.theirs.read(other, *place) for slot, place in readers.items()}
+        read = {slot: self.golden_inputs.read(other, *place) for slot, place in readers.items()}
         inputs = {slot: known.array for slot, known in read.items() if known is not None}
         if len(inputs) < len(read):
             return None
-        return Attempt(block, number, op, kernel, "fusion", inputs, {})
+        return Attempt(kernel, inputs, {}, block, number, op, "fusion")
 
     def attempt(self, block: Execution, number: int) -> Attempt | Message:
         """Return an operator ready to be computed, or why it cannot be."""
-        held = self._held.get((block, number))
+        held = self._attempts.get((block, number))
         if held is not None:
-            self._held.move_to_end((block, number))
             return held
         found = self._gathered(block, number)
-        if isinstance(found, Attempt):
-            self._keep(found)
-        return found
-
-    def _keep(self, attempt: Attempt) -> None:
-        """Keep an attempt for those who ask for it again soon."""
-        self._held[attempt.block, attempt.number] = attempt
-        self._bytes += attempt.nbytes
-        while self._bytes > _HELD:
-            self._bytes -= self._held.popitem(last=False)[1].nbytes
+        return self._attempts.hold((block, number), found) if isinstance(found, Attempt) else found
 
     def _gathered(self, block: Execution, number: int) -> Attempt | Message:
         graph = self.pairing.target.graph(block)
         assert graph is not None
         op = graph.ops[number]
-        given = _given(self.ours, block, number, op)
+        given = _given(self.target_inputs, block, number, op)
         if not given:
             return Message(NOT_DUMPED)
-        work = self.work(block, number, op)
+        work = self.lowering(block, number, op)
         if work.kernel is None:
             return work.reason or Message("compare/inputs-unknown")
-        return self._ready(self.ours, block, number, op, work, given)
+        return self._ready(self.target_inputs, block, number, op, work, given)
 
     def _ready(
         self,
@@ -247,7 +233,7 @@ class Attempts:
         partial, invented = False, []
         for slot in sorted(work.kernel.needed):
             known = values.read(block, number, slot)
-            if known is None and values is self.ours:
+            if known is None and values is self.target_inputs:
                 known = self._assumed(block, number, op, slot)
             if known is None:
                 return _missing(op, slot)
@@ -256,18 +242,17 @@ class Attempts:
             invented += [slot] if known.invented else []
             if known.assumed is not None:
                 assumed.append(known.assumed)
-        told = tuple(dict.fromkeys(assumed))
-        rule, kernel = work.rule, work.kernel
         return Attempt(
-            block, number, op, kernel, rule, inputs, given, told, partial, tuple(invented)
-        )
+            work.kernel, inputs, given, block, number, op, work.rule,
+            tuple(dict.fromkeys(assumed)), partial, tuple(invented),
+        )  # fmt: skip
 
-    def work(self, block: Execution, number: int, op: Op) -> Lowering:
+    def lowering(self, block: Execution, number: int, op: Op) -> Lowering:
         key = (block.rank, block.graph_id, number)
-        if key not in self._works:
+        if key not in self._lowerings:
             found = self.pairing.alignments.get(key[:2])
-            self._works[key] = lower(number, op, found)
-        return self._works[key]
+            self._lowerings[key] = lower(number, op, found)
+        return self._lowerings[key]
 
     def _assumed(self, block: Execution, number: int, op: Op, slot: int) -> InputValue | None:
         """Return what the golden read there, for an input that no operator computes."""
@@ -276,18 +261,13 @@ class Attempts:
         found = self.pairing.alignments.get(block.graph_key)
         other = self.pairing.blocks.get(block)
         partner = found.partner.get(number) if found is not None else None
-        leaf = (
-            isinstance(operand, Value)
-            and graph is not None
-            and graph.ops[operand.op].op_type in LEAVES
-        )
-        if found is None or other is None or partner is None:
+        if graph is None or found is None or other is None or partner is None:
             return None
-        if not (leaf or isinstance(operand, Param)) or slot in rewritten_slots(op):
+        if not is_state(operand, graph) or slot in rewritten_slots(op):
             return None
-        if block.iteration > 0 and graph is not None and self.ours.is_updated(graph, operand):
+        if block.iteration > 0 and self.target_inputs.is_updated(graph, operand):
             return None  # the golden has updated it by gradients of its own
-        known = self.theirs.read(other, partner, found.input_order(number).get(slot, slot))
+        known = self.golden_inputs.read(other, partner, found.input_order(number).get(slot, slot))
         return (
             known._replace(assumed=Message("compare/assumed-golden", slot=slot)) if known else None
         )
@@ -337,13 +317,3 @@ def _missing(op: Op, slot: int) -> Message:
     if slot in rewritten_slots(op):
         return Message("compare/input-updated", slot=slot)
     return Message("compare/input-not-dumped", slot=slot)
-
-
-def share_unequal(given: Array, expected: Array) -> float:
-    """Return the share of elements that are not the same, NaN against NaN apart."""
-    if given.size == 0 or given.shape != expected.shape:
-        return float(given.shape != expected.shape)
-    same = np.equal(given, expected) | (
-        np.not_equal(given, given) & np.not_equal(expected, expected)
-    )
-    return 1.0 - float(np.count_nonzero(same)) / given.size

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from workbench.comparison.measure.noise import APPROXIMATION, reduction_length
-from workbench.comparison.replay.kernel import EXACT, distance
+from workbench.comparison.replay.kernel import EXACT, Computation, distance
 from workbench.core.dtypes import DTYPES, name_of
 from workbench.core.words import Message
 from workbench.graph.traits import APPROXIMATED, CONTRACTIONS, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -54,6 +54,11 @@ class Floor:
     ulp: float
     bound: float
     model: float = 0.0
+
+    @property
+    def rounding(self) -> float:
+        """What roundings explain, whatever the units do: an error beyond some multiples of it is suspect."""
+        return max(self.ulp, self.bound)
 
     @property
     def largest(self) -> float:
@@ -106,11 +111,11 @@ def careful_floor(
     if not ulp:
         return Floor(0.0, 0.0)
     steepness = min(condition(attempt, slot), _STEEPEST)
-    inside = FLOAT32
-    if not wide or any(op.op_type in _RECURRENT for op in attempt.kernel.ops):
-        ops = attempt.kernel.ops
-        inside = max((_inside(op, attempt.inputs, arithmetic) for op in ops), default=FLOAT32)
-    length = max((reduction_length(op) for op in attempt.kernel.ops), default=1.0)
+    ops = attempt.kernel.ops
+    inside = max(
+        (unit_inside(op, attempt.inputs, arithmetic, wide=wide) for op in ops), default=FLOAT32
+    )
+    length = max((reduction_length(op) for op in ops), default=1.0)
     largest = max((array.size for array in attempt.inputs.values()), default=1)
     length = max(length, largest / max(attempt.given[slot].size, 1))
     bound = ulp + steepness * (2.0 * inside + FLOAT32 * length**0.5)
@@ -120,20 +125,65 @@ def careful_floor(
     return Floor(ulp, bound, model if np.isfinite(model) else 0.0)
 
 
-def _inside(op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic) -> float:
-    """Unit inside a kernel: products are summed in float32, all else perhaps in the inputs' own format.
+class _Read(NamedTuple):
+    """What the unit inside a kernel depends on, beside the operator.
 
-    Recurrent operators round what they keep from step to step.
+    ``units`` are those of its inputs, ``rows`` those of the device's formats.
     """
-    units = [unit_of(array) for array in inputs.values()]
-    if op.op_type in _RECURRENT:
-        rows = [DTYPES[name] for name in (arithmetic.inputs, arithmetic.output) if name in DTYPES]
-        return max([FLOAT32, *units, *(row.roundoff for row in rows)])
-    return FLOAT32 if op.op_type in CONTRACTIONS else max(units, default=FLOAT32)
+
+    units: tuple[float, ...]
+    rows: tuple[float, ...]
+    wide: bool
+
+
+class UnitRule(NamedTuple):
+    """Unit roundoff inside a kernel; ``why`` says what the rule's place in the table depends on."""
+
+    name: str
+    applies: Callable[[Op, _Read], bool]
+    unit: Callable[[_Read], float]
+    why: str
+
+
+UNIT_RULES: tuple[UnitRule, ...] = (
+    UnitRule(
+        "recurrent", lambda op, read: op.op_type in _RECURRENT,
+        lambda read: max(FLOAT32, *read.units, *read.rows),
+        "before products, which these contain: what they keep from step to step is rounded, on wide units, too",
+    ),
+    UnitRule(
+        "product", lambda op, read: op.op_type in CONTRACTIONS, lambda read: FLOAT32,
+        "before the inputs' formats: the cube sums them in float32",
+    ),
+    UnitRule(
+        "wide", lambda op, read: read.wide, lambda read: FLOAT32,
+        "before the inputs' formats: the vector unit is known to compute in float32, whatever it reads",
+    ),
+    UnitRule(
+        "inputs", lambda op, read: True, lambda read: max(read.units, default=FLOAT32),
+        "applies always: perhaps it computes in the inputs' own format",
+    ),
+)  # fmt: skip
+"""In which format an operator rounds on its way: the first rule that applies decides."""
+
+
+def unit_inside(
+    op: Op, inputs: Mapping[int, Array], arithmetic: Arithmetic, *, wide: bool
+) -> float:
+    """Return the unit roundoff inside a kernel."""
+    formats = [DTYPES[name] for name in (arithmetic.inputs, arithmetic.output) if name in DTYPES]
+    units = tuple(unit_of(array) for array in inputs.values())
+    read = _Read(units, tuple(row.roundoff for row in formats), wide)
+    return next(rule for rule in UNIT_RULES if rule.applies(op, read)).unit(read)
 
 
 def condition(attempt: Attempt, slot: int) -> float:
-    """Return how much random relative errors of the inputs are magnified in a result, at least 1."""
+    """Return how much random relative errors of the inputs are magnified in a result, at least 1.
+
+    Of what is left in overwritten inputs it is not known.
+    """
+    if slot < 0:
+        return 1.0
     rng = np.random.default_rng(0)
     moved = {}
     for number, array in attempt.inputs.items():
@@ -142,11 +192,9 @@ def condition(attempt: Attempt, slot: int) -> float:
             with np.errstate(all="ignore"):  # a file may hold anything
                 wide = array.astype(np.float64)
                 moved[number] = wide * (1.0 + _STEP * rng.uniform(-1.0, 1.0, array.shape))
-    still = (
-        attempt.kernel.run(attempt.inputs) if slot >= 0 else attempt.kernel.updated(attempt.inputs)
-    )
-    other = attempt.kernel.run(moved) if slot >= 0 else attempt.kernel.updated(moved)
-    if slot >= len(still) or slot < 0:
+    still = attempt.computed((slot,))
+    other = Computation(attempt.kernel, moved).computed((slot,))
+    if slot not in still:
         return 1.0
     off = distance(other[slot], still[slot])
     return max(1.0, off / (_STEP * 3.0**-0.5)) if np.isfinite(off) else _STEEPEST

@@ -11,15 +11,15 @@ What cannot be computed is taken from the golden, and the forecast goes on from 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.comparison.align.differences import partner_settings
 from workbench.comparison.graphs.roles import LEAVES, ends_of, rewritten_slots, state_name
-from workbench.comparison.replay.attempt import TROUBLE, Attempts, cast_as_declared
+from workbench.comparison.replay.attempt import TROUBLE, ReplayCache, cast_as_declared
 from workbench.comparison.replay.kernel import EXACT, cast_like
 from workbench.comparison.replay.lowering import lower
 from workbench.comparison.replay.models import Candidate, candidates
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pair, Pairing
-    from workbench.comparison.replay.kernel import Arithmetic
+    from workbench.comparison.replay.kernel import Arithmetic, Kernel
     from workbench.comparison.replay.lowering import Lowering
     from workbench.graph.nodes import Graph, Op, Operand
 
@@ -62,51 +62,78 @@ _LARGEST = 1 << 28
 """Elements that one execution computes at most; larger ones have no forecast."""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Forecast:
-    """Errors of the target's statistics against the forecast, by pair (its identity)."""
+    """What the target should have given, and by which numeric model.
+
+    Attributes
+    ----------
+    pairing : Pairing
+        What it was computed for.
+    distance : callable
+        How the statistics of a pair's target are compared with a tensor.
+    errors : mapping
+        Relative errors of the target's statistics against the forecast, by pair (its identity).
+    models : mapping
+        The model whose results have the statistics of the dump, by rank and number of the graph.
+    """
 
     pairing: Pairing
     distance: Distance
-    errors: dict[int, float] = field(default_factory=dict)
-    believed: dict[tuple[int, int], Candidate] = field(default_factory=dict)
+    errors: Mapping[int, float]
+    models: Mapping[tuple[int, int], Candidate]
 
     @property
     def facts(self) -> dict[str, Message]:
         """What a result tells of it."""
         if not self.errors:
             return {}
-        models = tuple(dict.fromkeys(one.title for one in self.believed.values()))
+        models = tuple(dict.fromkeys(one.title for one in self.models.values()))
         said = Message("compare/forecast", count=len(self.errors), models=models)
         return {"statistics forecast": said}
 
-    def compute(
-        self,
-        models: Callable[[Graph], list[Candidate]],
-        cancelled: Callable[[], bool] | None = None,
-        keep: Collection[tuple[Execution, int]] = (),
-    ) -> Iterator[tuple[ForecastExecution, Run]]:
-        """Compute execution after execution, by the believed model once one is."""
-        pairs: dict[tuple[Execution, int], list[Pair]] = {}
-        for pair in self.pairing.pairs:
-            summed = pair.target.source is None and pair.golden.source is not None
-            if pair.run is not None and summed:
-                pairs.setdefault((pair.run.block, pair.run.op), []).append(pair)
-        attempts = Attempts(self.pairing)
+    def rerun(self, places: Collection[tuple[Execution, int]]) -> Iterator[ForecastOperator]:
+        """Compute the run again, by the models that were found; yield what these operators read, in order."""
+        wanted = set(places)
+        last = {execution for execution, _ in wanted}
         states: dict[int, dict[str, Array]] = {}
-        for block in self.pairing.block_order if pairs else ():
-            graph = self.pairing.target.graph(block)
-            unknown = graph is None or self.pairing.blocks.get(block) is None
-            if graph is None or unknown or _elements(graph) > _LARGEST:
+        for one in _executions(self.pairing, self.distance):
+            model = self.models.get(one.execution.graph_key)
+            if model is None or not last:
                 continue
-            place, state = block.graph_key, states.get(block.rank, {})
-            known = self.believed.get(place)
-            tried = [known] if known is not None else models(graph)
-            runs = [Run(model, dict(state)) for model in tried]
-            execution = ForecastExecution(attempts, block, graph, pairs, self.distance, keep)
-            best = execution.run(runs, cancelled)
-            self.believed[place], states[block.rank] = best.model, best.state
-            yield execution, best
+            run = _Run(model, dict(states.get(one.execution.rank, {})))
+            for number, op in one.operators():
+                if (one.execution, number) in wanted:
+                    yield ForecastOperator(one, number, model, one.inputs(run, number, {}))
+                one.step(number, op, [run], _AS_WELL)
+            states[one.execution.rank] = run.state
+            last.discard(one.execution)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastOperator:
+    """One operator as the forecast computes it; ``inputs`` are the tensors that it reads, by flat input."""
+
+    _of: _ExecutionForecast
+    number: int
+    model: Candidate
+    inputs: Mapping[int, Array | None]
+
+    @property
+    def execution(self) -> Execution:
+        return self._of.execution
+
+    @property
+    def graph(self) -> Graph:
+        return self._of.graph
+
+    def errors_with(self, change: Mapping[int, Array]) -> dict[int, float]:
+        """Return how far it is from its statistics with other inputs than it read, by pair (its identity)."""
+        one, op = self._of, self.graph.ops[self.number]
+        changed = {**self.inputs, **change}
+        known = {s: cast_as_declared(a, op, s) for s, a in changed.items() if a is not None}
+        outcome = one.computed(self.number, op, known, self.model.arithmetics[self.number])
+        return one.errors(self.number, outcome, one.distance, written_alone=True)
 
 
 def forecast(
@@ -120,10 +147,16 @@ def forecast(
 
     ``npu``: the target ran on an NPU, so the numeric models of its units are tried.
     """
-    found = Forecast(pairing, distance)
-    for _, best in found.compute(partial(_models, npu=npu), cancelled):
-        found.errors |= best.errors
-    return found
+    errors: dict[int, float] = {}
+    chosen: dict[tuple[int, int], Candidate] = {}
+    states: dict[int, dict[str, Array]] = {}
+    for one in _executions(pairing, distance):
+        key, rank = one.execution.graph_key, one.execution.rank
+        models = [chosen[key]] if key in chosen else _models(one.graph, npu=npu)
+        best = one.run([_Run(model, dict(states.get(rank, {}))) for model in models], cancelled)
+        chosen[key], states[rank] = best.model, best.state
+        errors |= best.errors
+    return Forecast(pairing, distance, MappingProxyType(errors), MappingProxyType(chosen))
 
 
 def _models(graph: Graph, *, npu: bool) -> list[Candidate]:
@@ -131,13 +164,28 @@ def _models(graph: Graph, *, npu: bool) -> list[Candidate]:
     return [*candidates(graph), exact] if npu else [exact]
 
 
+def _executions(pairing: Pairing, distance: Distance) -> Iterator[_ExecutionForecast]:
+    """The target's executions that can be forecast, in order; none where no statistics are to be compared."""
+    pairs: dict[tuple[Execution, int], list[Pair]] = {}
+    for pair in pairing.pairs:
+        summed = pair.target.source is None and pair.golden.source is not None
+        if pair.run is not None and summed:
+            pairs.setdefault((pair.run.block, pair.run.op), []).append(pair)
+    cache = ReplayCache(pairing)
+    for execution in pairing.block_order if pairs else ():
+        graph = pairing.target.graph(execution)
+        golden = pairing.blocks.get(execution)
+        if graph is not None and golden is not None and _elements(graph) <= _LARGEST:
+            yield _ExecutionForecast(cache, execution, golden, graph, pairs, distance)
+
+
 def _elements(graph: Graph) -> int:
     return sum(spec.size or 0 for op in graph.ops for spec in op.outputs)
 
 
-@dataclass
-class Run:
-    """One execution as one model computes it: values and weights so far, and how far off they are."""
+@dataclass(slots=True)
+class _Run:
+    """One execution while one model computes it: values and weights so far, and how far off they are."""
 
     model: Candidate
     state: dict[str, Array]
@@ -145,90 +193,81 @@ class Run:
     errors: dict[int, float] = field(default_factory=dict)
     decades: float = 0.0
 
+    def take(self, number: int, outcome: _Outcome, errors: Mapping[int, float]) -> None:
+        """Go on with what an operator gives."""
+        self.values |= {Value(number, slot): array for slot, array in outcome.outputs.items()}
+        self.state |= outcome.state
+        self.errors |= errors
+        self.decades += sum(math.log10(min(max(one, _LEAST), 1.0)) for one in errors.values())
 
-class ForecastExecution:
+
+class _ExecutionForecast:
     """One execution of one graph, computed by several models side by side."""
 
     def __init__(
         self,
-        attempts: Attempts,
-        block: Execution,
+        cache: ReplayCache,
+        execution: Execution,
+        golden: Execution,
         graph: Graph,
         pairs: Mapping[tuple[Execution, int], Collection[Pair]],
         distance: Distance,
-        keep: Collection[tuple[Execution, int]],
     ) -> None:
-        self.attempts = attempts
-        self.block = block
+        self._cache = cache
+        self.execution = execution
+        self.golden = golden
         self.graph = graph
         self.pairs = pairs
         self.distance = distance
-        self.keep = {number for one, number in keep if one == block}
-        self.kept: dict[int, dict[int, Array | None]] = {}
-        self.found = attempts.pairing.alignments.get(block.graph_key)
+        self.alignment = cache.pairing.alignments.get(execution.graph_key)
         self.last: dict[int, list[Value]] = {}
         for value, readers in graph.consumers.items():
             if isinstance(value, Value):
                 self.last.setdefault(max(n for n, _ in readers), []).append(value)
 
-    def run(self, runs: list[Run], cancelled: Callable[[], bool] | None) -> Run:
-        """Compute all operators; return the run that is nearest to the target."""
-        skipped, told = ends_of(self.graph), 0
+    def operators(self) -> Iterator[tuple[int, Op]]:
+        """Operators that compute, with their numbers, in order."""
+        skipped = ends_of(self.graph)
         for number, op in enumerate(self.graph.ops):
+            if number not in skipped and op.op_type not in LEAVES:
+                yield number, op
+
+    def run(self, runs: list[_Run], cancelled: Callable[[], bool] | None) -> _Run:
+        """Compute all operators; return the run that is nearest to the target."""
+        told = 0
+        for number, op in self.operators():
             if cancelled is not None and cancelled():
                 break
-            if number in skipped or op.op_type in LEAVES:
-                continue
-            told += (self.block, number) in self.pairs
-            runs = self._step(number, op, runs, _CLEARLY if told < TRIED else _AS_WELL)
+            told += (self.execution, number) in self.pairs
+            runs = self.step(number, op, runs, _CLEARLY if told < TRIED else _AS_WELL)
         return min(runs, key=lambda run: run.decades)
 
-    def _step(self, number: int, op: Op, runs: list[Run], margin: float) -> list[Run]:
+    def step(self, number: int, op: Op, runs: list[_Run], margin: float) -> list[_Run]:
         """Let every run compute an operator, once for all that read and do the same; return those in play."""
         given: dict[int, Array | None] = {}
         done: dict[tuple[object, ...], tuple[_Outcome, dict[int, float]]] = {}
         once = _Once(self.distance)
         for run in runs:
-            inputs = {
-                slot: self._input(run, number, slot, operand, given)
-                for slot, operand in enumerate(op.flat_inputs())
-            }
-            if number in self.keep:
-                self.kept[number] = inputs
-            key = (run.model.arithmetics[number], *map(id, inputs.values()))
+            inputs, arithmetic = self.inputs(run, number, given), run.model.arithmetics[number]
+            key = (arithmetic, *map(id, inputs.values()))
             if key not in done:
                 known = {slot: once.stated(array, op, slot) for slot, array in inputs.items()}
-                outcome = self._computed(number, op, known, run.model.arithmetics[number])
-                once.share(outcome)
-                done[key] = outcome, self._errors(number, outcome, once.error)
-            self._take(run, number, *done[key])
+                outcome = once.shared(self.computed(number, op, known, arithmetic))
+                done[key] = outcome, self.errors(number, outcome, once.error)
+            run.take(number, *done[key])
             for value in self.last.get(number, ()):
                 run.values.pop(value, None)
         least = min(run.decades for run in runs)
         return [run for run in runs if run.decades <= least + margin]
 
-    def _take(self, run: Run, number: int, outcome: _Outcome, errors: Mapping[int, float]) -> None:
-        run.values |= {Value(number, slot): array for slot, array in outcome.outputs.items()}
-        run.state |= outcome.state
-        run.errors |= errors
-        run.decades += sum(math.log10(min(max(one, _LEAST), 1.0)) for one in errors.values())
-
-    def otherwise(self, run: Run, number: int, change: Mapping[int, Array]) -> dict[int, float]:
-        """Return how far the forecast of a kept operator is from its statistics, with other inputs than it read."""
-        op, arithmetic = self.graph.ops[number], run.model.arithmetics[number]
-        changed = {**self.kept[number], **change}
-        known = {s: cast_as_declared(a, op, s) for s, a in changed.items() if a is not None}
-        outcome = self._computed(number, op, known, arithmetic)
-        return self._errors(number, outcome, self.distance, given=True)
-
-    def _errors(
-        self, number: int, outcome: _Outcome, distance: Distance, *, given: bool = False
+    def errors(
+        self, number: int, outcome: _Outcome, distance: Distance, *, written_alone: bool = False
     ) -> dict[int, float]:
-        """Errors of an operator's tensors; of those that it ``given`` has alone."""
+        """Errors of an operator's tensors, by pair; ``written_alone``: without what it only reads."""
         rewritten = rewritten_slots(self.graph.ops[number])
         found = {}
-        for pair in self.pairs.get((self.block, number), ()):
-            if given and pair.io == "input" and pair.slot not in rewritten:
+        for pair in self.pairs.get((self.execution, number), ()):
+            if written_alone and pair.io == "input" and pair.slot not in rewritten:
                 continue
             array = outcome.tensors.get((pair.io, pair.slot))
             error = distance(pair, array) if array is not None else None
@@ -236,62 +275,46 @@ class ForecastExecution:
                 found[id(pair)] = error
         return found
 
-    def _computed(
+    def computed(
         self, number: int, op: Op, known: Mapping[int, Array | None], arithmetic: Arithmetic
     ) -> _Outcome:
-        """Compute an operator on what is known of its inputs, as stated; what it read is told even if it cannot be."""
-        read = {s: array for s, array in known.items() if array is not None}
+        """Compute an operator on what is known of its inputs; what it read is told even if it cannot be computed."""
+        read = {slot: array for slot, array in known.items() if array is not None}
         rewritten = rewritten_slots(op)
-        found = _Outcome({("input", s): a for s, a in read.items() if s not in rewritten})
+        told = {("input", s): a for s, a in read.items() if s not in rewritten}
         others = set(range(len([*op.flat_inputs()]))) - read.keys()
-        read |= {s: array for s in others if (array := _unknown(op, s)) is not None}
-        work = self._work(number, op)
-        if work.kernel is None or not work.kernel.needed <= read.keys():
-            return found
+        read |= {slot: array for slot in others if (array := _unknown(op, slot)) is not None}
+        kernel = self._lowering(number, op).kernel
+        if kernel is None or not kernel.needed <= read.keys():
+            return _Outcome(told)
         try:
-            outputs = work.kernel.run(read, arithmetic)
-            slots = written(work.kernel.ops[0]) if len(work.kernel.ops) == 1 else ()
-            left = work.kernel.updated(read, arithmetic) if slots else []
-            unknown = any(_is_unknown(read[slot]) for slot in work.kernel.needed)
-            found.outputs = {
-                slot: _stored(op, slot, array, arithmetic)
-                for slot, array in enumerate(outputs)
-                if not (unknown and _is_unknown(array))
-            }
-            for slot, array in zip(slots, left, strict=True):
-                self._leave(found, op, slot, cast_like(array, read[slot]), unknown=unknown)
-            for out, slot in (left_in(op) if op.op_type in OPS else {}).items():
-                if ("input", slot) in found.tensors:
-                    found.outputs[out] = found.tensors["input", slot]
+            return _computed(self.graph, op, kernel, read, told, arithmetic)
         except TROUBLE:
-            return found
-        found.tensors |= {("output", slot): array for slot, array in found.outputs.items()}
-        return found
+            return _Outcome(told)
 
-    def _work(self, number: int, op: Op) -> Lowering:
+    def _lowering(self, number: int, op: Op) -> Lowering:
         """Return what an operator should compute: with the golden's settings, where its own are others."""
-        found = self.found
+        found = self.alignment
         partner = found.partner.get(number) if found is not None else None
         if found is None or partner is None or not partner_settings(found, number, op, _LEAST):
-            return self.attempts.work(self.block, number, op)
+            return self._cache.lowering(self.execution, number, op)
         return lower(partner, found.golden.graph.ops[partner], None)
 
-    def _leave(self, found: _Outcome, op: Op, slot: int, array: Array, *, unknown: bool) -> None:
-        """Note what an operator leaves in an input that it overwrites."""
-        name = state_name(self.graph, op.operand(slot))
-        if not (unknown and _is_unknown(array)):
-            found.tensors["input", slot] = array
-        found.state |= {name: array} if name else {}
+    def inputs(
+        self, run: _Run, number: int, given: dict[int, Array | None]
+    ) -> dict[int, Array | None]:
+        """Return what an operator reads in a run; ``given`` holds what is the same for all runs."""
+        operands = enumerate(self.graph.ops[number].flat_inputs())
+        return {slot: self._input(run, number, slot, one, given) for slot, one in operands}
 
     def _input(
         self,
-        run: Run,
+        run: _Run,
         number: int,
         slot: int,
         operand: Operand,
         given: dict[int, Array | None],
     ) -> Array | None:
-        """Return what an operator reads; ``given`` holds what is the same for all runs."""
         if isinstance(operand, Value) and operand in run.values:
             return run.values[operand]
         name = state_name(self.graph, operand)
@@ -310,31 +333,63 @@ class ForecastExecution:
 
     def _golden(self, number: int, slot: int, operand: Operand) -> Array | None:
         """Return what the golden has there; NaN stands for what no file tells."""
-        found, other = self.found, self.attempts.pairing.blocks.get(self.block)
-        if found is None or other is None:
+        found = self.alignment
+        if found is None:
             return None
-        theirs, partner = self.attempts.theirs, found.partner.get(number)
+        golden, partner = self._cache.golden_inputs, found.partner.get(number)
         if partner is not None:
-            known = theirs.read(other, partner, found.input_order(number).get(slot, slot))
+            known = golden.read(self.golden, partner, found.input_order(number).get(slot, slot))
             if known is not None:
                 return known.array
         origin = found.mapped(found.target.origin(operand))
         if origin is not None and origin.kind == "op":
-            return theirs.given(other, origin.number, origin.slot)
+            return golden.given(self.golden, origin.number, origin.slot)
         for reader, place in found.golden.readers(origin) if origin is not None else ():
-            known = theirs.read(other, reader, place)
+            known = golden.read(self.golden, reader, place)
             if known is not None:
                 return known.array
         return None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Outcome:
     """What an operator read and gave, by direction and slot; its outputs, and weights that it has updated."""
 
-    tensors: dict[Place, Array]
-    outputs: dict[int, Array] = field(default_factory=dict)
-    state: dict[str, Array] = field(default_factory=dict)
+    tensors: Mapping[Place, Array]
+    outputs: Mapping[int, Array] = field(default_factory=dict)
+    state: Mapping[str, Array] = field(default_factory=dict)
+
+
+def _computed(
+    graph: Graph,
+    op: Op,
+    kernel: Kernel,
+    read: Mapping[int, Array],
+    told: Mapping[Place, Array],
+    arithmetic: Arithmetic,
+) -> _Outcome:
+    """Compute an operator; ``told`` is what it only reads. Raises one of ``TROUBLE``."""
+    tensors = dict(told)
+    state: dict[str, Array] = {}
+    results = kernel.run(read, arithmetic)
+    slots = written(kernel.ops[0]) if len(kernel.ops) == 1 else ()
+    left = kernel.updated(read, arithmetic) if slots else {}
+    unknown = any(_is_unknown(read[slot]) for slot in kernel.needed)
+    outputs = {
+        slot: _stored(op, slot, array, arithmetic)
+        for slot, array in enumerate(results)
+        if not (unknown and _is_unknown(array))
+    }
+    for slot, array in left.items():
+        kept = cast_like(array, read[slot])
+        name = state_name(graph, op.operand(slot))
+        tensors |= {} if unknown and _is_unknown(kept) else {("input", slot): kept}
+        state |= {name: kept} if name else {}
+    for out, slot in (left_in(op) if op.op_type in OPS else {}).items():
+        if ("input", slot) in tensors:
+            outputs[out] = tensors["input", slot]
+    tensors |= {("output", slot): array for slot, array in outputs.items()}
+    return _Outcome(tensors, outputs, state)
 
 
 class _Once:
@@ -352,20 +407,18 @@ class _Once:
             return None
         key = id(array), slot
         if key not in self._stated:
-            self._stated[key] = (
-                array,
-                cast_as_declared(array, op, slot),
-            )  # kept, so that its id stays its own
+            # kept, so that its id stays its own
+            self._stated[key] = array, cast_as_declared(array, op, slot)
         return self._stated[key][1]
 
-    def share(self, outcome: _Outcome) -> None:
+    def shared(self, outcome: _Outcome) -> _Outcome:
         """Let equal outputs be one array, so that whoever reads them is computed once, too."""
+        outputs = {}
         for slot, array in outcome.outputs.items():
             key = slot, array.dtype.str, array.shape, array.tobytes()
-            same = self._outputs.setdefault(key, array)
-            outcome.outputs[slot] = same
-            if outcome.tensors.get(("output", slot)) is array:
-                outcome.tensors["output", slot] = same
+            outputs[slot] = self._outputs.setdefault(key, array)
+        tensors = {("output", slot): array for slot, array in outputs.items()}
+        return replace(outcome, outputs=outputs, tensors={**outcome.tensors, **tensors})
 
     def error(self, pair: Pair, array: Array) -> float | None:
         """Return how far an array is from the statistics of a pair."""

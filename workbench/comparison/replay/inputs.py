@@ -1,16 +1,14 @@
 """What operators of one dump read and gave, as far as its files tell.
 
-An input is looked for in the operator's own files, then in those of whoever produced it, then, for what
-nobody produces, in other operators that read the same parameter, in Parameter files, and last in the
-other dump, which is an assumption and told as one. Of an input that is overwritten the value *before*
-is wanted, but files are written after the kernel: it is what another operator of the same execution read
-earlier, or what the last iteration left.
+`INPUT_SOURCES` has the places where an input is looked for, in order. Where none knows it, the other dump may,
+which is an assumption and told as one (`workbench.comparison.replay.attempt`). Of an input that is overwritten
+the value *before* is wanted, but files are written after the kernel.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -30,6 +28,8 @@ from workbench.run.constants import constant
 from workbench.run.kernels import KERNELS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import Binding, Execution
@@ -64,22 +64,75 @@ class InputValue(NamedTuple):
     invented: bool = False
 
 
+class Sized(Protocol):
+    """What takes bytes."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+K = TypeVar("K")
+V = TypeVar("V", bound=Sized)
+
+
+class BoundedCache(Generic[K, V]):
+    """What was looked up last, up to a number of bytes; it belongs to whoever looks up."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._held: OrderedDict[K, V] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: K) -> V | None:
+        """Return what is held for a key, which is then the last that goes."""
+        found = self._held.get(key)
+        if found is not None:
+            self._held.move_to_end(key)
+        return found
+
+    def hold(self, key: K, value: V) -> V:
+        """Hold a value that is not held yet; others go, and the value itself if it is too large."""
+        self._held[key] = value
+        self._bytes += value.nbytes
+        while self._bytes > self.limit:
+            self._bytes -= self._held.popitem(last=False)[1].nbytes
+        return value
+
+
+class _Wanted(NamedTuple):
+    """An input that is looked for; ``depth`` operators look it up through each other."""
+
+    graph: Graph
+    execution: Execution
+    number: int
+    slot: int
+    operand: Operand | None
+    depth: int
+
+    @property
+    def producer(self) -> Op | None:
+        """The operator that gives it."""
+        return self.graph.ops[self.operand.op] if isinstance(self.operand, Value) else None
+
+    @property
+    def is_written_first(self) -> bool:
+        """Whether no operator before overwrites it: the last of these left what this one reads."""
+        state = isinstance(self.operand, Param | Value)
+        return state and all(n >= self.number for n in _writers(self.graph, self.operand))
+
+
 class DumpedInputs:
     """The arrays of one side of a comparison."""
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
-        self._held: OrderedDict[int, Array] = OrderedDict()
-        self._bytes = 0
-        self._depth = 0
+        self._arrays: BoundedCache[int, Array] = BoundedCache(_HELD)
         self._read_by: dict[tuple[Execution, Value | Param], list[tuple[int, int]]] = {}
 
     def given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return what an operator gave, in the shape that the graph states; ``None`` if no file tells."""
         graph = self.binding.graph(block)
-        run = self.binding.runs.get(block, {}).get(number)
-        record = run.tensors.get(("output", slot)) if run is not None else None
-        array = self._trusted(record)
+        array = self._trusted(self._record(block, number, "output", slot))
         if array is None or graph is None:
             return array
         return _shaped(array, graph.ops[number], slot)
@@ -87,8 +140,7 @@ class DumpedInputs:
     def part_given(self, block: Execution, number: int, slot: int) -> Array | None:
         """Return the first elements, flat, of an output whose file holds a wider buffer than it says."""
         graph = self.binding.graph(block)
-        run = self.binding.runs.get(block, {}).get(number)
-        record = run.tensors.get(("output", slot)) if run is not None else None
+        record = self._record(block, number, "output", slot)
         if graph is None or record is None:
             return None
         return self._beginning(record, wider_device_type(graph.ops[number], slot))
@@ -103,42 +155,113 @@ class DumpedInputs:
         except FormatError:
             return None
 
-    def read(self, block: Execution, number: int, slot: int) -> InputValue | None:
-        """Return what an operator read as flat input ``slot``."""
+    def read(self, block: Execution, number: int, slot: int, depth: int = 0) -> InputValue | None:
+        """Return what an operator read as flat input ``slot``; ``depth`` operators look it up through each other."""
         graph = self.binding.graph(block)
         if graph is None:
             return None
         op = graph.ops[number]
-        operand = _operand(op, slot)
-        if isinstance(operand, Const):
-            own = self._input(block, number, slot)
-            return _known(constant(operand) if own is None else own)
-        if slot in rewritten_slots(op):
-            found = self._before(graph, block, number, operand)
-            return found or self._first(graph, block, number, operand)
-        own = self._input(block, number, slot)
-        if own is not None:
-            spec = op.input_specs[slot] if slot < len(op.input_specs) else None
-            shape = spec.shape if spec is not None else None
-            return InputValue(_as(own, shape))
-        found = self._produced(graph, block, number, operand)
-        return found or self._partly(graph, block, number, slot, operand)
+        one = _Wanted(graph, block, number, slot, op.operand(slot), depth)
+        kind = "constant" if isinstance(one.operand, Const) else "read"
+        if kind == "read" and slot in rewritten_slots(op):
+            kind = "overwritten"
+        values = (source.find(self, one) for source in INPUT_SOURCES[kind])
+        return next((value for value in values if value is not None), None)
 
-    def _partly(
-        self, graph: Graph, block: Execution, number: int, slot: int, operand: Operand | None
-    ) -> InputValue | None:
-        """Return an input of which mislabelled files tell the first elements; NaN are the others."""
+    def after(self, block: Execution, number: int, slot: int) -> Array | None:
+        """Return what an operator left in an input that it overwrites."""
+        return self._loaded(self._record(block, number, "input", slot))
+
+    def is_updated(self, graph: Graph, operand: Operand | None) -> bool:
+        """Whether an operator of the graph overwrites a parameter, or what GE has as an operator for one."""
+        return isinstance(operand, Param | Value) and bool(_writers(graph, operand))
+
+    def _record(self, block: Execution, number: int, io: str, slot: int) -> TensorRecord | None:
+        run = self.binding.runs.get(block, {}).get(number)
+        return run.tensors.get((io, slot)) if run is not None else None
+
+    def _input(self, block: Execution, number: int, slot: int) -> Array | None:
+        return self._trusted(self._record(block, number, "input", slot))
+
+    # --- sources of inputs, as the table below has them ------------------------------------------
+
+    def _own_file(self, one: _Wanted) -> InputValue | None:
+        array = self._input(one.execution, one.number, one.slot)
+        if array is None or isinstance(one.operand, Const):
+            return _known(array)
+        specs = one.graph.ops[one.number].input_specs
+        spec = specs[one.slot] if one.slot < len(specs) else None
+        return InputValue(_as(array, spec.shape if spec is not None else None))
+
+    def _in_graph(self, one: _Wanted) -> InputValue | None:
+        return _known(constant(one.operand)) if isinstance(one.operand, Const) else None
+
+    def _of_producer(self, one: _Wanted) -> InputValue | None:
+        operand = one.operand
         if not isinstance(operand, Value):
             return None
-        producer = graph.ops[operand.op]
+        return _known(self.given(one.execution, operand.op, operand.slot))
+
+    def _renamed(self, one: _Wanted) -> InputValue | None:
+        producer = one.producer
+        if producer is None or not isinstance(one.operand, Value) or not _renames(producer):
+            return None
+        return self.read(one.execution, one.operand.op, 0, one.depth)
+
+    def _moved(self, one: _Wanted) -> InputValue | None:
+        """What an operator gave of which there is no file: it only moves what it read."""
+        producer, depth = one.producer, one.depth + 1
+        if producer is None or not isinstance(one.operand, Value) or depth > _DEEPEST:
+            return None
+        if producer.op_type not in MOVEMENT & KERNELS.keys() or _renames(producer):
+            return None
+        try:
+            kernel = plain_kernel(producer)
+            needed = sorted(kernel.needed)
+            read = {slot: self.read(one.execution, one.operand.op, slot, depth) for slot in needed}
+            known = {slot: value for slot, value in read.items() if value is not None}
+            if len(known) < max(len(read), 1):
+                return None
+            arrays = {slot: value.array for slot, value in known.items()}
+            moved = kernel.run(arrays)[one.operand.slot]
+        except (WorkbenchError, ValueError, TypeError, IndexError, KeyError):
+            return None
+        values = list(known.values())
+        assumed = next((value.assumed for value in values if value.assumed), None)
+        partial = any(value.partial for value in values)
+        return InputValue(moved.astype(values[0].array.dtype), assumed, partial)
+
+    def _of_other_readers(self, one: _Wanted) -> InputValue | None:
+        """What other operators read of state before one of them overwrites it."""
+        if not is_state(one.operand, one.graph):
+            return None
+        updated = _writers(one.graph, one.operand)
+        return self._of_readers(one, one.operand, min(updated, default=len(one.graph.ops)))
+
+    def _of_parameter_file(self, one: _Wanted) -> InputValue | None:
+        if not is_state(one.operand, one.graph) or _writers(one.graph, one.operand):
+            return None
+        return self._of_file(one.graph, one.execution, one.operand)
+
+    def _left_by_last_iteration(self, one: _Wanted) -> InputValue | None:
+        if not is_state(one.operand, one.graph) or not _writers(one.graph, one.operand):
+            return None
+        return self._left(one.graph, one.execution, one.operand)
+
+    def _partly(self, one: _Wanted) -> InputValue | None:
+        """An input of which mislabelled files tell the first elements; NaN are the others."""
+        operand, producer = one.operand, one.producer
+        if producer is None or not isinstance(operand, Value):
+            return None
         real = wider_device_type(producer, operand.slot)
         shape = producer.outputs[operand.slot].shape if real else None
         if shape is None or any(dim < 0 for dim in shape):
             return None
-        runs = self.binding.runs.get(block, {})
-        places = ((number, ("input", slot)), (operand.op, ("output", operand.slot)))
-        for n, key in places:
-            record = runs[n].tensors.get(key) if n in runs else None
+        for n, io, slot in (
+            (one.number, "input", one.slot),
+            (operand.op, "output", operand.slot),
+        ):
+            record = self._record(one.execution, n, io, slot)
             start = self._beginning(record, real) if record is not None else None
             if start is not None and start.size:
                 whole = np.full(shape, np.nan, start.dtype)
@@ -146,91 +269,45 @@ class DumpedInputs:
                 return InputValue(whole, partial=start.size < whole.size)
         return None
 
-    def _first(
-        self, graph: Graph, block: Execution, number: int, operand: Operand | None
-    ) -> InputValue | None:
+    def _read_before(self, one: _Wanted) -> InputValue | None:
+        if not is_state(one.operand, one.graph) or not one.is_written_first:
+            return None
+        return self._of_readers(one, one.operand, one.number - 1)
+
+    def _left_before(self, one: _Wanted) -> InputValue | None:
+        return self._left_by_last_iteration(one) if one.is_written_first else None
+
+    def _beginning_state(self, one: _Wanted) -> InputValue | None:
         """Assume that state which nobody else reads began the first iteration as optimizers make it.
 
         Weights, and statistics of a normalization, may begin with anything: what depends on them is not known.
         """
-        if not _is_state(operand, graph) or block.iteration != 0:
+        operand, op = one.operand, one.graph.ops[one.number]
+        if not is_state(operand, one.graph) or one.execution.iteration != 0:
             return None
-        if any(n < number for n in self._writers(graph, operand)):
+        if not one.is_written_first:
             return None
-        slots = [s for s, own in enumerate(graph.ops[number].flat_inputs()) if own == operand]
-        array = self._left_by(block, number, slots[0])
+        slot = next(s for s, own in enumerate(op.flat_inputs()) if own == operand)
+        array = self._left_by(one.execution, one.number, slot)
         if array is None:
             return None
-        name = _name(graph, operand)
-        statistics = graph.ops[number].op_type.startswith(("BatchNorm", "BNTraining"))
-        if (statistics or slots[0] == 0) and array.dtype.kind == "f":
+        name = _name(one.graph, operand)
+        statistics = op.op_type.startswith(("BatchNorm", "BNTraining"))
+        if (statistics or slot == 0) and array.dtype.kind == "f":
             return InputValue(np.full_like(array, np.nan), partial=True)
-        if slots[0] in _BEGINS_WITH_ONES.get(graph.ops[number].op_type, ()):
-            return InputValue(
-                np.ones_like(array), Message("compare/assumed-ones", name=name), invented=True
-            )
-        return InputValue(
-            np.zeros_like(array), Message("compare/assumed-zeros", name=name), invented=True
-        )
+        if slot in _BEGINS_WITH_ONES.get(op.op_type, ()):
+            said = Message("compare/assumed-ones", name=name)
+            return InputValue(np.ones_like(array), said, invented=True)
+        said = Message("compare/assumed-zeros", name=name)
+        return InputValue(np.zeros_like(array), said, invented=True)
 
-    def after(self, block: Execution, number: int, slot: int) -> Array | None:
-        """Return what an operator left in an input that it overwrites."""
-        run = self.binding.runs.get(block, {}).get(number)
-        record = run.tensors.get(("input", slot)) if run is not None else None
-        return self._loaded(record)
+    # --- what several of them ask ----------------------------------------------------------------
 
-    def _input(self, block: Execution, number: int, slot: int) -> Array | None:
-        run = self.binding.runs.get(block, {}).get(number)
-        return self._trusted(run.tensors.get(("input", slot)) if run is not None else None)
-
-    def _produced(
-        self, graph: Graph, block: Execution, number: int, operand: Operand | None
-    ) -> InputValue | None:
-        """Return an input without a file of its own: from its producer, or from whoever reads it, too."""
-        if isinstance(operand, Value):
-            array = self.given(block, operand.op, operand.slot)
-            if array is not None:
-                return InputValue(array)
-            producer = graph.ops[operand.op]
-            if producer.op_type in IDENTITY - {"Cast"}:
-                return self.read(block, operand.op, 0)
-            if producer.op_type in MOVEMENT:
-                return self._moved(block, operand, producer)
-        if _is_state(operand, graph):
-            updated = self._writers(graph, operand)
-            found = self._of_readers(graph, block, operand, min(updated, default=1 << 60))
-            if found is not None or not updated:
-                return found or self._of_file(graph, block, operand)
-            return self._left(graph, block, operand)
-        return None
-
-    def _moved(self, block: Execution, operand: Value, producer: Op) -> InputValue | None:
-        """Return what an operator gave of which there is no file: it only moves what it read."""
-        if producer.op_type not in KERNELS or self._depth >= _DEEPEST:
-            return None
-        self._depth += 1
-        try:
-            kernel = plain_kernel(producer)
-            read = {slot: self.read(block, operand.op, slot) for slot in sorted(kernel.needed)}
-            known = {slot: one for slot, one in read.items() if one is not None}
-            if len(known) < len(read):
-                return None
-            moved = kernel.run({slot: one.array for slot, one in known.items()})[operand.slot]
-        except (WorkbenchError, ValueError, TypeError, IndexError, KeyError):
-            return None
-        finally:
-            self._depth -= 1
-        kind = next(iter(known.values())).array.dtype
-        assumed = next((one.assumed for one in known.values() if one.assumed), None)
-        return InputValue(moved.astype(kind), assumed, any(one.partial for one in known.values()))
-
-    def _of_readers(
-        self, graph: Graph, block: Execution, operand: Value | Param, before: int
-    ) -> InputValue | None:
-        """Return what other operators read of a value before one of them overwrites it."""
-        for reader, slot in self._readers(graph, block, operand):
+    def _of_readers(self, one: _Wanted, operand: Value | Param, before: int) -> InputValue | None:
+        """Return what operators up to one read of a value that they do not overwrite."""
+        for reader, slot in self._readers(one.graph, one.execution, operand):
             if reader <= before:
-                array = self._input(block, reader, slot)
+                array = self._input(one.execution, reader, slot)
                 if array is not None:
                     return InputValue(array)
         return None
@@ -256,27 +333,6 @@ class DumpedInputs:
         files = self.binding.parameters.get(block, {})
         return _known(self._trusted(files.get(name) or files.get(sanitize(name))))
 
-    def is_updated(self, graph: Graph, operand: Operand | None) -> bool:
-        """Whether an operator of the graph overwrites a parameter, or what GE has as an operator for one."""
-        return isinstance(operand, Param | Value) and bool(self._writers(graph, operand))
-
-    def _writers(self, graph: Graph, operand: Param | Value) -> list[int]:
-        readers = graph.consumers.get(operand, ())
-        return [n for n, slot in readers if slot in rewritten_slots(graph.ops[n])]
-
-    def _before(
-        self, graph: Graph, block: Execution, number: int, operand: Operand | None
-    ) -> InputValue | None:
-        """Return what an input held before the operator overwrote it."""
-        if not _is_state(operand, graph):
-            return None
-        for other in self._writers(graph, operand):
-            if other < number:  # the last one before it left what it read
-                return None
-        return self._of_readers(graph, block, operand, number - 1) or self._left(
-            graph, block, operand
-        )
-
     def _left(self, graph: Graph, block: Execution, operand: Param | Value) -> InputValue | None:
         """Return what the last iteration left in a parameter."""
         last = block._replace(iteration=block.iteration - 1)
@@ -285,7 +341,7 @@ class DumpedInputs:
         found = self._of_file(graph, last, operand)
         if found is not None:
             return found
-        for number in reversed(self._writers(graph, operand)):
+        for number in reversed(_writers(graph, operand)):
             for slot, own in enumerate(graph.ops[number].flat_inputs()):
                 array = self._left_by(last, number, slot) if own == operand else None
                 if array is not None:
@@ -309,16 +365,75 @@ class DumpedInputs:
     def _loaded(self, record: TensorRecord | None) -> Array | None:
         if record is None or record.source is None:
             return None
-        held = self._held.get(id(record))
-        if held is None:
-            held = _array(record)
-            if held is None:
-                return None
-            self._held[id(record)] = held
-            self._bytes += held.nbytes
-            while self._bytes > _HELD:
-                self._bytes -= self._held.popitem(last=False)[1].nbytes
-        return held
+        held = self._arrays.get(id(record))
+        if held is not None:
+            return held
+        array = _array(record)
+        if array is None:
+            return None
+        array = array.view()
+        array.setflags(write=False)
+        return self._arrays.hold(id(record), array)
+
+
+class InputSource(NamedTuple):
+    """Where an input may be known from; ``why`` says what its place in the table depends on."""
+
+    name: str
+    find: Callable[[DumpedInputs, _Wanted], InputValue | None]
+    why: str
+
+
+_OWN_FILE = InputSource(
+    "own file", DumpedInputs._own_file, "first: it is what the kernel itself was given"
+)
+
+INPUT_SOURCES: dict[str, tuple[InputSource, ...]] = {
+    "constant": (
+        _OWN_FILE,
+        InputSource(
+            "graph", DumpedInputs._in_graph, "behind the file, which has more digits than a graph prints"
+        ),
+    ),
+    "read": (
+        _OWN_FILE,
+        InputSource(
+            "producer", DumpedInputs._of_producer, "the same tensor, unless something wrote into it between"
+        ),
+        InputSource(
+            "renamed", DumpedInputs._renamed, "as the producer read it; of types that the next one does not take"
+        ),
+        InputSource(
+            "moved", DumpedInputs._moved, "as the producer would have moved it; what has no producer goes on"
+        ),
+        InputSource(
+            "other readers", DumpedInputs._of_other_readers,
+            "before the parameter's file, which may have been written at another time",
+        ),
+        InputSource(
+            "parameter file", DumpedInputs._of_parameter_file, "of what nobody updates; the next one has the others"
+        ),
+        InputSource(
+            "last iteration", DumpedInputs._left_by_last_iteration, "of what somebody updates"
+        ),
+        InputSource(
+            "part", DumpedInputs._partly, "last: NaN stands for what is not known"
+        ),
+    ),
+    "overwritten": (
+        InputSource(
+            "readers before", DumpedInputs._read_before,
+            "of this very iteration; its own file was written after the kernel, and so is no source",
+        ),
+        InputSource(
+            "last iteration", DumpedInputs._left_before, "what it left, if nobody has overwritten it since"
+        ),
+        InputSource(
+            "beginning", DumpedInputs._beginning_state, "last: it is assumed, and told as such"
+        ),
+    ),
+}  # fmt: skip
+"""Sources of constants, of inputs that are only read, and of overwritten ones: the first that knows decides."""
 
 
 def _array(record: TensorRecord) -> Array | None:
@@ -345,7 +460,17 @@ def _as_labelled(array: Array, name: str) -> Array:
     return narrow if same else array
 
 
-def _is_state(operand: Operand | None, graph: Graph) -> TypeGuard[Param | Value]:
+def _writers(graph: Graph, operand: Operand | None) -> list[int]:
+    """Operators that overwrite a value, in order."""
+    readers = graph.consumers.get(operand, ()) if isinstance(operand, Param | Value) else ()
+    return [n for n, slot in readers if slot in rewritten_slots(graph.ops[n])]
+
+
+def _renames(op: Op) -> bool:
+    return op.op_type in IDENTITY - {"Cast"}
+
+
+def is_state(operand: Operand | None, graph: Graph) -> TypeGuard[Param | Value]:
     """Whether an operand is a parameter, or what GE has as an operator for one."""
     leaf = isinstance(operand, Value) and graph.ops[operand.op].op_type in LEAVES
     return leaf or isinstance(operand, Param)
@@ -359,10 +484,6 @@ def _name(graph: Graph, operand: Param | Value) -> str:
 
 def _known(array: Array | None) -> InputValue | None:
     return None if array is None else InputValue(array)
-
-
-def _operand(op: Op, slot: int) -> Operand | None:
-    return op.operand(slot)
 
 
 def _shaped(array: Array, op: Op, slot: int) -> Array:

@@ -20,7 +20,7 @@ from workbench.run.kernels import KERNELS
 from workbench.run.rounding import ROUND, saturated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -121,17 +121,17 @@ class Kernel:
         inputs: Mapping[int, Array],
         arithmetic: Arithmetic = EXACT,
         change: Change = NOTHING,
-    ) -> list[Array]:
-        """Return what a kernel of one operator leaves in the inputs that it overwrites, in their order."""
+    ) -> dict[int, Array]:
+        """Return what a kernel of one operator leaves in the inputs that it overwrites, by their number."""
         (op,) = self.ops
         with np.errstate(all="ignore"):
             found = _computed(op, inputs, [], arithmetic, change)
         left = found[len(found) - len(written(op)) :]
         outputs = left_in(op).values()  # stored as what the operator gives
-        return [
-            _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
+        return {
+            place: _rounded(array, arithmetic.output, arithmetic) if place in outputs else array
             for place, array in zip(written(op), left, strict=True)
-        ]
+        }
 
 
 def _outputs(
@@ -243,8 +243,10 @@ def _plain(array: Array) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """An operator with what it read and gave.
+class Computation:
+    """A kernel and what it reads: all that an operator should have given follows from these.
+
+    Results are numbered by slot; ``-1 - s`` is what is left in overwritten input ``s``.
 
     Attributes
     ----------
@@ -252,8 +254,35 @@ class Trial:
         What it computes; its first operator that multiplies is usually the one that matters.
     inputs : mapping of int to array
         Flat inputs as stored, on the host's axes.
+    """
+
+    kernel: Kernel
+    inputs: Mapping[int, Array]
+
+    def computed(
+        self,
+        slots: Collection[int],
+        arithmetic: Arithmetic = EXACT,
+        change: Change = NOTHING,
+    ) -> dict[int, Array]:
+        """Return some of its results, as far as there are any, not yet rounded to their dtypes."""
+        found: dict[int, Array] = {}
+        if any(slot >= 0 for slot in slots):
+            found |= enumerate(self.kernel.run(self.inputs, arithmetic, change))
+        if len(self.kernel.ops) == 1 and any(slot < 0 for slot in slots):
+            left = self.kernel.updated(self.inputs, arithmetic, change)
+            found |= {-1 - slot: array for slot, array in left.items()}
+        return {slot: found[slot] for slot in slots if slot in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial(Computation):
+    """A computation of which one result is on trial.
+
+    Attributes
+    ----------
     slot : int
-        The output on trial; ``-1 - s`` for what the operator left in its input ``s``.
+        The result.
     given : array
         What was dumped, in the stored dtype and the host's shape; flat and short where only the first
         elements are known.
@@ -267,8 +296,6 @@ class Trial:
         Other tensors that the device held when it ran, latest first, for what memory may show.
     """
 
-    kernel: Kernel
-    inputs: Mapping[int, Array]
     slot: int
     given: Array
     expected: Array
@@ -283,14 +310,16 @@ class Trial:
 
     def again(self, change: Change) -> Array:
         """Return the output as it would be with one thing changed, in the dtype of ``given``."""
-        if self.slot < 0:
-            left = self.kernel.updated(self.inputs, self.arithmetic, change)
-            array = left[written(self.kernel.ops[0]).index(-1 - self.slot)]
-        else:
-            array = self.kernel.run(self.inputs, self.arithmetic, change)[self.slot]
-        if self.given.ndim == 1 and array.size > self.given.size:
-            array = array.reshape(-1)[: self.given.size]
+        array = self.computed((self.slot,), self.arithmetic, change)[self.slot]
+        array = beginning(array, self.given)
         return cast_like(array, self.given, saturates=self.arithmetic.saturates)
+
+
+def beginning(array: Array, given: Array) -> Array:
+    """Return of a result what was given of it: its first elements, flat, where that are all."""
+    if given.ndim == 1 and array.size > given.size:
+        return array.reshape(-1)[: given.size]
+    return array
 
 
 def cast_like(array: Array, like: Array, *, saturates: bool = False) -> Array:

@@ -5,6 +5,8 @@
 ``expansion`` it does what several of these do one after the other
 ``fusion``    the other side's graph has the operators that the kernel stands for
 ``types``     the kernel names the types that it stands for: a chain, as far as shapes agree
+
+`LOWERING_RULES` has them in order, behind the operators that nobody can compute again.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.graphs.ge_origins import is_part, original_names, original_types
 from workbench.comparison.replay.kernel import Kernel, plain_kernel
-from workbench.comparison.replay.spellings import canonical_op, expanded
+from workbench.comparison.replay.spellings import EXPANSIONS, SPELLINGS, canonical_op
 from workbench.core.dtypes import DTYPES
 from workbench.core.errors import GraphError
 from workbench.core.words import Message
@@ -25,7 +27,7 @@ from workbench.run.kernels import KERNELS
 from workbench.run.kernels.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.graphs.view import Origin
@@ -56,23 +58,33 @@ class Lowering:
     reason: Message | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LoweringRule:
+    """A way to know what an operator computes; ``why`` says what its place in the table depends on.
+
+    ``lower`` is given the operator's number, the operator, and the alignment of its graph, if there is one.
+    """
+
+    name: str
+    applies: Callable[[Op], bool]
+    lower: Callable[[int, Op, Alignment | None], Lowering]
+    why: str
+
+
 def lower(number: int, op: Op, found: Alignment | None) -> Lowering:
     """Return what operator ``number`` of the target computes; never raises."""
-    if op.op_type in RANDOM:
-        return Lowering(None, reason=Message("compare/random", op_type=op.op_type))
-    if op.op_type in REGISTERS:
-        return Lowering(None, reason=Message("compare/overflow-status", op_type=op.op_type))
-    if op.op_type in COLLECTIVES:
-        return Lowering(None, reason=Message("compare/other-ranks", op_type=op.op_type))
-    if _is_between(op):
-        return Lowering(None, reason=Message("compare/int8-step"))
-    names = original_names(op)
-    if names and len(names) > 1:
-        return _fused(number, op, found)
     try:
-        return _plain(op)
+        return next(r for r in LOWERING_RULES if r.applies(op)).lower(number, op, found)
     except GraphError as error:
         return Lowering(None, reason=Message("compare/unreadable", why=error))
+
+
+def _unknown(code: str) -> Callable[[int, Op, Alignment | None], Lowering]:
+    return lambda number, op, found: Lowering(None, reason=Message(code, op_type=op.op_type))
+
+
+def _int8_step(number: int, op: Op, found: Alignment | None) -> Lowering:
+    return Lowering(None, reason=Message("compare/int8-step"))
 
 
 def _is_between(op: Op) -> bool:
@@ -83,19 +95,28 @@ def _is_between(op: Op) -> bool:
     return floats and bool((read | given) & _EIGHT)
 
 
+def _alone(
+    rule: str, kernel: Callable[[Op], Kernel]
+) -> Callable[[int, Op, Alignment | None], Lowering]:
+    return lambda number, op, found: Lowering(kernel(op), rule)
+
+
 @once
-def _plain(op: Op) -> Lowering:
-    if op.op_type in KERNELS:
-        bind(op)
-        return Lowering(plain_kernel(op), "table")
+def _of_table(op: Op) -> Kernel:
+    bind(op)
+    return plain_kernel(op)
+
+
+@once
+def _respelled(op: Op) -> Kernel:
     other = canonical_op(op)
-    if other is not None:
-        bind(other)
-        return Lowering(plain_kernel(other), "spelling")
-    several = expanded(op)
-    if several is not None:
-        return Lowering(several, "expansion")
-    return Lowering(None, reason=Message("compare/no-kernel", op_type=op.op_type))
+    assert other is not None
+    return _of_table(other)
+
+
+@once
+def _expanded(op: Op) -> Kernel:
+    return EXPANSIONS[op.op_type](op)
 
 
 def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
@@ -111,6 +132,47 @@ def _fused(number: int, op: Op, found: Alignment | None) -> Lowering:
         return Lowering(_chain(op), "types")
     except GraphError as error:
         return Lowering(None, reason=Message("compare/neither", first=error, second=reason))
+
+
+LOWERING_RULES: tuple[LoweringRule, ...] = (
+    LoweringRule(
+        "random", lambda op: op.op_type in RANDOM, _unknown("compare/random"),
+        "what cannot be computed again stands before all that can: its kernel would draw other numbers",
+    ),
+    LoweringRule(
+        "registers", lambda op: op.op_type in REGISTERS, _unknown("compare/overflow-status"),
+        "as above; the three sets have no type in common",
+    ),
+    LoweringRule(
+        "collectives", lambda op: op.op_type in COLLECTIVES, _unknown("compare/other-ranks"),
+        "before int8: one that sends int8 between floats waits for other ranks, too",
+    ),
+    LoweringRule(
+        "int8", _is_between, _int8_step,
+        "before fusion and table: a quantized layer is looked at whole, whatever its kernels are called",
+    ),
+    LoweringRule(
+        "fusion", lambda op: len(original_names(op) or ()) > 1, _fused,
+        "before the types: a kernel that stands for several operators bears the type of one of them",
+    ),
+    LoweringRule(
+        "table", lambda op: op.op_type in KERNELS, _alone("table", _of_table),
+        "a row of its own comes before other names; no type has both",
+    ),
+    LoweringRule(
+        "spelling", lambda op: op.op_type in SPELLINGS, _alone("spelling", _respelled),
+        "one operator of the table before several; no type is both",
+    ),
+    LoweringRule(
+        "expansion", lambda op: op.op_type in EXPANSIONS, _alone("expansion", _expanded),
+        "the last that knows anything",
+    ),
+    LoweringRule(
+        "unknown", lambda op: True, _unknown("compare/no-kernel"),
+        "applies always",
+    ),
+)  # fmt: skip
+"""How it is known what an operator computes: the first rule that applies decides."""
 
 
 class _Build:
@@ -168,7 +230,7 @@ class _Apart(_Build):
         return Param(self.inputs.setdefault(origin, len(self.inputs)))
 
 
-def golden_work(
+def golden_kernel(
     number: int, op: Op, members: Sequence[int], found: Alignment
 ) -> tuple[Kernel, dict[int, tuple[int, int]]]:
     """Return the golden's operators that a kernel stands for as one, and who reads its inputs, and where.

@@ -2,7 +2,7 @@
 
 Nobody writes into a dump in which formats the units computed. What the graph states as float32 may have
 been multiplied in float16 or HF32. So every model that a profile and a precision mode give is asked what
-it would have made of the inputs, and the one that explains most operators is believed. It is believed
+it would have made of the inputs, and the one that explains most operators is selected. It is selected
 for all of them: an operator that only another model explains is not explained.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.replay.kernel import Arithmetic
 from workbench.core.errors import GraphError
@@ -36,16 +36,31 @@ class Candidate:
     arithmetics: tuple[Arithmetic, ...]
 
 
-_HF32 = (None, (True, True), (True, False), (False, False))
-"""Whether matrix products and convolutions read float32 as HF32: the device's own choice first."""
+class Products(NamedTuple):
+    """Whether matrix products and convolutions read float32 as HF32; ``None``: as the device does by itself."""
+
+    hf32: tuple[bool, bool] | None
+    why: str
+
+
+_PRODUCTS = (
+    Products(None, "first: a setting is told only where it makes another model than the device's own choice"),
+    Products((True, True), "before one of both: fewer things differ from what is usual"),
+    Products((True, False), "in the order of ATC's option, products before convolutions"),
+    Products((False, False), "last: float32 throughout"),
+)  # fmt: skip
+"""What is tried of each device in each mode. Models that say the same are told by the first of them."""
 
 
 @cache
 def _models() -> tuple[tuple[Message, NumericModel], ...]:
-    """Every model that differs from the others, the plain ones first."""
+    """Every model that differs from the others: devices, their modes, and what products read, each in its order.
+
+    A later one is selected only if it explains more.
+    """
     found: dict[object, tuple[Message, NumericModel]] = {}
     for name, device in PROFILES.items():
-        for mode, hf32 in product(modes_of(device), _HF32):
+        for mode, (hf32, _) in product(modes_of(device), _PRODUCTS):
             try:
                 model = numeric_model(name, Precision(mode, hf32=hf32))
             except GraphError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.replay.kernel import Kernel, cast_like
+from workbench.comparison.replay.kernel import Computation, Kernel, cast_like
 from workbench.core.dtypes import dtype as dtype_row
 from workbench.core.errors import FormatError, GraphError
 from workbench.core.files import file_content
@@ -55,12 +55,11 @@ class OperatorFile:
 
     def reference(self, settings: str = "own") -> dict[str, Array]:
         """Return what it should have given: computed in float64, rounded once to the dtype of what it gave."""
-        kernel = self.kernels[settings]
-        found = {f"output.{n}": one for n, one in enumerate(kernel.run(self.inputs))}
-        if len(kernel.ops) == 1 and any(name.endswith(".after") for name in self.given):
-            left = kernel.updated(self.inputs)
-            slots = written(kernel.ops[0])
-            found |= {f"input.{s}.after": one for s, one in zip(slots, left, strict=True)}
+        one = Computation(self.kernels[settings], self.inputs)
+        slots = [*range(len(one.kernel.results))]
+        if len(one.kernel.ops) == 1 and any(name.endswith(".after") for name in self.given):
+            slots += [-1 - slot for slot in written(one.kernel.ops[0])]
+        found = {given_name(slot): array for slot, array in one.computed(slots).items()}
         return {
             name: cast_like(found[name], given)
             for name, given in self.given.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.comparison.replay.kernel import Kernel
 from workbench.graph.nodes import Const, Op, Param, Value
@@ -14,53 +14,27 @@ if TYPE_CHECKING:
 
     from workbench.graph.nodes import Operand
 
-SPELLINGS: dict[str, str] = {
-    "AddV2": "Add",
-    "BatchMatMulV2": "BatchMatMul",
-    "BatchMatMulExt": "BatchMatMul",
-    "BiasAddV1": "BiasAdd",
-    "Gelu": "GeLU",
-    "GeluGrad": "GeLUGrad",
-    "MatMulV2": "MatMul",
-    "MatMulV3": "MatMul",
-    "Relu": "ReLU",
-    "Relu6": "ReLU6",
-    "ReshapeExt": "Reshape",
-    "SoftmaxV2": "Softmax",
-    "LogSoftmaxV2": "LogSoftmax",
-    "FlattenExt": "Flatten",
-    "TransposeD": "Transpose",
-    "UnsqueezeExt": "ExpandDims",
-    "InplaceAddExt": "Add",
-    "TransposeExt": "Transpose",
-    "Unsqueeze": "ExpandDims",
-}
-"""Other names of operators whose inputs and settings are those of the table's row."""
-
 _AXES = {"axes": "axis", "dim": "axis", "keepdim": "keep_dims", "adj_x1": "transpose_a",
          "adj_x2": "transpose_b", "transpose_x1": "transpose_a", "transpose_x2": "transpose_b",
          "adj_x": "transpose_a", "adj_y": "transpose_b"}  # fmt: skip
 """Settings under other names."""
 
-_REDUCTIONS = {"MeanExt": "ReduceMean", "SumExt": "ReduceSum", "ReduceMeanD": "ReduceMean", "ReduceSumD": "ReduceSum",
-               "ReduceMaxD": "ReduceMax"}  # fmt: skip
-
 
 def canonical_op(op: Op) -> Op | None:
     """Return the operator under the table's name; ``None`` if it has none there."""
-    known = SPELLINGS.get(op.op_type)
-    if known is not None:
-        return replace(op, op_type=known, attrs=_renamed(op.attrs))
-    if op.op_type in _REDUCTIONS:
-        return _reduction(op)
-    return None
+    row = SPELLINGS.get(op.op_type)
+    return row.respell(op, row.op_type) if row is not None else None
 
 
 def _renamed(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {_AXES.get(name, name): value for name, value in attrs.items()}
 
 
-def _reduction(op: Op) -> Op:
+def _same(op: Op, op_type: str) -> Op:
+    return replace(op, op_type=op_type, attrs=_renamed(op.attrs))
+
+
+def _reduction(op: Op, op_type: str) -> Op:
     """Return a reduction whose axes may be none, which is all of them."""
     own = {_AXES.get(name, name): value for name, value in settings(op).items()}
     axis = own.get("axis")
@@ -69,13 +43,43 @@ def _reduction(op: Op) -> Op:
         "keep_dims": own.get("keep_dims", False),
     }
     tensors = tuple(o for o in op.inputs if not isinstance(o, Const))[:1]
-    return replace(op, op_type=_REDUCTIONS[op.op_type], inputs=tensors, attrs=chosen)
+    return replace(op, op_type=op_type, inputs=tensors, attrs=chosen)
 
 
-def expanded(op: Op) -> Kernel | None:
-    """Return what an operator does in several of the table's; ``None`` if it is not known."""
-    rule = EXPANSIONS.get(op.op_type)
-    return rule(op) if rule is not None else None
+class Spelling(NamedTuple):
+    """The table's name of an operator, and how its inputs and settings are written there."""
+
+    op_type: str
+    respell: Callable[[Op, str], Op] = _same
+
+
+SPELLINGS: dict[str, Spelling] = {
+    "AddV2": Spelling("Add"),
+    "BatchMatMulExt": Spelling("BatchMatMul"),
+    "BatchMatMulV2": Spelling("BatchMatMul"),
+    "BiasAddV1": Spelling("BiasAdd"),
+    "FlattenExt": Spelling("Flatten"),
+    "Gelu": Spelling("GeLU"),
+    "GeluGrad": Spelling("GeLUGrad"),
+    "InplaceAddExt": Spelling("Add"),
+    "LogSoftmaxV2": Spelling("LogSoftmax"),
+    "MatMulV2": Spelling("MatMul"),
+    "MatMulV3": Spelling("MatMul"),
+    "MeanExt": Spelling("ReduceMean", _reduction),
+    "ReduceMaxD": Spelling("ReduceMax", _reduction),
+    "ReduceMeanD": Spelling("ReduceMean", _reduction),
+    "ReduceSumD": Spelling("ReduceSum", _reduction),
+    "Relu": Spelling("ReLU"),
+    "Relu6": Spelling("ReLU6"),
+    "ReshapeExt": Spelling("Reshape"),
+    "SoftmaxV2": Spelling("Softmax"),
+    "SumExt": Spelling("ReduceSum", _reduction),
+    "TransposeD": Spelling("Transpose"),
+    "TransposeExt": Spelling("Transpose"),
+    "Unsqueeze": Spelling("ExpandDims"),
+    "UnsqueezeExt": Spelling("ExpandDims"),
+}
+"""Operator type → its name in the table. Types are told apart, so that the order decides nothing."""
 
 
 def _given(op: Op) -> list[Operand]:
@@ -147,4 +151,4 @@ EXPANSIONS: dict[str, Callable[[Op], Kernel]] = {
     "MatMulExt": _product,
     "SubExt": _scaled("Sub"),
 }
-"""Operator type → what it does in operators of the table."""
+"""Operator type → what it does in operators of the table; none of them has another name there."""
