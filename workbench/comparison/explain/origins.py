@@ -29,10 +29,6 @@ _EARLIER = 24
 """Tensors that memory may still have held when an operator ran."""
 
 
-BY_NAME = {"attribute": "wrong-attribute", "overwritten": "overrun"}
-"""Kind of a finding → kind of the fault, where the difference itself says it."""
-
-
 def explain_origins(flow: Flow) -> None:
     """Explain the guilty executions whose own error replay knows; the first ones, in order."""
     replayed = flow.replayed

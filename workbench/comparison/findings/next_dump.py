@@ -7,7 +7,7 @@ operator lists the ids of its file names, which are not always those of the IR.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+    from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.result import Finding, Side
@@ -249,11 +250,14 @@ def place_of(flow: Flow, finding: Finding) -> tuple[Execution, int] | None:
 def lacking(flow: Flow, finding: Finding) -> Message | None:
     """Say what the target's dump lacks to be sure of a finding; ``None`` if it has all."""
     place = place_of(flow, finding)
-    if finding.kind not in UNEXPLAINED or place is None:
+    return None if place is None else _lacking(flow, finding, *place)
+
+
+def _lacking(flow: Flow, finding: Finding, block: Execution, number: int) -> Message | None:
+    if finding.kind not in UNEXPLAINED:
         return None
-    block, number = place
     run = flow.pairing.target.runs[block].get(number)
-    event = flow.events.get(place) or _blaming(flow, block, number)
+    event = flow.events.get((block, number)) or _blaming(flow, block, number)
     if event is not None and event.unseen:
         return Message("compare/lacks-upstream", count=event.unseen)
     if run is None:
@@ -265,16 +269,25 @@ def lacking(flow: Flow, finding: Finding) -> Message | None:
     return _missing(run, op)
 
 
-def with_next_step(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
+def with_next_dump(found: Sequence[Found], material: Material) -> list[Found]:
     """Advise to dump in full what is lacking of the first defects."""
-    first = {id(one) for one in _first(finding for finding in findings if finding.defect)}
-    lacks = {id(one): lacking(flow, one) for one in findings if id(one) in first}
+    first = _first(one.finding for one in found if one.defect)
     return [
-        replace(one, advice=Message("compare/next-dump", advice=one.advice, lacking=lacks[id(one)]))
-        if lacks.get(id(one)) is not None
-        else one
-        for one in findings
+        _advised(one, material.flow) if any(one.finding is other for other in first) else one
+        for one in found
     ]
+
+
+def _advised(one: Found, flow: Flow) -> Found:
+    """What a dump lacks of another rank is not known: that one is the golden's."""
+    block = one.place.execution
+    if block is None or block.rank != one.finding.rank:
+        return one
+    said = _lacking(flow, one.finding, block, one.place.op)
+    if said is None:
+        return one
+    advice = Message("compare/next-dump", advice=one.finding.advice, lacking=said)
+    return one.changed(advice=advice)
 
 
 def _blaming(flow: Flow, block: Execution, number: int) -> Assessment | None:

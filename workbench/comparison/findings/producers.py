@@ -14,8 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from workbench.comparison.explain.hypotheses.outputs import exchanged
-from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.findings.next_dump import place_of
+from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.forecast import Forecast, ForecastExecution, Run
-    from workbench.comparison.result import Finding
     from workbench.graph.nodes import Graph, Operand
 
 MOST = 2
@@ -63,37 +62,33 @@ class _Behind:
     exchanged: tuple[tuple[int, int], ...] = ()
 
 
-def with_producers(findings: Sequence[Finding], flow: Flow, told: Forecast) -> list[Finding]:
+def with_producers(found: Sequence[Found], material: Material) -> list[Found]:
     """Name those who gave the first suspects what they read, where only statistics are known."""
-    asked = dict(_asked(findings, flow))
-    found = _exchanges([(e.block, e.op) for e in asked.values()], flow, told)
-    result: list[Finding] = []
-    named = {finding.op_name for finding in findings if finding.defect}
-    for number, finding in enumerate(findings):
-        event = asked.get(number)
-        graph = flow.pairing.target.graph(event.block) if event is not None else None
-        if event is None or graph is None:
-            result.append(finding)
+    flow = material.flow
+    asked = dict(_asked(found, flow))
+    known = _exchanges([(e.block, e.op) for e in asked.values()], flow, material.forecast)
+    named = {one.finding.op_name for one in found if one.defect}
+    result = list(found)
+    for number, event in asked.items():
+        graph = flow.pairing.target.graph(event.block)
+        if graph is None:
             continue
-        behind = found.get((event.block, event.op)) or _Behind(())
+        behind = known.get((event.block, event.op)) or _Behind(())
         if not behind.producers and number == min(asked):
-            behind = _readable(flow, event, graph, bool(told.errors))
-        more = [
-            _finding(flow, finding, event, graph, place, behind)
-            for place in _places(behind, graph, named if not behind.first else set())
-        ]
-        result += [*more, finding] if behind.first else [finding, *more]
+            behind = _readable(flow, event, graph, bool(material.forecast.errors))
+        places = _places(behind, graph, named if not behind.first else set())
+        result += [_found(flow, found[number], event, place, behind) for place in places]
     return result
 
 
-def _asked(findings: Sequence[Finding], flow: Flow) -> Iterator[tuple[int, Assessment]]:
+def _asked(found: Sequence[Found], flow: Flow) -> Iterator[tuple[int, Assessment]]:
     """The first own errors of which there are nothing but statistics, by their number."""
-    events = {(event.block, event.blamed): event for event in flow.guilty if event.op >= 0}
     left = _TRIED
-    for number, finding in enumerate(findings):
-        place = place_of(flow, finding) if finding.kind == "own-error" else None
-        event = events.get(place) if place is not None else None
-        if event is not None and left and _only_statistics(event):
+    for number, one in enumerate(found):
+        event = one.event if one.finding.kind == "own-error" else None
+        if event is None or not left or event.op < 0:
+            continue
+        if any(event is origin for origin in flow.guilty) and _only_statistics(event):
             left -= 1
             yield number, event
 
@@ -111,7 +106,7 @@ def _exchanges(
     if not told.errors or not places:
         return found
     left = set(places)
-    for execution, run in told.compute(lambda _: [], keep=places):
+    for execution, run in told.rerun(places):
         for block, number in places:
             if block == execution.block and number in execution.kept:
                 matches = [*_exchange(execution, run, number)]
@@ -230,32 +225,19 @@ def _places(behind: _Behind, graph: Graph, named: set[str]) -> list[int]:
     return left[:most]
 
 
-def _finding(
-    flow: Flow, reader: Finding, event: Assessment, graph: Graph, number: int, behind: _Behind
-) -> Finding:
-    """The finding about a producer."""
-    op = graph.ops[number]
-    shown = f"{reader.op_type} {reader.op_name}".lstrip()
-    said = Message("compare/producer-hidden")
+def _found(flow: Flow, reader: Found, event: Assessment, number: int, behind: _Behind) -> Found:
+    """The finding about a producer; it stands next to that of its reader."""
+    known = reader.finding
+    shown = f"{known.op_type} {known.op_name}".lstrip()
+    said, fault = Message("compare/producer-hidden"), ("", 0.0)
     if behind.exchanged:
         inputs = [Message("compare/input-name", slot=slot) for slot, _ in behind.exchanged]
         distance, code = behind.exchanged[0][1], "compare/producer-exchanged"
         said = Message(code, inputs=inputs, distance=distance, reader=shown)
-    score = reader.score + 0.05 if behind.first else 0.5 * reader.score
-    return replace(
-        reader,
-        op_name=op.name,
-        op_type=op.op_type,
-        io="output",
-        slot=0,
-        score=round(min(score, 0.69), 3),
-        own_error=None,
-        inherited_error=None,
-        noise_floor=None,
-        evidence=(Message("compare/producer", reader=shown), said),
-        advice=KINDS["own-error"].advice,
-        source=flow.pairing.frame((event.block.rank, event.block.graph_id), number),
-        order=event.order - event.op + number,
-        fault="wrong-layout-lanes" if behind.exchanged else "",
-        probability=round(0.9 / len(behind.producers), 3) if behind.exchanged else 0.0,
-    )
+        fault = "wrong-layout-lanes", round(0.9 / len(behind.producers), 3)
+    score = known.score + 0.05 if behind.first else 0.5 * known.score
+    made = finding(
+        "own-error", replace(place_in(flow.pairing, event.block, number), rank=known.rank),
+        (Message("compare/producer", reader=shown), said), score=round(min(score, 0.69), 3), fault=fault,
+    )  # fmt: skip
+    return replace(made, group=reader.group, behind=known, first=behind.first)

@@ -108,6 +108,13 @@ class Forecast:
             self.believed[place], states[block.rank] = best.model, best.state
             yield execution, best
 
+    def rerun(
+        self, places: Collection[tuple[Execution, int]]
+    ) -> Iterator[tuple[ForecastExecution, Run]]:
+        """Compute the believed run again, keeping what the operators at ``places`` read; writes nothing."""
+        again = Forecast(self.pairing, self.distance, believed=dict(self.believed))
+        return again.compute(lambda _: [], keep=places)
+
 
 def forecast(
     pairing: Pairing,
