@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
-from workbench.comparison.explain.origins import explain_origins
-from workbench.comparison.explain.overwrites import blame_writers, infer_writers
+from workbench.comparison.explain.explainers import explain_origins
+from workbench.comparison.explain.origins import Origin, Origins
 from workbench.comparison.findings.find import find
 from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """The result, and the walk it came from (for whoever wants to look deeper)."""
+    """The result, and the walk and origins it came from (for whoever wants to look deeper)."""
 
     result: Result
     flow: Flow
+    origins: Origins
 
 
 @one_thread()
@@ -75,23 +76,20 @@ def compare_dumps(
     with stage("follow"):  # where errors begin
         flow = walk(pairing, measured, npu=npu or is_npu(golden), replayed=replayed)
     with stage("explain"):  # why: faults, writers
-        if not stage.stopped:
-            _explain(flow)
+        origins = _unexplained(flow) if stage.stopped else explain_origins(flow)
     partial = stage.stopped or any(item.reason == CANCELLED for item in measured)
     with stage("judge"):
         rows = _judged(flow, measured, chosen)
         steps = summarize(flow, measured, rows)
     with stage("find"):
-        material = Material(flow, measured, rows, steps, told, selection, chosen)
+        material = Material(flow, origins, measured, rows, steps, told, selection, chosen)
         findings, odd = find(material)
     with stage("result"):
-        return Compared(result_of(material, findings, odd, partial=partial), flow)
+        return Compared(result_of(material, findings, odd, partial=partial), flow, origins)
 
 
-def _explain(flow: Flow) -> None:
-    blame_writers(flow)
-    explain_origins(flow)
-    infer_writers(flow)
+def _unexplained(flow: Flow) -> Origins:
+    return Origins(tuple(Origin(event) for event in flow.guilty))
 
 
 def _judged(flow: Flow, measured: Iterable[Measured], profile: Profile) -> list[Row]:

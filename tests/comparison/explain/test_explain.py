@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 
 from kit.build.faulty_trials import KINDS, clean_trials, planted
+from workbench.comparison.explain.case import FAILURES, Evaluation, OverBudgetError
 from workbench.comparison.explain.explain import explain
 from workbench.comparison.explain.table import HYPOTHESES
+from workbench.comparison.replay.kernel import Kernel, Trial, plain_kernel
+from workbench.core.words.compare_faults import FAULTS
+from workbench.graph.nodes import Const, Op, Param
 
 SEEDS = (5, 6, 7)
 
@@ -32,6 +38,81 @@ def answers(kind):
 
 def test_every_kind_that_a_device_can_have_has_a_hypothesis():
     assert set(KINDS) <= HYPOTHESES.keys()
+
+
+@cache
+def guesses(name):
+    """What one row guesses of every planted fault, and whether it applies there; a guess may fail."""
+    row, found = HYPOTHESES[name], []
+    for kind, seed in product(KINDS, SEEDS):
+        for one in planted(kind, seed):
+            case = Evaluation(one.trial, 1e8)
+            with np.errstate(all="ignore"), suppress(*FAILURES, OverBudgetError):
+                found += [(row.applies(case), guess) for guess in row.guesses(case)]
+    return found
+
+
+@pytest.mark.parametrize("name", HYPOTHESES)
+def test_a_row_says_what_its_function_guesses(name):
+    row = HYPOTHESES[name]
+    assert {guess.said.code for _, guess in guesses(name)} <= set(row.words)
+    if row.made_from != "handed":
+        assert {guess.kind for _, guess in guesses(name)} <= {name}
+
+
+@pytest.mark.parametrize("name", [name for name, row in HYPOTHESES.items() if row.types])
+def test_where_a_row_does_not_apply_for_its_types_there_is_nothing_to_guess(name):
+    applies = {applies for applies, _ in guesses(name)}
+    assert applies == {True}
+
+
+KERNELS = {
+    "float": plain_kernel(Op("op", "Add", (Param(0), Param(1)))),
+    "chain": Kernel((Op("a", "Neg", (Param(0),)), Op("b", "Neg", (Param(0),))), ()),
+    "product": plain_kernel(Op("op", "MatMul", (Param(0), Param(1), Const(False), Const(False)))),
+    "formula": plain_kernel(Op("op", "Exp", (Param(0),))),
+}
+APPLIES = [
+    ("nan-output", "float", np.float32, 0, True),
+    ("nan-output", "float", np.int32, 0, False),
+    ("saturated", "float", np.int32, 0, True),
+    ("saturated", "float", np.bool_, 0, False),
+    ("integer-wrap", "float", np.uint8, 0, True),
+    ("integer-wrap", "float", np.uint8, -1, False),
+    ("integer-wrap", "float", np.float16, 0, False),
+    ("faults between steps", "chain", np.float32, 0, True),
+    ("faults between steps", "chain", np.float32, -1, False),
+    ("faults between steps", "float", np.float32, 0, False),
+    ("half-accumulation", "product", np.float32, 0, True),
+    ("half-accumulation", "product", np.int32, 0, False),
+    ("half-accumulation", "float", np.float32, 0, False),
+    ("dropped-k-tail", "product", np.int32, 0, True),
+    ("dropped-k-tail", "formula", np.float32, 0, False),
+    ("fast-approximation", "formula", np.float32, 0, True),
+    ("fast-approximation", "product", np.float32, 0, False),
+    ("wrong-attribute", "float", np.bool_, -1, True),
+]
+
+
+@pytest.mark.parametrize(("name", "kernel", "dtype", "slot", "applies"), APPLIES)
+def test_a_row_applies_to_operators_and_outputs_that_can_have_the_fault(
+    name, kernel, dtype, slot, applies
+):
+    given = np.ones((2, 2), dtype)
+    case = Evaluation(Trial(KERNELS[kernel], {}, slot, given, given, 1e-6))
+    assert HYPOTHESES[name].applies(case) is applies
+
+
+def test_rows_are_tried_from_what_was_given_before_what_is_computed():
+    order = [row.made_from for row in HYPOTHESES.values()]
+    assert order == sorted(order, key=["output", "handed", "computed"].index)
+    assert all(row.why for row in HYPOTHESES.values())
+
+
+def test_every_sentence_about_a_fault_is_said_by_one_row():
+    said = sorted(code for row in HYPOTHESES.values() for code in row.words)
+    known = sorted(f"compare/{name}" for name in FAULTS if name.startswith(("fault-", "inside-")))
+    assert said == known
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,7 +12,8 @@ from kit.build import small_dumps as small
 from kit.build.small_dumps import START, chain, in_memory, shoot
 from kit.evidence import the
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.explain.origins import MOST, has_few_wrong
+from workbench.comparison.explain.explainers import MOST
+from workbench.comparison.explain.origins import has_few_wrong
 from workbench.comparison.follow.golden_side import is_of_few
 from workbench.core.plan import DumpPlan
 from workbench.graph.networks import load_graph
@@ -96,8 +97,8 @@ def test_a_weight_that_something_wrote_into(place, few):
 
 
 def test_a_kind_is_told_of_whoever_is_guilty_and_of_nobody_else():
-    flow = compared({"Default/MatMul-op1": lambda a: a * 1.5}).flow
-    told = {number: e.explained_by for (_, number), e in flow.events.items() if e.explained_by}
+    origins = compared({"Default/MatMul-op1": lambda a: a * 1.5}).origins.origins
+    told = {one.event.op: one.explanation for one in origins if one.explanation}
     assert list(told) == [2]
     assert told[2].kind == "scaled-output"
     assert told[2].share > 0.99
@@ -112,9 +113,8 @@ def test_a_finding_says_what_its_fault_looks_like():
 
 
 def test_a_healthy_dump_is_told_nothing():
-    flow = compared().flow
-    assert flow.guilty == []
-    assert not [e for e in flow.events.values() if e.explained_by]
+    found = compared()
+    assert (found.flow.guilty, found.origins.origins) == ([], ())
 
 
 def test_what_an_operator_gave_an_iteration_ago_is_known_as_stale():
@@ -131,8 +131,8 @@ def test_what_an_operator_gave_an_iteration_ago_is_known_as_stale():
         start=START + 1000,
         alter={"Default/MatMul-op1": lambda _: old},
     )
-    flow = compare_dumps(in_memory([*shots[0], *stale], GRAPH), golden).flow
-    told = {e.block.iteration: e.explained_by.kind for e in flow.guilty if e.explained_by}
+    found = compare_dumps(in_memory([*shots[0], *stale], GRAPH), golden).origins.origins
+    told = {one.event.block.iteration: one.explanation.kind for one in found if one.explanation}
     assert told == {1: "stale-output"}
 
 
@@ -144,8 +144,8 @@ def test_of_many_guilty_executions_only_the_first_are_explained():
         values = VALUES | {"x": given(GRAPH, seed=n)["x"]}
         golden += shoot(GRAPH, values, **place)
         target += shoot(GRAPH, values, alter=alter, **place)
-    flow = compare_dumps(in_memory(target, GRAPH), in_memory(golden, GRAPH)).flow
-    told = [e.block.iteration for e in flow.guilty if e.explained_by]
+    found = compare_dumps(in_memory(target, GRAPH), in_memory(golden, GRAPH)).origins.origins
+    told = [one.event.block.iteration for one in found if one.explanation]
     assert told == list(range(len(told)))
     assert 1 <= len(told) <= MOST
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.memory import Held
-from workbench.comparison.replay.kernel import Change
+from workbench.comparison.replay.kernel import Change, sum_of_squares
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
@@ -18,7 +18,7 @@ from workbench.graph.nodes import Param, Value
 from workbench.run.cube import CUBE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -289,10 +289,11 @@ class Evaluation:
             raise OverBudgetError
         self.left -= cost
 
-    def parts(self) -> Iterator[tuple[int, Op]]:
-        """Operators of the kernel with their numbers, the last one first."""
+    def parts(self, types: Collection[str] = ()) -> Iterator[tuple[int, Op]]:
+        """Operators of the kernel with their numbers, the last one first; those of some types alone, if any."""
         ops = self.trial.kernel.ops
-        return ((number, ops[number]) for number in reversed(range(len(ops))))
+        found = ((number, ops[number]) for number in reversed(range(len(ops))))
+        return (one for one in found if not types or one[1].op_type in types)
 
 
 def recomputed(trial: Trial, change: Change) -> Array | None:
@@ -322,13 +323,8 @@ def _norm(flat: Array) -> float:
     for piece in pieces(flat.size):
         some = flat[piece].astype(np.float64, copy=False)
         finite = some if np.isfinite(some).all() else some[np.isfinite(some)]
-        total += _square(finite)
+        total += sum_of_squares(finite)
     return math.sqrt(total)
-
-
-def _square(flat: Array) -> float:
-    """Σ x²; a product by BLAS would start threads for it."""
-    return float(np.einsum("i,i->", flat, flat))
 
 
 def _apart(given: Array, guess: Array) -> float:
@@ -336,12 +332,12 @@ def _apart(given: Array, guess: Array) -> float:
     with np.errstate(all="ignore"):
         other = guess.astype(np.float64, copy=False)
         gap = given - other
-        total = _square(gap)
+        total = sum_of_squares(gap)
         if math.isfinite(total):
             return total
         same = (given == other) | (np.isnan(given) & np.isnan(other))
         rest = gap[~same]
-        return _square(rest) if np.isfinite(rest).all() else math.inf
+        return sum_of_squares(rest) if np.isfinite(rest).all() else math.inf
 
 
 def _cost(trial: Trial) -> float:

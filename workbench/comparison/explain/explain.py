@@ -12,7 +12,7 @@ from workbench.comparison.explain.arithmetic import with_fitted_arithmetic
 from workbench.comparison.explain.calibration import probability
 from workbench.comparison.explain.case import BUDGET, FAILURES, OverBudgetError, ScoredCandidate
 from workbench.comparison.explain.pattern import describe
-from workbench.comparison.explain.table import COMPUTED, HYPOTHESES
+from workbench.comparison.explain.table import HYPOTHESES
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -100,19 +100,21 @@ def attempts(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]]:
     best: dict[str, ScoredCandidate] = {}
     missed: list[str] = []
     nothing = case.surprise(case.trial.expected)
-    for kind, hypothesis in HYPOTHESES.items():
-        if kind in COMPUTED and any(_settles(one, case) for one in best.values()):
+    for name, row in HYPOTHESES.items():
+        if row.made_from == "computed" and any(_settles(one, case) for one in best.values()):
             break
+        if not row.applies(case):
+            continue
         try:
-            for guess in _guesses(hypothesis(case)):
+            for guess in _guesses(row.guesses(case)):
                 one = judged(guess, case)
                 least = best[guess.kind].score if guess.kind in best else nothing
                 if one is not None and one.score < least:
                     best[guess.kind] = one
-                    if kind in COMPUTED and _settles(one, case):
+                    if row.made_from == "computed" and _settles(one, case):
                         break
         except OverBudgetError:
-            missed.append(kind)
+            missed.append(name)
     return sorted(best.values(), key=lambda one: one.score), missed
 
 

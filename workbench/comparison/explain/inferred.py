@@ -18,9 +18,9 @@ from workbench.comparison.bind.looks import Damage, Snapshot, data, root
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.hypotheses.elements import REPEAT
 from workbench.comparison.explain.memory import orders
-from workbench.comparison.explain.origins import trial_beside
+from workbench.comparison.explain.origins import own_trial, trial_beside
 from workbench.comparison.graphs.roles import LEAVES
-from workbench.comparison.replay.attempt import TROUBLE, Attempt
+from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, NOTHING
 from workbench.core.tensors import ArraySource
 from workbench.graph.nodes import Value
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.explain.origins import Origin
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.kernel import Trial
@@ -54,10 +55,11 @@ class Head(NamedTuple):
     places: NDArray[np.intp]
 
 
-def infer_damage(flow: Flow, event: Assessment) -> Damage | None:
+def infer_damage(flow: Flow, origin: Origin) -> Damage | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
+    event = origin.event
     graph = flow.pairing.target.graph(event.block)
-    if graph is None or not _is_open(flow, event):
+    if graph is None or not _is_open(flow, origin):
         return None
     try:
         with np.errstate(all="ignore"):  # a file may hold anything
@@ -76,14 +78,11 @@ def infer_damage(flow: Flow, event: Assessment) -> Damage | None:
 
 def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
     """A guilty operator with what it should have read: of its own run, else beside the golden's."""
-    own, replayed = event.replayed, flow.replayed
+    replayed = flow.replayed
     if replayed is None:
         return None
-    if own is not None:
-        attempt = replayed.attempts.attempt(event.block, event.op)
-        if not isinstance(attempt, Attempt) or not own.suspect:
-            return None
-        return attempt.trial(own.slot, own.explained, own.arithmetic, ())
+    if event.replayed is not None:
+        return own_trial(replayed, event, with_earlier=False)
     trial = trial_beside(replayed, event)
     if trial is None:
         return None
@@ -96,12 +95,12 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
     return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
 
 
-def _is_open(flow: Flow, event: Assessment) -> bool:
+def _is_open(flow: Flow, origin: Origin) -> bool:
     """Whether no look at its inputs and no better explanation speaks against it."""
+    event, known = origin.event, origin.explanation
     run = flow.pairing.target.runs[event.block].get(event.op)
     if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
         return False
-    known = event.explained_by
     if known is None or known.kind in (UNEXPLAINED, "overrun"):
         return True
     return known.probability < _DOUBTED
@@ -269,9 +268,9 @@ def _fitted(trial: Trial, head: Head) -> tuple[Array, NDArray[np.bool_], bool] |
 
 def _result(trial: Trial, inputs: dict[int, Array], slot: int, array: Array) -> Array:
     wide = np.empty(trial.given.shape)  # nothing is rounded
-    result = replace(
-        trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT
-    ).again(NOTHING)
+    result = replace(trial, inputs={**inputs, slot: array}, given=wide, arithmetic=EXACT).again(
+        NOTHING
+    )
     return np.asarray(result, np.float64).reshape(-1)
 
 

@@ -1,11 +1,15 @@
-"""Tell the kind of fault behind a guilty operator: by what it gave, or by what differs."""
+"""Origins: what the walk convicts, with what explains it; and each one put on trial.
+
+An `Origin` holds an `Assessment` of the walk as it is. Where somebody else wrote over what an operator read,
+the origin holds a copy of the reader's assessment that blames the writer; the walk's own stays as it was.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.comparison.explain.explain import UNEXPLAINED, Explanation, explain
 from workbench.comparison.follow.golden_side import corrupted_weights, is_of_few
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import Trial, cast_like
@@ -16,49 +20,51 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.explain.explain import Explanation
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.replay import Replay
 
     Array = NDArray[Any]
 
-MOST = 12
-"""Guilty executions that are explained; behind the first few come consequences."""
-
 _EARLIER = 24
 """Tensors that memory may still have held when an operator ran."""
 
 
-def explain_origins(flow: Flow) -> None:
-    """Explain the guilty executions whose own error replay knows; the first ones, in order."""
-    replayed = flow.replayed
-    if replayed is None:
-        return
-    for event in [e for e in flow.guilty if not e.differences][:MOST]:
-        known = event.replayed is not None and event.replayed.suspect
-        event.explained_by = _explained(replayed, event) if known else _beside(replayed, event)
+class Writer(NamedTuple):
+    """That the operator to blame wrote over a tensor which another one read, and how likely it is that one."""
+
+    chance: float
 
 
-def _explained(replayed: Replay, event: Assessment) -> Explanation | None:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an error begins: an assessment, and what is known of its cause besides named differences.
+
+    ``explanation`` is the fault that explains it best; ``writer`` says that the operator which ``event`` blames
+    wrote over what the assessed one read.
+    """
+
+    event: Assessment
+    explanation: Explanation | None = None
+    writer: Writer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The origins of a comparison's errors, in the order of the walk."""
+
+    origins: tuple[Origin, ...] = ()
+
+
+def own_trial(replayed: Replay, event: Assessment, *, with_earlier: bool) -> Trial | None:
+    """An operator whose own error replay convicts, with what it read; raises one of ``TROUBLE``."""
     own = event.replayed
     attempt = replayed.attempts.attempt(event.block, event.op)
-    if own is None or not isinstance(attempt, Attempt):
+    if own is None or not own.suspect or not isinstance(attempt, Attempt):
         return None
-    try:
-        earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
-        found = explain(attempt.trial(own.slot, own.explained, own.arithmetic, earlier))
-    except TROUBLE:
-        return None
-    return _first(found)
-
-
-def _beside(replayed: Replay, event: Assessment) -> Explanation | None:
-    """Explain what an operator gave by what the golden gave, where its own inputs are not known."""
-    try:
-        trial = trial_beside(replayed, event)
-        return None if trial is None else _first(explain(trial))
-    except TROUBLE:
-        return None
+    earlier = tuple(islice(_earlier(replayed, event), _EARLIER)) if with_earlier else ()
+    return attempt.trial(own.slot, own.explained, own.arithmetic, earlier)
 
 
 def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
@@ -77,11 +83,6 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     floor = min(event.factor * event.explained, worst.error / SUSPECT)
     earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
     return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=earlier)
-
-
-def _first(found: list[Explanation]) -> Explanation | None:
-    """The best explanation, one with a name before none at all."""
-    return next((one for one in found if one.kind != UNEXPLAINED or one is found[0]), None)
 
 
 def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:

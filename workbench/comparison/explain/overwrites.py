@@ -16,8 +16,8 @@ import numpy as np
 from workbench.comparison.align.differences import Difference
 from workbench.comparison.bind.looks import Damage, damages, data, root
 from workbench.comparison.explain.inferred import infer_damage
+from workbench.comparison.explain.origins import Origin, Writer
 from workbench.comparison.explain.writers import find_writers
-from workbench.comparison.follow.states import Writer
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
@@ -46,35 +46,39 @@ _CLEARED, _CONVICTED = (
 )  # who computed with the damage; who computed before it was there
 
 
-def blame_writers(flow: Flow) -> None:
-    """Put writers in the place of the guilty operators that two looks at a tensor explain."""
+def blame_writers(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    """Put writers in the place of the origins that two looks at a tensor explain."""
     touched: dict[Execution, set[int]] = {}
-    for event in flow.guilty[:MOST]:
-        touched.setdefault(event.block, set()).add(event.op)
+    for one in origins[:MOST]:
+        touched.setdefault(one.event.block, set()).add(one.event.op)
     binding = flow.pairing.target
-    _blame_all(flow, (one for block in touched for one in damages(binding, block, touched[block])))
+    found = (damage for block in touched for damage in damages(binding, block, touched[block]))
+    return _blame_all(flow, origins, found)
 
 
-def infer_writers(flow: Flow) -> None:
-    """Put writers in the place of guilty operators whose results show that an input was written over."""
+def infer_writers(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    """Put writers in the place of origins whose results show that an input was written over."""
     found: dict[tuple[Execution, Value], Damage] = {}
-    for event in flow.guilty[:INFERRED]:
-        damage = infer_damage(flow, event)
+    for one in origins[:INFERRED]:
+        damage = infer_damage(flow, one)
         if damage is not None:
             found.setdefault((damage.block, damage.value), damage)
-    _blame_all(flow, found.values())
+    return _blame_all(flow, origins, found.values())
 
 
-def _blame_all(flow: Flow, some: Iterable[Damage]) -> None:
+def _blame_all(
+    flow: Flow, origins: tuple[Origin, ...], some: Iterable[Damage]
+) -> tuple[Origin, ...]:
     """Blame the writers, graph by graph: an operator does the same in every execution."""
     graphs: dict[tuple[int, int], list[Damage]] = {}
     for one in some:
-        graphs.setdefault((one.block.rank, one.block.graph_id), []).append(one)
+        graphs.setdefault(one.block.graph_key, []).append(one)
     for rest in graphs.values():
         while rest:
             group = _of_one_writer(rest)
             rest = [one for one in rest if one not in group]
-            _blame(flow, group)
+            origins = _blame(flow, origins, group)
+    return origins
 
 
 def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
@@ -87,16 +91,19 @@ def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
     return group
 
 
-def _blame(flow: Flow, some: Sequence[Damage]) -> None:
-    """Blame the writers of some damages in the place of the events that these explain."""
-    explained = [e for e in flow.guilty if any(_explains(flow, one, e) for one in some)]
+def _blame(flow: Flow, origins: tuple[Origin, ...], some: Sequence[Damage]) -> tuple[Origin, ...]:
+    """Blame the writers of some damages in the place of the origins that these explain."""
+    explained = [
+        n for n, one in enumerate(origins) if any(_explains(flow, x, one.event) for x in some)
+    ]
     suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
     if not explained or not suspects:
-        return
+        return origins
     suspects = [one for one in suspects[:NAMED] if one.chance > _UNLIKELY * suspects[0].chance]
-    at = flow.guilty.index(explained[0])
-    flow.guilty = [one for one in flow.guilty if one not in explained]
-    flow.guilty[at:at] = [_event(flow, explained[0], one, some, suspects) for one in suspects]
+    at = explained[0]
+    writers = [_by_writer(flow, origins[at].event, one, some, suspects) for one in suspects]
+    after = [one for n, one in enumerate(origins) if n > at and n not in explained]
+    return (*origins[:at], *writers, *after)
 
 
 def _explains(flow: Flow, damage: Damage, event: Assessment) -> bool:
@@ -134,20 +141,19 @@ def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
     return found
 
 
-def _event(
+def _by_writer(
     flow: Flow,
     event: Assessment,
     suspect: WriterCandidate,
     some: Sequence[Damage],
     suspects: Sequence[WriterCandidate],
-) -> Assessment:
-    """The event of a reader, told of a writer."""
+) -> Origin:
+    """The origin at a writer: a copy of the reader's assessment that blames it."""
     subject = str(some[0].value)
     said = _told(flow, suspect, some, suspects)
-    return replace(
-        event, blamed=suspect.op, explained_by=None, replayed=None, writer=Writer(suspect.chance),
-        differences=tuple(Difference("overwritten", subject, one) for one in said),
-    )  # fmt: skip
+    differences = tuple(Difference("overwritten", subject, one) for one in said)
+    copy = replace(event, blamed=suspect.op, replayed=None, differences=differences)
+    return Origin(copy, writer=Writer(suspect.chance))
 
 
 def _told(

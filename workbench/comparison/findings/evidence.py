@@ -13,6 +13,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from workbench.comparison.explain.origins import Origin
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
@@ -20,19 +21,20 @@ if TYPE_CHECKING:
 
 
 def blame_evidence(
-    flow: Flow, events: Sequence[Assessment], said: Iterable[Message]
+    flow: Flow, origins: Sequence[Origin], said: Iterable[Message]
 ) -> Iterator[Message]:
-    """What speaks for one cause: ``said`` of the differences, then what the first of its events shows."""
-    event = events[0]
+    """What speaks for one cause: ``said`` of the differences, then what the first of its origins shows."""
+    origin, events = origins[0], [one.event for one in origins]
+    event = origin.event
     yield from said
     yield from _stands_for(flow, event)
     if event.worst is not None:
-        yield _distance(flow, event, event.worst)
-        if event.writer is None:
+        yield _distance(flow, origin, event.worst)
+        if origin.writer is None:
             yield Message("compare/input-difference", error=event.inherited)
     if event.replayed is not None:
         yield from own_words(event.replayed)
-    explained = event.explained_by.said if event.explained_by is not None else None
+    explained = origin.explanation.said if origin.explanation is not None else None
     if explained is not None:
         yield explained
     if event.steps is not None:
@@ -53,9 +55,10 @@ def _stands_for(flow: Flow, event: Assessment) -> Iterator[Message]:
         yield Message("compare/stands-for", names=names)
 
 
-def _distance(flow: Flow, event: Assessment, worst: Measured) -> Message:
-    """How far apart the worst tensor of an event is."""
-    place = f"{_whose(flow, event)}{worst.pair.io}.{worst.pair.slot}"
+def _distance(flow: Flow, origin: Origin, worst: Measured) -> Message:
+    """How far apart the worst tensor of an origin is."""
+    event = origin.event
+    place = f"{_whose(flow, origin)}{worst.pair.io}.{worst.pair.slot}"
     if worst.divergence.mismatch:
         counts = _extremes(worst.divergence.metrics)
         return Message("compare/mismatch", where=place, count=worst.divergence.mismatch, **counts)
@@ -63,10 +66,10 @@ def _distance(flow: Flow, event: Assessment, worst: Measured) -> Message:
     return Message("compare/error", where=place, error=worst.error, times=times, floor=floor)
 
 
-def _whose(flow: Flow, event: Assessment) -> str:
-    """Whose figures an event has, if they are not those of the operator that it blames."""
-    run = flow.pairing.target.runs[event.block].get(event.op)
-    return f"{run.op_name}: " if event.writer is not None and run is not None else ""
+def _whose(flow: Flow, origin: Origin) -> str:
+    """Whose figures an origin has, if they are not those of the operator that it blames."""
+    run = flow.pairing.target.runs[origin.event.block].get(origin.event.op)
+    return f"{run.op_name}: " if origin.writer is not None and run is not None else ""
 
 
 def _extremes(metrics: Mapping[str, float]) -> dict[str, int]:

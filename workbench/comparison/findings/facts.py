@@ -64,7 +64,8 @@ def _steps(flow: Flow) -> Iterator[Message]:
 def unblamed_settings(material: Material) -> Iterator[Found]:
     """Settings that differ at operators nobody blames: worth knowing, once a setting."""
     flow, pairing = material.flow, material.pairing
-    blamed = {(event.block.graph_key, event.blamed) for event in flow.guilty}
+    events = [one.event for one in material.origins.origins]
+    blamed = {(event.block.graph_key, event.blamed) for event in events}
     alike: dict[tuple[str, int, tuple[Message, ...]], list[tuple[tuple[int, int], int]]] = {}
     for key, number, op, golden in _aligned(pairing):
         if (key, number) in blamed:

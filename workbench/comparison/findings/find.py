@@ -92,10 +92,10 @@ class Finder(NamedTuple):
 
 
 FINDERS = (
-    Finder("origins", origins, ("flow", "rows", "measured"), "where errors begin: defects, ranked by key"),
+    Finder("origins", origins, ("flow", "origins", "rows", "measured"), "where errors begin: defects, ranked by key"),
     Finder("endings", endings, ("flow",), "what is missing behind it is no difference of its own"),
     Finder("formats", precision, ("flow", "rows"), "first fact: the reason that most differences have"),
-    Finder("settings", unblamed_settings, ("flow",), "differences of the graphs that nothing came of"),
+    Finder("settings", unblamed_settings, ("flow", "origins"), "differences of the graphs that nothing came of"),
     Finder("versions", version_matters, ("flow",), "differences of the frameworks that nothing came of"),
     Finder("tolerated", tolerated, ("flow",), "errors that the user knows"),
     Finder("unmatched", unmatched, ("flow",), "what was not compared at all"),
@@ -149,7 +149,7 @@ REFINEMENTS = (
     ),
     Refinement("two jobs", tell_of_two_jobs, ("flow",), "a caution, behind all other evidence"),
     Refinement(
-        "producers", with_producers, ("flow", "forecast"),
+        "producers", with_producers, ("flow", "origins", "forecast"),
         "looks behind the first own errors that are left; theirs is no evidence of iterations or ranks",
     ),
     Refinement(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from workbench.comparison.bind.binding import Execution
+    from workbench.comparison.explain.origins import Origins
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
@@ -36,6 +37,7 @@ class Material:
     """
 
     flow: Flow
+    origins: Origins
     measured: Sequence[Measured]
     rows: Sequence[Row]
     steps: Sequence[IterationRow]
@@ -112,18 +114,17 @@ def blamed_operator(pairing: Pairing, event: Assessment) -> Op | None:
     return graph.ops[event.blamed] if graph is not None and event.blamed >= 0 else None
 
 
-def place_blamed(pairing: Pairing, event: Assessment) -> Place:
+def place_blamed(pairing: Pairing, event: Assessment, *, writer: bool = False) -> Place:
     """Place of the operator that an assessment blames, by its graph or else its files.
 
-    It stands where the assessed operator does, and is about the tensor that shows it; a writer's own
-    tensors are not the ones.
+    It stands where the assessed operator does, and is about the tensor that shows it; that is none of a ``writer``.
     """
     block, run = event.block, pairing.target.runs[event.block].get(event.op)
     op = blamed_operator(pairing, event)
     name, kind = (run.op_name, run.op_type) if run is not None else ("", "")
     if op is not None:
         name, kind = op.name, op.op_type
-    shown = event.worst.pair if event.worst is not None and event.writer is None else None
+    shown = event.worst.pair if event.worst is not None and not writer else None
     io, slot = (shown.io, shown.slot) if shown is not None else ("output", 0)
     source = pairing.frame(block.graph_key, event.blamed)
     return Place(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.differences import WIRING
-from workbench.comparison.explain.origins import has_few_wrong
+from workbench.comparison.explain.origins import Origin, has_few_wrong
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.evidence import blame_evidence
 from workbench.comparison.findings.material import (
@@ -21,7 +21,7 @@ from workbench.comparison.findings.material import (
     place_blamed,
     place_of_row,
 )
-from workbench.comparison.graphs.view import Origin
+from workbench.comparison.graphs import view
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 
@@ -47,22 +47,27 @@ _GIVEN = frozenset(("parameter", "input", "constant"))
 
 @dataclass(frozen=True, slots=True)
 class _Blame:
-    """An assessment with its kind decided; ``cause`` is what it shares with others of the same cause."""
+    """An origin with its kind decided; ``cause`` is what it shares with others of the same cause."""
 
-    event: Assessment
+    origin: Origin
     kind: str
     cause: Cause
     said: tuple[Message, ...] = ()
     trust: float = 1.0
 
+    @property
+    def event(self) -> Assessment:
+        """What the walk knows there."""
+        return self.origin.event
+
 
 def origins(material: Material) -> Iterator[Found]:
     """Where errors begin; a failing tensor that nobody was blamed for if there is no such place."""
     flow = material.flow
-    blames = [_decide(flow.pairing, event) for event in flow.guilty]
+    blames = [_decide(flow.pairing, one) for one in material.origins.origins]
     if not blames:
         # The error came in before anything was compared: what differs by name is the better answer.
-        doubtful = (_decide(flow.pairing, event) for event in flow.tainted_named)
+        doubtful = (_decide(flow.pairing, Origin(event)) for event in flow.tainted_named)
         blames = [replace(one, trust=_DOUBTFUL) for one in doubtful]
     if not blames:
         blames = list(_began_before(flow))
@@ -74,15 +79,17 @@ def tolerated(material: Material) -> Iterator[Found]:
     flow = material.flow
     blames = []
     for event, tolerance in flow.excused:
-        said = (tolerance.said, *_decide(flow.pairing, event).said)
-        blames.append(_Blame(event, "info", (str(tolerance),), said))
+        said = (tolerance.said, *_decide(flow.pairing, Origin(event)).said)
+        blames.append(_Blame(Origin(event), "info", (str(tolerance),), said))
     return _merged(flow, blames)
 
 
 def version_matters(material: Material) -> Iterator[Found]:
     """What the two versions of the framework are known to do differently, told once."""
     flow, said = material.flow, (Message("compare/version"),)
-    return _merged(flow, [_Blame(event, "info", (), said) for event in flow.version_matters])
+    return _merged(
+        flow, [_Blame(Origin(event), "info", (), said) for event in flow.version_matters]
+    )
 
 
 def _began_before(flow: Flow) -> Iterator[_Blame]:
@@ -93,28 +100,31 @@ def _began_before(flow: Flow) -> Iterator[_Blame]:
     worst = [
         (event.worst.error if event.worst is not None else 0.0, event) for event in flow.before
     ]
-    blames = [_decide(flow.pairing, event) for _, event in sorted(worst, key=lambda one: -one[0])]
+    blames = [
+        _decide(flow.pairing, Origin(event)) for _, event in sorted(worst, key=lambda one: -one[0])
+    ]
     if blames:
         others = [said for one in blames[1:4] for said in one.said[:1]]
         yield replace(blames[0], trust=_UNSURE, said=(*blames[0].said, *others))
 
 
-def _decide(pairing: Pairing, event: Assessment) -> _Blame:
-    """Choose the kind of an assessment from its differences, the surest first."""
+def _decide(pairing: Pairing, origin: Origin) -> _Blame:
+    """Choose the kind of an origin from its differences, the surest first."""
+    event = origin.event
     named = [one for one in event.differences if one.kind != "precision"]
     named.sort(key=lambda one: -KINDS[one.kind].score)
     here = (event.block.graph_id, place_blamed(pairing, event).op_name)
     if named:
         said = tuple(one.said for one in named)
-        return _Blame(event, named[0].kind, _cause(pairing, event, named[0]) or here, said)
+        return _Blame(origin, named[0].kind, _cause(pairing, event, named[0]) or here, said)
     if event.worst is not None and event.worst.divergence.mismatch:
-        return _Blame(event, "non-finite", here)
+        return _Blame(origin, "non-finite", here)
     unequal = [
         item.divergence.reason
         for item in event.measured.values()
         if item.pair.io == "output" and item.sizes_differ and item.divergence.reason is not None
     ]
-    return _Blame(event, "shape" if unequal else "own-error", here, tuple(unequal))
+    return _Blame(origin, "shape" if unequal else "own-error", here, tuple(unequal))
 
 
 def _cause(pairing: Pairing, event: Assessment, one: Difference) -> Cause:
@@ -145,21 +155,22 @@ def _merged(flow: Flow, blames: Iterable[_Blame]) -> Iterator[Found]:
 
 def _found(flow: Flow, group: list[_Blame]) -> Found:
     first, event = group[0], group[0].event
-    place = place_blamed(flow.pairing, event)
+    writer = first.origin.writer is not None
+    place = place_blamed(flow.pairing, event, writer=writer)
     error = event.worst.error if event.worst is not None else None
     floor, own = event.own_floor, event.replayed
     if own is not None and own.suspect and first.kind in ("own-error", "non-finite"):
         error, floor = own.error, own.explained
     # a writer's figures would be those of the operator that reads what it wrote over
-    figures = Figures(error, event.inherited, floor) if event.writer is None else NO_FIGURES
-    evidence = blame_evidence(flow, [one.event for one in group], first.said)
+    figures = Figures(error, event.inherited, floor) if not writer else NO_FIGURES
+    evidence = blame_evidence(flow, [one.origin for one in group], first.said)
     score, fault = _score(first, error), _fault(flow, first)
     return finding(first.kind, place, evidence, figures, score=score, fault=fault, event=event)
 
 
 def _fault(flow: Flow, blame: _Blame) -> tuple[str, float]:
     """What kind of fault it looks like, and how likely that is."""
-    found, writer = blame.event.explained_by, blame.event.writer
+    found, writer = blame.origin.explanation, blame.origin.writer
     if writer is not None:
         return "overrun", writer.chance
     if found is not None:
@@ -208,7 +219,7 @@ def _first_reader(flow: Flow, row: Row, place: Place) -> tuple[str, Place]:
     for index, parameter in enumerate(graph.parameters):
         if row.op_name in (parameter.name, sanitize(parameter.name)):
             kind = "parameter" if parameter.is_weight else "input"
-            readers = found.target.readers(Origin("param", index))
+            readers = found.target.readers(view.Origin("param", index))
             return kind, _moved(place, graph, readers[0][0]) if readers else place
     return "parameter", place
 

@@ -65,7 +65,8 @@ class _Behind:
 def with_producers(found: Sequence[Found], material: Material) -> list[Found]:
     """Name those who gave the first suspects what they read, where only statistics are known."""
     flow = material.flow
-    asked = dict(_asked(found, flow))
+    events = [one.event for one in material.origins.origins]
+    asked = dict(_asked(found, events))
     known = _exchanges([(e.block, e.op) for e in asked.values()], flow, material.forecast)
     named = {one.finding.op_name for one in found if one.defect}
     result = list(found)
@@ -75,20 +76,22 @@ def with_producers(found: Sequence[Found], material: Material) -> list[Found]:
             continue
         behind = known.get((event.block, event.op)) or _Behind(())
         if not behind.producers and number == min(asked):
-            behind = _readable(flow, event, graph, bool(material.forecast.errors))
+            behind = _readable(events, event, graph, bool(material.forecast.errors))
         places = _places(behind, graph, named if not behind.first else set())
         result += [_found(flow, found[number], event, place, behind) for place in places]
     return result
 
 
-def _asked(found: Sequence[Found], flow: Flow) -> Iterator[tuple[int, Assessment]]:
+def _asked(
+    found: Sequence[Found], events: Sequence[Assessment]
+) -> Iterator[tuple[int, Assessment]]:
     """The first own errors of which there are nothing but statistics, by their number."""
     left = _TRIED
     for number, one in enumerate(found):
         event = one.event if one.finding.kind == "own-error" else None
         if event is None or not left or event.op < 0:
             continue
-        if any(event is origin for origin in flow.guilty) and _only_statistics(event):
+        if any(event is origin for origin in events) and _only_statistics(event):
             left -= 1
             yield number, event
 
@@ -188,7 +191,9 @@ def _chain(flow: Flow, block: Execution, graph: Graph, operand: Operand | None) 
     return found
 
 
-def _readable(flow: Flow, event: Assessment, graph: Graph, tested: bool) -> _Behind:
+def _readable(
+    events: Sequence[Assessment], event: Assessment, graph: Graph, tested: bool
+) -> _Behind:
     """Producers of what a suspect reads; those of one that looks at every element by itself cannot be meant.
 
     If several suspects read the same, it is rather that.
@@ -196,7 +201,7 @@ def _readable(flow: Flow, event: Assessment, graph: Graph, tested: bool) -> _Beh
     op = graph.ops[event.op]
     if op.op_type in _PLAIN | IDENTITY:
         return _Behind(())
-    guilty = {one.op for one in flow.guilty if one.block == event.block}
+    guilty = {one.op for one in events if one.block == event.block}
     found: list[int] = []
     first = False
     for operand in op.flat_inputs():

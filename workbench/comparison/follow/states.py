@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from workbench.comparison.measure.noise import PASS_FACTOR
 
 if TYPE_CHECKING:
     from workbench.comparison.align.differences import Difference
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.explain.explain import Explanation
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.quantization_error import QuantizationError
     from workbench.comparison.replay.replay import OwnError
@@ -39,12 +38,6 @@ class ValueState:
     own: bool = False
 
 
-class Writer(NamedTuple):
-    """That the operator to blame wrote over a tensor which another one read, and how likely it is that one."""
-
-    chance: float
-
-
 @dataclass(slots=True)
 class Assessment:
     """One execution of one operator, judged.
@@ -54,8 +47,7 @@ class Assessment:
     update or a jump explains (``beyond``). ``blamed`` is the
     operator to name, another one if the error began where nothing was dumped. ``healed`` says that
     whatever reads the difference agrees again. ``steps`` are those to which its inputs were quantized;
-    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error,
-    ``explained_by`` the fault that explains it best, ``writer`` says that the blamed one wrote over what it read;
+    ``own`` says that it computes with the batch of its own rank; ``replayed`` is its own error;
     ``overflowed`` results come of an overflow that both runs have.
     """
 
@@ -78,8 +70,6 @@ class Assessment:
     beyond: bool = False
     own: bool = False
     replayed: OwnError | None = None
-    explained_by: Explanation | None = None
-    writer: Writer | None = None
     overflowed: bool = False
 
 

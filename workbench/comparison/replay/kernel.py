@@ -315,7 +315,7 @@ def distance(given: Array, expected: Array) -> float:
         return float("inf")
     with np.errstate(all="ignore"):  # NaN of the smaller formats
         a, b = given.astype(np.float64, copy=False), expected.astype(np.float64, copy=False)
-        scale, off = _square(b), _square(a - b)
+        scale, off = sum_of_squares(b), sum_of_squares(a - b)
     if 0.0 < off < math.inf and 0.0 < scale < math.inf:  # of NaN and Inf there is none
         return math.sqrt(off) / math.sqrt(scale)
     finite = np.isfinite(b)
@@ -331,22 +331,23 @@ def distance(given: Array, expected: Array) -> float:
     return off / scale if scale else float("inf")
 
 
-def _square(array: NDArray[np.float64]) -> float:
+def sum_of_squares(array: Array) -> float:
+    """Σ x² of float64, in NumPy's own order: a product by BLAS would start threads for it."""
     flat = array.reshape(-1)
     return float(np.einsum("i,i->", flat, flat))
 
 
 def _norm(array: NDArray[np.float64]) -> float:
-    """‖array‖, scaled where its square is no number; BLAS would start threads for it."""
+    """‖array‖, scaled where its square is no number."""
     flat = array.reshape(-1)
-    found = math.sqrt(_square(flat))
+    found = math.sqrt(sum_of_squares(flat))
     if math.isfinite(found) and (found > 0.0 or not flat.size):
         return found
     largest = float(np.max(np.abs(flat), initial=0.0))
     if not largest or not math.isfinite(largest):
         return largest
     small = flat / largest
-    return largest * math.sqrt(_square(small))
+    return largest * math.sqrt(sum_of_squares(small))
 
 
 @once

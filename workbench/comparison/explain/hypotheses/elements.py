@@ -43,8 +43,6 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 def nan_output(case: Evaluation) -> Iterator[Candidate]:
     """NaN where a number belongs."""
-    if not case.is_float:
-        return
     lost = np.isnan(case.given) & ~np.isnan(case.expected)
     if lost.any():
         output = with_given(case, lost)

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 def transposed_weight(case: Evaluation) -> Iterator[Candidate]:
     """The weight is read as if two of its axes lay the other way round, or backwards."""
-    for part, op in case.parts():
-        if op.op_type not in INTEGERS:
-            continue
+    for part, op in case.parts(INTEGERS):
         shape = _shape_of(case, part)
         axes = [axis for axis, size in enumerate(shape) if size > 1]
         for pair in reversed(list(combinations(axes, 2))):
@@ -73,9 +71,7 @@ def dropped_k_tail(case: Evaluation) -> Iterator[Candidate]:
     What is left over falls until the right number is missing and rises then: larger numbers are tried
     only as long as it falls.
     """
-    for part, op in case.parts():
-        if op.op_type not in INTEGERS:
-            continue
+    for part, op in case.parts(INTEGERS):
         blocks = _blocks(case, part, op)
         tried: dict[int, float] = {}
         for count in _counts(blocks, tried):

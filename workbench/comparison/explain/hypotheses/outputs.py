@@ -37,8 +37,6 @@ def wrong_sign(case: Evaluation) -> Iterator[Candidate]:
 def scaled_output(case: Evaluation) -> Iterator[Candidate]:
     """Every element is multiplied by one factor: the one that fits best, or a round number near it."""
     expected = case.trial.expected
-    if expected.dtype.kind == "b":
-        return
     usable = np.isfinite(case.given) & np.isfinite(case.expected)
     given = np.where(usable, case.given, 0).astype(np.float64, copy=False)
     wanted = np.where(usable, case.expected, 0).astype(np.float64, copy=False)
@@ -71,8 +69,6 @@ def near(number: float) -> Iterator[float]:
 
 def flush_to_zero(case: Evaluation) -> Iterator[Candidate]:
     """Magnitudes below a limit are zeros: the limit is between those that stayed and those that did not."""
-    if not case.is_float:
-        return
     size = np.abs(case.expected)
     gone = (case.given == 0) & (size > 0)
     stayed = size[(case.given != 0) & np.isfinite(size)]
@@ -101,7 +97,7 @@ def saturated(case: Evaluation) -> Iterator[Candidate]:
     """Magnitudes beyond a limit are cut to it; a device that saturates makes NaN zero, too."""
     expected = case.trial.expected
     finite = np.abs(case.given[np.isfinite(case.given)])
-    if expected.dtype.kind == "b" or not finite.size:
+    if not finite.size:
         return
     limit = float(np.max(finite))
     with np.errstate(all="ignore"):
@@ -139,6 +135,20 @@ def wrong_layout_lanes(case: Evaluation) -> Iterator[Candidate]:
     for _, distance in sorted(found)[:2]:
         said = Message("compare/fault-lanes", distance=distance, lanes=lanes)
         yield Candidate("wrong-layout-lanes", exchanged(expected, axis, distance), said, 0.5)
+
+
+def shifted_output(case: Evaluation) -> Iterator[Candidate]:
+    """Every element lies one place further along an axis; what comes from outside is free."""
+    expected, given = case.trial.expected, case.trial.given
+    for axis, size in enumerate(expected.shape):
+        if size < 3:
+            continue
+        for step in (1, -1):
+            output = np.roll(expected, step, axis)
+            edge = (slice(None),) * axis + (0 if step > 0 else -1,)
+            output[edge] = given[edge]
+            said = Message("compare/fault-shift", step=step, axis=axis)
+            yield Candidate("shifted-output", output, said, expected.size / size / 2)
 
 
 def exchanged(array: Array, axis: int, distance: int) -> Array:

@@ -1,4 +1,4 @@
-"""Faults of the computing units: the operator itself, computed with less precision or approximately."""
+"""Faults of the computing units: an operator computed with less precision, approximately, or not at all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.arithmetic import FORMATS
-from workbench.comparison.explain.case import Candidate, recomputed
-from workbench.comparison.replay.kernel import Change
+from workbench.comparison.explain.case import FAILURES, RARE, Candidate, recomputed
+from workbench.comparison.replay.kernel import EXACT, Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
 from workbench.run.approximations import (
@@ -48,11 +48,7 @@ _COARSER = ("float16", "bfloat16", HF32, "float8_e4m3fn", "hifloat8", "float8_e5
 
 def half_accumulation(case: Evaluation) -> Iterator[Candidate]:
     """The cube unit keeps its running sums in float16."""
-    if not case.is_float:
-        return
-    for part, op in case.parts():
-        if op.op_type not in CUBE:
-            continue
+    for part, op in case.parts(CUBE):
         own = replace(case.trial.arithmetic, precision="cube")
         for inputs, output in _believed(case):
             believed = replace(own, inputs=inputs, output=output)
@@ -76,8 +72,6 @@ def _believed(case: Evaluation) -> Iterator[tuple[str, str]]:
 
 def missing_cast(case: Evaluation) -> Iterator[Candidate]:
     """The operator is computed in a coarser format than the one it should be."""
-    if not case.is_float:
-        return
     own = case.trial.arithmetic
     kept = {case.trial.given.dtype.name}
     if own.inputs == own.output:
@@ -108,8 +102,6 @@ def _roundoff(name: str) -> float:
 
 def fast_approximation(case: Evaluation) -> Iterator[Candidate]:
     """A transcendental function is computed by a fast formula."""
-    if not case.is_float:
-        return
     for part, op in case.parts():
         for name, function in _formulas(op):
             guess = case.recomputed(instead(part, function))
@@ -137,6 +129,41 @@ def instead(part: int, function: Function) -> Change:
         return [np.asarray(function(*read)), *outputs[1:]]
 
     return Change(part, load=load, store=store)
+
+
+def missing_step(case: Evaluation) -> Iterator[Candidate]:
+    """An operator of the kernel was left out: it hands on an input as it is."""
+    for part, op in case.parts():
+        tensors = case.tensors(part)
+        for place in range(min(len(tensors), 2)):
+            guess = case.recomputed(instead(part, lambda *read, place=place: read[place]))
+            if guess is not None:
+                said = Message("compare/fault-missing", op_type=op.op_type, slot=place)
+                yield Candidate("missing-step", guess, said, RARE)
+
+
+def integer_wrap(case: Evaluation) -> Iterator[Candidate]:
+    """An integer that is too large was wrapped around and not cut, or cut and not wrapped."""
+    kind = case.trial.given.dtype
+    limits = np.iinfo(kind)
+    case.spend(case.cost)
+    wider = {
+        slot: array.astype(np.int64) if array.dtype.kind in "iu" else array
+        for slot, array in case.trial.inputs.items()
+    }
+    try:
+        outputs = case.trial.kernel.run(wider, EXACT)
+    except FAILURES:
+        return
+    exact = outputs[case.trial.slot]
+    if exact.shape != case.shape or not np.isfinite(exact).all():
+        return
+    wide = np.rint(exact).astype(np.float64)
+    span = float(limits.max) - float(limits.min) + 1
+    wrapped = (wide - limits.min) % span + limits.min
+    cut = np.clip(wide, limits.min, limits.max)
+    for output, code in ((wrapped, "compare/fault-wrapped"), (cut, "compare/fault-clipped")):
+        yield Candidate("integer-wrap", output.astype(kind), Message(code, dtype=kind.name))
 
 
 def _logistic(power: Function, inverse: Function) -> Function:
@@ -173,3 +200,6 @@ _OTHERS: dict[str, dict[str, Function]] = {
     "GeLU": {"formula with tanh": _gelu_tanh, "formula with erf": _gelu_erf},
 }
 """Formulas that units without a mode for them may use."""
+
+TRANSCENDENTAL = frozenset((*_OTHERS, *(name for row in APPROXIMATIONS.values() for name in row)))
+"""Operators that have a fast formula."""
