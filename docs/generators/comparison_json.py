@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from generators.markdown import code, page, table
 from workbench.comparison.explain.explain import UNEXPLAINED
-from workbench.comparison.explain.table import COMPUTED, FROM_OUTPUT
+from workbench.comparison.explain.table import HYPOTHESES
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Side, Status, Verdict
 from workbench.show.json_result import SCHEMA
@@ -84,6 +84,8 @@ ANOMALY = (
     Key("op_name", TEXT, "Operator or file."),
     Key("detail", TEXT, "What was found, in words."),
 )
+_FAULTS = [kind for kind, row in HYPOTHESES.items() if row.made_from != "handed"]
+
 FINDING = (
     Key("kind", words(KINDS), "[Kind](findings.md) of the finding."),
     *PLACE,
@@ -96,7 +98,7 @@ FINDING = (
     Key("source", (SOURCE, None), "Source line; `null` if unknown."),
     Key(
         "fault",
-        words((*sorted((*FROM_OUTPUT, *COMPUTED)), UNEXPLAINED)),
+        words((*sorted(_FAULTS), UNEXPLAINED)),
         "Likely kind of fault: one of the [simulator's](simulator.md#faults) or another; `unexplained` if none fits.",
         optional=True,
     ),

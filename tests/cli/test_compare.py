@@ -42,6 +42,23 @@ def test_entries_of_the_map_file_say_what_they_match(tmp_path, capsys):
     assert [line for line in lines if line.startswith("map file")] == list(map(str, said))
 
 
+@pytest.mark.parametrize("json", [[], ["--json", "-"]])
+def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json):
+    dump = str(wb.simulate(load_graph("mlp"), None, wb.config.new("mindspore-cpu"), tmp_path / "d"))
+    outputs = []
+    for option in ([], ["--profile-time"]):
+        with pytest.raises(SystemExit) as end:
+            main(["compare", dump, dump, *json, *option])
+        assert end.value.code == 0
+        outputs.append(capsys.readouterr())
+    (plain, quiet), (timed, told) = outputs
+    assert (timed, quiet) == (plain, "")
+    names, times = zip(*(line.removesuffix(" s").split(": ") for line in told.splitlines()), strict=True)
+    stages = "read bind pair measure forecast replay follow explain judge find result"
+    assert names == (*stages.split(), "total")
+    assert float(times[-1]) == pytest.approx(sum(map(float, times[:-1])), rel=0.1)
+
+
 def test_a_model_of_several_is_named(tmp_path):
     one = Anomaly("target", "model", "net", "one of two")
     lines = _summary(wb.Comparison(make_result(anomalies=(one,))))

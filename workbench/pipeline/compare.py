@@ -15,6 +15,7 @@ from workbench.comparison.pair.pairing import Selection
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.core.faces import make_face
 from workbench.core.files import write_text
+from workbench.core.stages import Stages
 from workbench.core.text import one_line
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
@@ -432,12 +433,13 @@ def compare(
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
     told = progress or _quiet
-    told(0, 0, "reading the target")
-    if not isinstance(target, Dump):
-        target = load(target, graph=target_graph, model=target_model)
-    told(0, 0, "reading the golden")
-    if not isinstance(golden, Dump):
-        golden = load(golden, graph=golden_graph, model=golden_model)
+    with Stages()("read"):
+        told(0, 0, "reading the target")
+        if not isinstance(target, Dump):
+            target = load(target, graph=target_graph, model=target_model)
+        told(0, 0, "reading the golden")
+        if not isinstance(golden, Dump):
+            golden = load(golden, graph=golden_graph, model=golden_model)
     told(0, 0, "matching operators")
     compared = compare_dumps(
         target,
