@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.evidence import named_iterations
 from workbench.comparison.findings.material import Place, finding, order_of
 from workbench.comparison.follow.overflow import FLAGS, flag_of
@@ -90,7 +91,8 @@ def both_overflow(material: Material) -> Iterator[Found]:
     said = Message("compare/overflow-both", iterations=steps, target=ours)
     if ours != theirs:
         said = Message("compare/overflow-both-apart", iterations=steps, target=ours, golden=theirs)
-    yield finding("info", _place_of_flag(pairing, blocks[0], ours=True), (said,))
+    place, advice = _place_of_flag(pairing, blocks[0], ours=True), KINDS["overflow"].advice
+    yield finding("info", place, (said,), advice=advice)
 
 
 def _flags(pairing: Pairing, block: Execution) -> tuple[OperatorRun | None, OperatorRun | None]:

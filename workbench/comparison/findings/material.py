@@ -185,7 +185,7 @@ def finding(
     figures: Figures = NO_FIGURES,
     *,
     score: float | None = None,
-    advice: Message | None = None,
+    advice: str | Message | None = None,
     fault: tuple[str, float] = ("", 0.0),
     event: Assessment | None = None,
     group: str = "runs",
