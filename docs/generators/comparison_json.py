@@ -84,6 +84,7 @@ ANOMALY = (
     Key("op_name", TEXT, "Operator or file."),
     Key("detail", TEXT, "What was found, in words."),
 )
+
 FINDING = (
     Key("kind", words(KINDS), "[Kind](findings.md) of the finding."),
     *PLACE,

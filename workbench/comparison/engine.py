@@ -1,4 +1,4 @@
-"""Compare two dumps: bind, pair, measure, follow, judge. The one way from dumps to a `Result`."""
+"""Compare two dumps, stage by stage: the one way from dumps to a `Result`."""
 
 from __future__ import annotations
 
@@ -7,52 +7,32 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
-from workbench.comparison.bind.watching import find_changes
 from workbench.comparison.explain.explainers import explain_origins
-from workbench.comparison.findings.evidence import replay_facts
-from workbench.comparison.findings.find import find, unexplained_failure
-from workbench.comparison.findings.iterations import divergence_onset, summarize
-from workbench.comparison.findings.loss_scale import loss_scale_findings
-from workbench.comparison.findings.next_dump import with_next_step
-from workbench.comparison.findings.producers import with_producers
-from workbench.comparison.findings.ranks import rank_findings, tell_of_batches
-from workbench.comparison.findings.watched import (
-    OVERWRITTEN,
-    evidence,
-    kind_of,
-    watch_findings,
-)
+from workbench.comparison.explain.origins import Origin, Origins
+from workbench.comparison.findings.find import find
+from workbench.comparison.findings.iterations import summarize
+from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
 from workbench.comparison.measure.measure import distance_from, measure_pairs, with_forecast
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
-from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.pair import pair_tensors
-from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection
+from workbench.comparison.pair.pairing import EVERYTHING, Selection
 from workbench.comparison.replay.forecast import forecast
 from workbench.comparison.replay.replay import replay
-from workbench.comparison.result import Result, SideInfo
-from workbench.comparison.results.sentence import sentence
-from workbench.comparison.results.verdict import (
-    _under_profile,
-    anomalies,
-    ledger,
-    verdict,
-    with_own_errors,
-)
+from workbench.comparison.results.verdict import result_of
 from workbench.core.blas import one_thread
-from workbench.core.words import Message
-from workbench.dump.tree import Note
+from workbench.core.stages import Stages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
-    from workbench.comparison.explain.origins import Origins
-    from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.measure.measure import Cancelled, Progress
-    from workbench.comparison.result import Finding, Row
+    from workbench.comparison.follow.flow import Trace
+    from workbench.comparison.measure.measure import Cancelled, Measured, Progress
+    from workbench.comparison.measure.profiles import Profile
+    from workbench.comparison.result import Result, Row
     from workbench.dump.tree import Dump
 
 
@@ -61,7 +41,7 @@ class Compared:
     """The result, and the walk and origins it came from (for whoever wants to look deeper)."""
 
     result: Result
-    flow: Flow
+    flow: Trace
     origins: Origins
 
 
@@ -75,84 +55,42 @@ def compare_dumps(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Compared:
-    """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception."""
-    ours, theirs = bind_both(target, golden)
-    pairing = pair_tensors(ours, theirs, selection)
-    measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
-    partial = any(item.reason == CANCELLED for item in measured)
-    told = forecast(pairing, distance_from, npu=is_npu(target), cancelled=cancelled)
-    with_forecast(measured, told.errors)
-    replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
-    flow = follow(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
-    origins = explain_origins(flow)
-    chosen = find_profile(profile)
-    rows = judge_rows(flow, measured, chosen)
-    rows = with_tolerances(rows, flow, thresholds=bool(chosen.limits))
-    pairs = [row for row in rows if row.match_rule]
-    findings = loss_scale_findings(find(flow, origins, pairs), flow)
-    if chosen.limits:
-        findings = [_under_profile(finding, pairs) for finding in findings]
-        if not any(finding.defect for finding in findings):
-            findings = [*unexplained_failure(flow, pairs), *findings]
-    steps = summarize(flow, measured, rows)
-    findings = rank_findings(divergence_onset(findings, flow, steps), flow)
-    findings = tell_of_batches(findings, flow, pairs)
-    findings = with_producers(findings, flow, origins, told)
-    findings = with_next_step(_with_watched(findings, pairing, selection, rows), flow)
-    coverage = ledger(pairing)
-    decided = verdict(pairs, findings, coverage, partial=partial)
-    result = Result(
-        verdict=decided,
-        sentence=sentence(
-            decided,
-            pairs,
-            findings,
-            coverage,
-            partial=partial,
-            absent=selection.absent(target, golden),
-        ),
-        target=SideInfo(target.path, target.layout, target.tensors),
-        golden=SideInfo(golden.path, golden.layout, golden.tensors),
-        coverage=coverage,
-        anomalies=tuple(anomalies(pairing)),
-        findings=tuple(findings),
-        rows=with_own_errors(rows, findings),
-        iterations=steps,
-        profile=str(chosen),
-        partial=partial,
-        overrides=override_uses(pairing),
-        facts=_facts(target, golden, selection) | replay_facts(replayed) | told.facts,
-    )
-    return Compared(result, flow, origins)
+    """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception.
 
-
-def _with_watched(
-    findings: list[Finding], pairing: Pairing, selection: Selection, rows: Sequence[Row]
-) -> list[Finding]:
-    """Put damage of the target's watched memory before all else; other changes follow the defects.
-
-    Damage on the golden side is an anomaly of it.
+    Once ``cancelled()`` is true, what is not measured or replayed by then stays so, nothing is explained, and the
+    result is partial.
     """
-    ours = [c for c in find_changes(pairing.target) if selection.takes(c.key, "target")]
-    theirs = [c for c in find_changes(pairing.golden) if selection.takes(c.key, "golden")]
-    for change in theirs:
-        if kind_of(change) == OVERWRITTEN:
-            name, said = change.after.name, tuple(evidence(change))
-            detail = Message("compare/watched", op_name=name, evidence=said)
-            pairing.notes.append(("golden", Note(OVERWRITTEN, change.owner.name, detail)))
-    watched = watch_findings(ours, pairing, rows)
-    others = [finding for finding in findings if not finding.defect]
-    defects = [finding for finding in findings if finding.defect]
-    damage = [finding for finding in watched if finding.defect]
-    return [*damage, *defects, *(one for one in watched if not one.defect), *others]
+    stage, npu, chosen = Stages(cancelled), is_npu(target), find_profile(profile)
+    with stage("bind"):  # files -> operators
+        ours, theirs = bind_both(target, golden)
+    with stage("pair"):  # graph <-> graph, tensor <-> tensor
+        pairing = pair_tensors(ours, theirs, selection)
+    with stage("measure"):
+        measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
+    with stage("forecast"):  # of what only statistics are known
+        told = forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
+        with_forecast(measured, told.errors)
+    with stage("replay"):  # what every operator adds by itself
+        replayed = replay(pairing, npu=npu, cancelled=cancelled)
+    with stage("follow"):  # where errors begin
+        flow = follow(pairing, measured, npu=npu or is_npu(golden), replayed=replayed)
+    with stage("explain"):  # why: faults, writers
+        origins = _unexplained(flow) if stage.stopped else explain_origins(flow)
+    partial = stage.stopped or any(item.reason == CANCELLED for item in measured)
+    with stage("judge"):
+        rows = _judged(flow, measured, chosen)
+        steps = summarize(flow, measured, rows)
+    with stage("find"):
+        material = Material(flow, origins, measured, rows, steps, told, selection, chosen)
+        findings, odd = find(material)
+    with stage("result"):
+        return Compared(result_of(material, findings, odd, partial=partial), flow, origins)
 
 
-def _facts(target: Dump, golden: Dump, selection: Selection) -> dict[str, str | Message]:
-    facts: dict[str, str | Message] = {}
-    if selection.overrides:
-        facts["map file"] = selection.overrides.said
-    for side, dump in (("target", target), ("golden", golden)):
-        for key in ("device_target", "ms_version"):
-            if key in dump.info:
-                facts[f"{side} {key}"] = dump.info[key]
-    return facts
+def _unexplained(flow: Trace) -> Origins:
+    return Origins(tuple(Origin(event) for event in flow.guilty))
+
+
+def _judged(flow: Trace, measured: Iterable[Measured], profile: Profile) -> list[Row]:
+    rows = judge_rows(flow, measured, profile)
+    return with_tolerances(rows, flow, thresholds=bool(profile.limits))

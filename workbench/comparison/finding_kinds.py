@@ -17,18 +17,21 @@ class Kind(NamedTuple):
         Of a finding with full evidence. An own error gains with its size, up to 0.69.
     advice : str
         What to do.
+    fault : str
+        Kind of the fault, where the difference itself says it.
     """
 
     defect: bool
     meaning: str
     score: float
     advice: str
+    fault: str = ""
 
 
 KINDS: dict[str, Kind] = {
     "attribute": Kind(
         True, "attribute or constant argument differs between the graphs", 0.98,
-        "Align the attribute and re-run the target.",
+        "Align the attribute and re-run the target.", fault="wrong-attribute",
     ),
     "parameter": Kind(
         True, "weight or other parameter read by the operator differs", 0.95,
@@ -49,6 +52,7 @@ KINDS: dict[str, Kind] = {
     "overwritten": Kind(
         True, "an output is overwritten while it is still needed", 0.95,
         "Check what this operator writes beyond its output, and the sizes that it was compiled for.",
+        fault="overrun",
     ),
     "ended": Kind(
         True, "the run ended early at this operator", 0.9,

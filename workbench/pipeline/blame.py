@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.own_error import OwnError
     from workbench.comparison.result import Finding, Row
@@ -46,7 +46,7 @@ class Blame:
         return Message(f"pipeline/blame-{self.kind}")
 
 
-def blame(row: Row, found: Found, flow: Flow | None, findings: Sequence[Finding]) -> Blame:
+def blame(row: Row, found: Found, flow: Trace | None, findings: Sequence[Finding]) -> Blame:
     """Say where the error of a row comes from, by replay, by the walk through the data flow, or by neither."""
     if not row.match_rule:
         return Blame("unmatched", _reason(row, "pipeline/unmatched"))
@@ -76,7 +76,7 @@ def _reason(row: Row, otherwise: str) -> Message:
     return Message("pipeline/stated", reason=row.reason) if row.reason else Message(otherwise)
 
 
-def _lacking(row: Row, flow: Flow | None, place: tuple[Execution, int] | None) -> Message:
+def _lacking(row: Row, flow: Trace | None, place: tuple[Execution, int] | None) -> Message:
     """Say why the local error of an operator is unknown."""
     if row.io == "input":
         return Message("pipeline/read-here")
@@ -108,7 +108,7 @@ def _judged(
     own: OwnError | None,
     event: Assessment | None,
     defect: Finding | None,
-    flow: Flow | None,
+    flow: Trace | None,
 ) -> tuple[Kind, Message, float]:
     if row.error is None or row.status == "uncomparable":
         return "unknown", _reason(row, "pipeline/not-measured"), 0.0

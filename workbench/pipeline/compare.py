@@ -15,6 +15,7 @@ from workbench.comparison.pair.pairing import Selection
 from workbench.core.errors import AlignError, WorkbenchError
 from workbench.core.faces import make_face
 from workbench.core.files import write_text
+from workbench.core.stages import Stages
 from workbench.core.text import one_line
 from workbench.dump.read.reader import load
 from workbench.dump.tree import Dump
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.result import Anomaly, Coverage, Finding, Result, Row, Side, Verdict
     from workbench.core.words.translate import Language
     from workbench.pipeline.context import MatchContext
@@ -55,7 +56,7 @@ class Comparison:
     def __init__(
         self,
         result: Result,
-        flow: Flow | None = None,
+        flow: Trace | None = None,
         recipe: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.result = result
@@ -294,7 +295,7 @@ class Comparison:
             raise WorkbenchError("pipeline/no-defect")
         return extract(flow, finding, folder)
 
-    def _followed(self) -> Flow:
+    def _followed(self) -> Trace:
         if self._flow is None:
             raise WorkbenchError("pipeline/result-alone")
         return self._flow
@@ -432,12 +433,13 @@ def compare(
     if isinstance(map_file, str | Path):
         map_file = read_overrides(Path(map_file))
     told = progress or _quiet
-    told(0, 0, "reading the target")
-    if not isinstance(target, Dump):
-        target = load(target, graph=target_graph, model=target_model)
-    told(0, 0, "reading the golden")
-    if not isinstance(golden, Dump):
-        golden = load(golden, graph=golden_graph, model=golden_model)
+    with Stages()("read"):
+        told(0, 0, "reading the target")
+        if not isinstance(target, Dump):
+            target = load(target, graph=target_graph, model=target_model)
+        told(0, 0, "reading the golden")
+        if not isinstance(golden, Dump):
+            golden = load(golden, graph=golden_graph, model=golden_model)
     told(0, 0, "matching operators")
     compared = compare_dumps(
         target,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment, ValueState
     from workbench.pipeline.compare import Comparison
 
@@ -43,7 +43,7 @@ def explain(comparison: Comparison, wanted: str) -> list[Message | str]:
     ]
 
 
-def _name(flow: Flow, block: Execution, number: int) -> str:
+def _name(flow: Trace, block: Execution, number: int) -> str:
     """Name of an operator as rows have it; of the graph where nothing of it was dumped."""
     run = flow.pairing.target.runs[block].get(number)
     if run is not None:
@@ -52,7 +52,7 @@ def _name(flow: Flow, block: Execution, number: int) -> str:
     return graph.ops[number].name if graph is not None else ""
 
 
-def _lines(flow: Flow, name: str, block: Execution, number: int) -> Iterator[Message | str]:
+def _lines(flow: Trace, name: str, block: Execution, number: int) -> Iterator[Message | str]:
     event = flow.events[block, number]
     when = {"iteration": block.iteration, "rank": block.rank}
     code = "cli/explained-rank" if block.rank else "cli/explained"
@@ -61,7 +61,7 @@ def _lines(flow: Flow, name: str, block: Execution, number: int) -> Iterator[Mes
         yield f"  {said}"
 
 
-def _reasons(flow: Flow, event: Assessment) -> Iterator[Message]:
+def _reasons(flow: Trace, event: Assessment) -> Iterator[Message]:
     graph = flow.pairing.target.graph(event.block)
     if graph is not None and event.blamed not in (-1, event.op):
         yield Message("compare/conclusion-at", name=graph.ops[event.blamed].name)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.result import Finding
 
     Array = NDArray[Any]
@@ -101,7 +101,7 @@ class Extracted:
         )
 
 
-def extract(flow: Flow, finding: Finding, folder: str | Path) -> Extracted:
+def extract(flow: Trace, finding: Finding, folder: str | Path) -> Extracted:
     """Write the operator of a finding alone into a new or empty folder.
 
     The inputs are those that the target gave it; ``golden.…`` are the golden's tensors where there are any.
@@ -136,7 +136,7 @@ def extract(flow: Flow, finding: Finding, folder: str | Path) -> Extracted:
     return Extracted(root, finding.op_name, files, root / "reproduce.py")
 
 
-def _attempt(flow: Flow, finding: Finding) -> Attempt:
+def _attempt(flow: Trace, finding: Finding) -> Attempt:
     """Return the operator ready to be computed; raises WorkbenchError saying what is missing."""
     place = place_of(flow, finding)
     graph = flow.pairing.target.graph(place[0]) if place is not None else None
@@ -154,7 +154,7 @@ def _attempt(flow: Flow, finding: Finding) -> Attempt:
     raise WorkbenchError("pipeline/not-extracted", op=finding.op_name, why=why)
 
 
-def _about(flow: Flow, finding: Finding, attempt: Attempt) -> dict[str, Any]:
+def _about(flow: Trace, finding: Finding, attempt: Attempt) -> dict[str, Any]:
     """Return what the JSON says of an operator, without its tensors."""
     about: dict[str, Any] = {
         "schema": SCHEMA,
@@ -210,7 +210,7 @@ def _is_json(value: object) -> bool:
     return isinstance(value, bool | int | float | str)
 
 
-def _golden(flow: Flow, attempt: Attempt) -> Iterator[tuple[str, Array]]:
+def _golden(flow: Trace, attempt: Attempt) -> Iterator[tuple[str, Array]]:
     """Tensors of the golden that were compared with the operator's."""
     for (io, slot), item in flow.index.get((attempt.block, attempt.number), {}).items():
         source = item.pair.golden.source

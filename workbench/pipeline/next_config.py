@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workbench.comparison.findings.next_dump import DumpRequest, NextDump
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.result import Finding, Side
     from workbench.core.words import Message
     from workbench.dump.tree import Dump
@@ -64,7 +64,7 @@ class NextConfig:
 
 
 def next_configuration(
-    flow: Flow,
+    flow: Trace,
     findings: Iterable[Finding],
     surface: str | None = None,
     side: Side = "target",
@@ -73,7 +73,7 @@ def next_configuration(
 
     Parameters
     ----------
-    flow : Flow
+    flow : Trace
         What the comparison has learned.
     findings : iterable of Finding
         Its findings; the operators of the first defects are the suspects.

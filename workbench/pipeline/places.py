@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.pair.pairing import Pair, Unmatched
     from workbench.comparison.result import Row, Side
     from workbench.core.tensors import TensorRecord
@@ -52,7 +52,7 @@ class Found:
 class Places:
     """Index over the rows of a comparison; without ``flow`` it knows what the rows say and no more."""
 
-    def __init__(self, rows: Sequence[Row], flow: Flow | None) -> None:
+    def __init__(self, rows: Sequence[Row], flow: Trace | None) -> None:
         self.rows, self.flow = rows, flow
         self._found: dict[Key, Found] = {}
         self._executions: dict[Key, list[int]] = defaultdict(list)

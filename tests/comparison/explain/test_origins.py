@@ -13,7 +13,7 @@ from kit.build.small_dumps import START, chain, in_memory, shoot
 from kit.evidence import the
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.explain.explainers import MOST
-from workbench.comparison.explain.origins import BY_NAME, has_few_wrong
+from workbench.comparison.explain.origins import has_few_wrong
 from workbench.comparison.follow.golden_side import is_of_few
 from workbench.core.plan import DumpPlan
 from workbench.graph.networks import load_graph
@@ -148,10 +148,6 @@ def test_of_many_guilty_executions_only_the_first_are_explained():
     told = [one.event.block.iteration for one in found if one.explanation]
     assert told == list(range(len(told)))
     assert 1 <= len(told) <= MOST
-
-
-def test_differences_that_say_it_themselves_have_a_kind():
-    assert BY_NAME == {"attribute": "wrong-attribute", "overwritten": "overrun"}
 
 
 def test_without_tensors_of_an_input_few_is_never_said():

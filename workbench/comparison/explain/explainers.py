@@ -11,7 +11,7 @@ from workbench.comparison.explain.overwrites import blame_writers, infer_writers
 from workbench.comparison.replay.attempt import TROUBLE
 
 if TYPE_CHECKING:
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.replay import Replay
 
@@ -19,7 +19,7 @@ MOST = 12
 """Origins that are explained; behind the first few come consequences."""
 
 
-def explain_origins(flow: Flow) -> Origins:
+def explain_origins(flow: Trace) -> Origins:
     """Return where errors begin with what explains them; the walk stays as it is."""
     origins = tuple(Origin(event) for event in flow.guilty)
     origins = blame_writers(flow, origins)
@@ -27,7 +27,7 @@ def explain_origins(flow: Flow) -> Origins:
     return Origins(infer_writers(flow, origins))
 
 
-def explain_errors(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def explain_errors(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """Explain origins without a named difference by what they gave; the first ones, in order."""
     replayed = flow.replayed
     if replayed is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.explain.origins import Origin
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.kernel import Trial
     from workbench.graph.nodes import Graph
@@ -55,7 +55,7 @@ class Head(NamedTuple):
     places: NDArray[np.intp]
 
 
-def infer_damage(flow: Flow, origin: Origin) -> Damage | None:
+def infer_damage(flow: Trace, origin: Origin) -> Damage | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
     event = origin.event
     graph = flow.pairing.target.graph(event.block)
@@ -76,7 +76,7 @@ def infer_damage(flow: Flow, origin: Origin) -> Damage | None:
     return min(found, key=lambda one: one[0], default=(0.0, None))[1]
 
 
-def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
+def _trial(flow: Trace, graph: Graph, event: Assessment) -> Trial | None:
     """A guilty operator with what it should have read: of its own run, else beside the golden's."""
     replayed = flow.replayed
     if replayed is None:
@@ -95,7 +95,7 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
     return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
 
 
-def _is_open(flow: Flow, origin: Origin) -> bool:
+def _is_open(flow: Trace, origin: Origin) -> bool:
     """Whether no look at its inputs and no better explanation speaks against it."""
     event, known = origin.event, origin.explanation
     run = flow.pairing.target.runs[event.block].get(event.op)
@@ -116,7 +116,7 @@ def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, 
 
 
 def _over(
-    flow: Flow, graph: Graph, event: Assessment, trial: Trial, slot: int, value: Value
+    flow: Trace, graph: Graph, event: Assessment, trial: Trial, slot: int, value: Value
 ) -> Iterator[tuple[float, Damage]]:
     """Damage at the beginning of an input that explains the error, in any order it may have; what it leaves."""
     run = flow.pairing.target.runs[event.block].get(value.op)
@@ -133,7 +133,7 @@ def _over(
             yield left, Damage(event.block, value, first, look, since, inferred=True)
 
 
-def _since(flow: Flow, graph: Graph, event: Assessment, value: Value) -> int:
+def _since(flow: Trace, graph: Graph, event: Assessment, value: Value) -> int:
     """The last operator after which an input was as written: whoever read it gave what it had to.
 
     That one may have written over it itself, when it had read it.
@@ -148,7 +148,7 @@ def _since(flow: Flow, graph: Graph, event: Assessment, value: Value) -> int:
     return found
 
 
-def _outputs(flow: Flow, block: Execution, numbers: Iterable[int]) -> Iterator[Array]:
+def _outputs(flow: Trace, block: Execution, numbers: Iterable[int]) -> Iterator[Array]:
     """Outputs of operators, flat, in every order they may have."""
     runs = flow.pairing.target.runs[block]
     for number in numbers:

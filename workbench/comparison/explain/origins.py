@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.explain import Explanation
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.replay import Replay
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 _EARLIER = 24
 """Tensors that memory may still have held when an operator ran."""
-
-BY_NAME = {"attribute": "wrong-attribute", "overwritten": "overrun"}
-"""Kind of a finding → kind of the fault, where the difference itself says it."""
 
 
 class Writer(NamedTuple):
@@ -103,7 +100,7 @@ def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:
             yield array
 
 
-def has_few_wrong(flow: Flow, event: Assessment) -> bool:
+def has_few_wrong(flow: Trace, event: Assessment) -> bool:
     """Whether what differs most of what an operator reads does so in few elements only."""
     read = [
         item

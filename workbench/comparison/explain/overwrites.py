@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.explain.writers import WriterCandidate
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.graph.nodes import Graph
 
@@ -46,7 +46,7 @@ _CLEARED, _CONVICTED = (
 )  # who computed with the damage; who computed before it was there
 
 
-def blame_writers(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def blame_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """Put writers in the place of the origins that two looks at a tensor explain."""
     touched: dict[Execution, set[int]] = {}
     for one in origins[:MOST]:
@@ -56,7 +56,7 @@ def blame_writers(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]
     return _blame_all(flow, origins, found)
 
 
-def infer_writers(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def infer_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """Put writers in the place of origins whose results show that an input was written over."""
     found: dict[tuple[Execution, Value], Damage] = {}
     for one in origins[:INFERRED]:
@@ -67,7 +67,7 @@ def infer_writers(flow: Flow, origins: tuple[Origin, ...]) -> tuple[Origin, ...]
 
 
 def _blame_all(
-    flow: Flow, origins: tuple[Origin, ...], some: Iterable[Damage]
+    flow: Trace, origins: tuple[Origin, ...], some: Iterable[Damage]
 ) -> tuple[Origin, ...]:
     """Blame the writers, graph by graph: an operator does the same in every execution."""
     graphs: dict[tuple[int, int], list[Damage]] = {}
@@ -91,7 +91,7 @@ def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
     return group
 
 
-def _blame(flow: Flow, origins: tuple[Origin, ...], some: Sequence[Damage]) -> tuple[Origin, ...]:
+def _blame(flow: Trace, origins: tuple[Origin, ...], some: Sequence[Damage]) -> tuple[Origin, ...]:
     """Blame the writers of some damages in the place of the origins that these explain."""
     explained = [
         n for n, one in enumerate(origins) if any(_explains(flow, x, one.event) for x in some)
@@ -106,7 +106,7 @@ def _blame(flow: Flow, origins: tuple[Origin, ...], some: Sequence[Damage]) -> t
     return (*origins[:at], *writers, *after)
 
 
-def _explains(flow: Flow, damage: Damage, event: Assessment) -> bool:
+def _explains(flow: Trace, damage: Damage, event: Assessment) -> bool:
     """Whether a damage explains that an operator was found guilty.
 
     It reads the tensor; or it gave it, and only its readers' files were compared.
@@ -122,7 +122,7 @@ def _explains(flow: Flow, damage: Damage, event: Assessment) -> bool:
     )
 
 
-def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
+def _prior(flow: Trace, some: Iterable[Damage]) -> dict[int, float]:
     """What replay says of the operators that first show damage in their inputs.
 
     Whoever computed with what its file holds found it so; whoever did not, ran before it was there.
@@ -142,7 +142,7 @@ def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
 
 
 def _by_writer(
-    flow: Flow,
+    flow: Trace,
     event: Assessment,
     suspect: WriterCandidate,
     some: Sequence[Damage],
@@ -157,7 +157,7 @@ def _by_writer(
 
 
 def _told(
-    flow: Flow,
+    flow: Trace,
     suspect: WriterCandidate,
     some: Sequence[Damage],
     suspects: Sequence[WriterCandidate],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.result import Finding
+from workbench.comparison.findings.material import finding, place_in
 from workbench.core.words import Message
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.traits import MOVEMENT
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Execution, OperatorRun
+    from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.pair.pairing import Pairing
     from workbench.dump.tree import Failure
 
@@ -37,19 +38,18 @@ class _End(NamedTuple):
     missing: tuple[int, ...]
 
 
-def endings(pairing: Pairing) -> list[Finding]:
-    """Return for every rank at most one finding: its run ended, or its dump at least, and at which operator.
+def endings(material: Material) -> Iterator[Found]:
+    """For every rank at most one finding: its run ended, or its dump at least, and at which operator.
 
     `ENDED` is a defect, `CUT_SHORT` says that the form of the dump may have asked for no more.
     """
+    pairing = material.pairing
     last = {block.rank: block for block in pairing.block_order}
     alone = {id(one.record) for one in pairing.only_golden}
-    found = []
     for block in last.values():
         end = _end(pairing, block, alone)
         if end is not None:
-            found.append(_finding(pairing, block, end, alone))
-    return found
+            yield _found(pairing, block, end)
 
 
 def _end(pairing: Pairing, block: Execution, alone: set[int]) -> _End | None:
@@ -97,35 +97,24 @@ def _first(aligned: Alignment, ours: dict[int, OperatorRun], last: int, missing:
     return next((n for n in between if ops[n].op_type in known and ops[n].outputs), missing)
 
 
-def _finding(pairing: Pairing, block: Execution, end: _End, alone: set[int]) -> Finding:
-    graph = pairing.alignments[block.rank, block.graph_id].target.graph
-    op = graph.ops[end.first]
+def _found(pairing: Pairing, block: Execution, end: _End) -> Found:
+    place = place_in(pairing, block, end.first)
     failure = next((one for one in pairing.target.dump.failures if one.rank == block.rank), None)
-    told = failure is not None and sanitize(failure.op_name) == sanitize(op.name)
-    sure = _proof(pairing, block, end, failure, alone)
+    told = failure is not None and sanitize(failure.op_name) == sanitize(place.op_name)
+    sure = _proof(pairing, block, end, failure)
     kind = ENDED if sure else CUT_SHORT
-    before = graph.ops[end.dumped[-1]].name
+    before = place_in(pairing, block, end.dumped[-1]).op_name
     evidence = (
         Message(f"compare/{kind}", op_name=before),
         Message("compare/golden-goes-on", count=len(end.missing)),
         sure or Message("compare/end-unknown"),
     )
-    return Finding(
-        kind, op.name, op.op_type, block.graph_id, block.iteration, "output", 0, KINDS[kind].score,
-        None, None, None, evidence, KINDS[kind].advice,
-        pairing.frame(block.graph_key, end.first),
-        _order(pairing, block, end.first), block.rank,
-        "aicore-exception" if told else "", KINDS[kind].score if told else 0.0,
-    )  # fmt: skip
-
-
-def _order(pairing: Pairing, block: Execution, number: int) -> int:
-    """Place of an operator over the whole run, as that of a `Pair`."""
-    return (pairing.block_order.index(block) << 24) + number
+    fault = ("aicore-exception", KINDS[kind].score) if told else ("", 0.0)
+    return finding(kind, place, evidence, fault=fault)
 
 
 def _proof(
-    pairing: Pairing, block: Execution, end: _End, failure: Failure | None, alone: set[int]
+    pairing: Pairing, block: Execution, end: _End, failure: Failure | None
 ) -> Message | None:
     """What shows that more was asked for than was dumped; ``None`` if nothing does."""
     if failure is not None and failure.scene == "norm":
@@ -137,7 +126,7 @@ def _proof(
         runs = pairing.target.runs[other]
         if same and other != block and any(number in runs for number in end.missing):
             return Message("compare/dumped-beyond", iteration=other.iteration, turn=other.turn)
-    names = [op.name for op in pairing.target.graphs[block.rank, block.graph_id].ops]
+    names = [op.name for op in pairing.target.graphs[block.graph_key].ops]
     dumped, missing = ([names[n] for n in numbers] for numbers in (end.dumped, end.missing))
     listed = _listed(dumped, {scope for name in missing for scope in _scopes(name)})
     if listed < _SURE:

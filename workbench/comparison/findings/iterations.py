@@ -7,9 +7,9 @@ optimizer. Of each the worst tensor stands for all.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from workbench.comparison.findings.evidence import named_iterations
 from workbench.comparison.graphs.phases import PHASES, phase_by_name, phases
 from workbench.comparison.graphs.roles import state_name, updates
 from workbench.comparison.result import IterationRow
@@ -20,9 +20,10 @@ from workbench.graph.traits import IDENTITY
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.findings.material import Found, Material, Place
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.measure.measure import Measured
-    from workbench.comparison.result import Finding, Row
+    from workbench.comparison.result import Row
 
 START = "parameters"
 """What an iteration begins with: the parameters that its forward and backward parts read."""
@@ -37,7 +38,7 @@ _SEVERITY = ("equal", "pass", "warn", "fail")
 class Parts:
     """The parts of the target's graphs, each looked at once."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Trace) -> None:
         self.flow = flow
         self._known: dict[tuple[int, int], list[str]] = {}
 
@@ -73,7 +74,7 @@ class Parts:
 
 
 def summarize(
-    flow: Flow, measured: Iterable[Measured], rows: Iterable[Row]
+    flow: Trace, measured: Iterable[Measured], rows: Iterable[Row]
 ) -> tuple[IterationRow, ...]:
     """Return a row for every part of every iteration of a training run, or of several iterations.
 
@@ -109,26 +110,21 @@ def _badness(row: Row) -> tuple[int, float]:
     return _SEVERITY.index(row.status), math.inf if math.isnan(error) else error
 
 
-def divergence_onset(
-    findings: Iterable[Finding], flow: Flow, steps: Sequence[IterationRow]
-) -> list[Finding]:
+def divergence_onset(found: Iterable[Found], material: Material) -> list[Found]:
     """Add to every defect in which iteration and part of it the runs part, and what the others say."""
-    parts = Parts(flow)
+    parts = Parts(material.flow)
     return [
-        replace(finding, evidence=(*finding.evidence, *_when(finding, parts, steps)))
-        if finding.defect and steps
-        else finding
-        for finding in findings
+        one.told(*_when(one.place, parts, material.steps)) if one.defect and material.steps else one
+        for one in found
     ]
 
 
-def _when(finding: Finding, parts: Parts, steps: Sequence[IterationRow]) -> Iterator[Message]:
-    rank = _rank(finding, parts.flow)
-    own = [step for step in steps if step.rank == rank]
-    part = _part(finding, rank, parts)
+def _when(place: Place, parts: Parts, steps: Sequence[IterationRow]) -> Iterator[Message]:
+    own = [step for step in steps if step.rank == place.rank]
+    part = _part(place, parts)
     if part is None:
         return
-    iteration = finding.iteration
+    iteration = place.iteration
     before = sorted({step.iteration for step in own if step.iteration < iteration})
     failed = {step.iteration for step in own if step.failed}
     clauses: list[Message] = []
@@ -139,18 +135,13 @@ def _when(finding: Finding, parts: Parts, steps: Sequence[IterationRow]) -> Iter
     yield from _afterwards(own, iteration)
 
 
-def _rank(finding: Finding, flow: Flow) -> int:
-    number = finding.order >> 24
-    blocks = flow.pairing.block_order
-    return blocks[number].rank if 0 <= number < len(blocks) else -1
-
-
-def _part(finding: Finding, rank: int, parts: Parts) -> str | None:
-    graph = parts.flow.pairing.target.graphs.get((rank, finding.graph_id))
+def _part(place: Place, parts: Parts) -> str | None:
+    """Part that an operator belongs to; ``None`` where there is a graph that does not have it."""
+    graph = parts.flow.pairing.target.graphs.get((place.rank, place.graph_id))
     if graph is None:
-        return phase_by_name(finding.op_name, finding.op_type)
-    number = graph.by_name.get(finding.op_name)
-    return None if number is None else parts.parts(rank, finding.graph_id)[number]
+        return phase_by_name(place.op_name, place.op_type)
+    number = place.op if place.op >= 0 else graph.by_name.get(place.op_name)
+    return None if number is None else parts.parts(place.rank, place.graph_id)[number]
 
 
 def _start(own: Iterable[IterationRow], iteration: int) -> Iterator[Message]:
@@ -185,14 +176,3 @@ def _afterwards(own: Iterable[IterationRow], iteration: int) -> Iterator[Message
     else:
         failed, tensors = (sum(getattr(s, n) for s in later[first]) for n in ("failed", "tensors"))
         yield Message("compare/tensors-later", iteration=first, failed=failed, tensors=tensors)
-
-
-def named_iterations(found: Iterable[int]) -> Message:
-    """Iterations by their numbers: one, a range, or the first of several."""
-    numbers = sorted(set(found))
-    if len(numbers) == 1:
-        return Message("compare/iteration", number=numbers[0])
-    first, last = numbers[0], numbers[-1]
-    if last - first == len(numbers) - 1 and len(numbers) > 2:
-        return Message("compare/iterations-range", first=first, last=last)
-    return Message("compare/iterations", numbers=numbers)

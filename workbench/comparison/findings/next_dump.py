@@ -7,7 +7,7 @@ operator lists the ids of its file names, which are not always those of the IR.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.core.errors import FormatError
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.findings.material import Found, Material
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.result import Finding, Side
     from workbench.graph.nodes import Graph, Op
@@ -64,7 +65,7 @@ class NextDump:
     why: tuple[Message, ...]
 
 
-def find_suspects(flow: Flow, findings: Iterable[Finding], side: Side = "target") -> NextDump:
+def find_suspects(flow: Trace, findings: Iterable[Finding], side: Side = "target") -> NextDump:
     """Return the operators of the first defects, those they read and those that read them.
 
     Of the golden, what stands for them there.
@@ -106,7 +107,7 @@ def _first(defects: Iterable[Finding]) -> list[Finding]:
     return list(found.values())[:MAX_SUSPECTS]
 
 
-def _places(flow: Flow, finding: Finding) -> Iterator[tuple[Execution, int]]:
+def _places(flow: Trace, finding: Finding) -> Iterator[tuple[Execution, int]]:
     """Executions and number of a finding's operator; the number alone counts where it was not dumped."""
     for block, runs in flow.pairing.target.runs.items():
         if (block.rank, block.graph_id, block.iteration) != (
@@ -122,7 +123,7 @@ def _places(flow: Flow, finding: Finding) -> Iterator[tuple[Execution, int]]:
             return  # other turns and ranks have operators of the same names
 
 
-def _around(flow: Flow, block: Execution, number: int) -> list[int]:
+def _around(flow: Trace, block: Execution, number: int) -> list[int]:
     """Return the operator, what it reads and what reads it; operators before it that nobody dumped as well."""
     runs, graph = flow.pairing.target.runs[block], flow.pairing.target.graph(block)
     if graph is None or number < 0:
@@ -148,7 +149,7 @@ def _asked(
 
 
 def _golden(
-    flow: Flow, block: Execution, number: int, wanted: Iterable[int]
+    flow: Trace, block: Execution, number: int, wanted: Iterable[int]
 ) -> Iterator[DumpRequest]:
     """Name what stands in the golden for operators of the target."""
     pairing, other = flow.pairing, flow.pairing.blocks.get(block)
@@ -241,19 +242,22 @@ def _file_name(run: OperatorRun) -> tuple[str, bool]:
     return run.op_name, "_" not in run.op_name
 
 
-def place_of(flow: Flow, finding: Finding) -> tuple[Execution, int] | None:
+def place_of(flow: Trace, finding: Finding) -> tuple[Execution, int] | None:
     """Return execution and number of a finding's operator; ``None`` if the target has none of its name."""
     return next(_places(flow, finding), None)
 
 
-def lacking(flow: Flow, finding: Finding) -> Message | None:
+def lacking(flow: Trace, finding: Finding) -> Message | None:
     """Say what the target's dump lacks to be sure of a finding; ``None`` if it has all."""
     place = place_of(flow, finding)
-    if finding.kind not in UNEXPLAINED or place is None:
+    return None if place is None else _lacking(flow, finding, *place)
+
+
+def _lacking(flow: Trace, finding: Finding, block: Execution, number: int) -> Message | None:
+    if finding.kind not in UNEXPLAINED:
         return None
-    block, number = place
     run = flow.pairing.target.runs[block].get(number)
-    event = flow.events.get(place) or _blaming(flow, block, number)
+    event = flow.events.get((block, number)) or _blaming(flow, block, number)
     if event is not None and event.unseen:
         return Message("compare/lacks-upstream", count=event.unseen)
     if run is None:
@@ -265,19 +269,28 @@ def lacking(flow: Flow, finding: Finding) -> Message | None:
     return _missing(run, op)
 
 
-def with_next_step(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
+def with_next_dump(found: Sequence[Found], material: Material) -> list[Found]:
     """Advise to dump in full what is lacking of the first defects."""
-    first = {id(one) for one in _first(finding for finding in findings if finding.defect)}
-    lacks = {id(one): lacking(flow, one) for one in findings if id(one) in first}
+    first = _first(one.finding for one in found if one.defect)
     return [
-        replace(one, advice=Message("compare/next-dump", advice=one.advice, lacking=lacks[id(one)]))
-        if lacks.get(id(one)) is not None
-        else one
-        for one in findings
+        _advised(one, material.flow) if any(one.finding is other for other in first) else one
+        for one in found
     ]
 
 
-def _blaming(flow: Flow, block: Execution, number: int) -> Assessment | None:
+def _advised(one: Found, flow: Trace) -> Found:
+    """What a dump lacks of another rank is not known: that one is the golden's."""
+    block = one.place.execution
+    if block is None or block.rank != one.finding.rank:
+        return one
+    said = _lacking(flow, one.finding, block, one.place.op)
+    if said is None:
+        return one
+    advice = Message("compare/next-dump", advice=one.finding.advice, lacking=said)
+    return one.changed(advice=advice)
+
+
+def _blaming(flow: Trace, block: Execution, number: int) -> Assessment | None:
     """Return the event that blames an operator which was not dumped itself."""
     return next((e for e in flow.guilty if e.block == block and e.blamed == number), None)
 

@@ -14,8 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from workbench.comparison.explain.hypotheses.outputs import exchanged
-from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.findings.next_dump import place_of
+from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
@@ -27,11 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
-    from workbench.comparison.explain.origins import Origins
-    from workbench.comparison.follow.flow import Flow
+    from workbench.comparison.findings.material import Found, Material
+    from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.replay.forecast import Forecast, ForecastOperator
-    from workbench.comparison.result import Finding
     from workbench.graph.nodes import Graph, Operand
 
 MOST = 2
@@ -64,42 +62,36 @@ class _Behind:
     exchanged: tuple[tuple[int, int], ...] = ()
 
 
-def with_producers(
-    findings: Sequence[Finding], flow: Flow, origins: Origins, told: Forecast
-) -> list[Finding]:
+def with_producers(found: Sequence[Found], material: Material) -> list[Found]:
     """Name those who gave the first suspects what they read, where only statistics are known."""
-    asked = dict(_asked(findings, flow, origins))
-    found = _exchanges([(e.block, e.op) for e in asked.values()], flow, told)
-    result: list[Finding] = []
-    named = {finding.op_name for finding in findings if finding.defect}
-    for number, finding in enumerate(findings):
-        event = asked.get(number)
-        graph = flow.pairing.target.graph(event.block) if event is not None else None
-        if event is None or graph is None:
-            result.append(finding)
+    flow = material.flow
+    events = [one.event for one in material.origins.origins]
+    asked = dict(_asked(found, events))
+    known = _exchanges([(e.block, e.op) for e in asked.values()], flow, material.forecast)
+    named = {one.finding.op_name for one in found if one.defect}
+    result = list(found)
+    for number, event in asked.items():
+        graph = flow.pairing.target.graph(event.block)
+        if graph is None:
             continue
-        behind = found.get((event.block, event.op)) or _Behind(())
+        behind = known.get((event.block, event.op)) or _Behind(())
         if not behind.producers and number == min(asked):
-            behind = _readable(origins, event, graph, bool(told.errors))
-        more = [
-            _finding(flow, finding, event, graph, place, behind)
-            for place in _places(behind, graph, named if not behind.first else set())
-        ]
-        result += [*more, finding] if behind.first else [finding, *more]
+            behind = _readable(events, event, graph, bool(material.forecast.errors))
+        places = _places(behind, graph, named if not behind.first else set())
+        result += [_found(flow, found[number], event, place, behind) for place in places]
     return result
 
 
 def _asked(
-    findings: Sequence[Finding], flow: Flow, origins: Origins
+    found: Sequence[Found], events: Sequence[Assessment]
 ) -> Iterator[tuple[int, Assessment]]:
     """The first own errors of which there are nothing but statistics, by their number."""
-    found = [one.event for one in origins.origins]
-    events = {(event.block, event.blamed): event for event in found if event.op >= 0}
     left = _TRIED
-    for number, finding in enumerate(findings):
-        place = place_of(flow, finding) if finding.kind == "own-error" else None
-        event = events.get(place) if place is not None else None
-        if event is not None and left and _only_statistics(event):
+    for number, one in enumerate(found):
+        event = one.event if one.finding.kind == "own-error" else None
+        if event is None or not left or event.op < 0:
+            continue
+        if any(event is origin for origin in events) and _only_statistics(event):
             left -= 1
             yield number, event
 
@@ -110,7 +102,7 @@ def _only_statistics(event: Assessment) -> bool:
 
 
 def _exchanges(
-    places: list[tuple[Execution, int]], flow: Flow, told: Forecast
+    places: list[tuple[Execution, int]], flow: Trace, told: Forecast
 ) -> dict[tuple[Execution, int], _Behind]:
     """Suspects whose statistics the forecast has once lanes of an input are exchanged."""
     found: dict[tuple[Execution, int], _Behind] = {}
@@ -150,7 +142,7 @@ def _largest(errors: Mapping[int, float]) -> float:
 
 
 def _producing(
-    flow: Flow, block: Execution, graph: Graph, number: int, matches: list[tuple[int, int]]
+    flow: Trace, block: Execution, graph: Graph, number: int, matches: list[tuple[int, int]]
 ) -> _Behind:
     """Who may have exchanged lanes of an input: its producer, and those before it that keep lanes where they are."""
     operands = [*graph.ops[number].flat_inputs()]
@@ -161,7 +153,7 @@ def _producing(
     return _Behind(tuple(dict.fromkeys(nearest)), True, tuple(matches))
 
 
-def _is_read_well(flow: Flow, block: Execution, graph: Graph, operand: Operand) -> bool:
+def _is_read_well(flow: Trace, block: Execution, graph: Graph, operand: Operand) -> bool:
     """Whether a product of the same tensor has the right statistics, which it had not if lanes were exchanged."""
     waiting, seen = [operand], 0
     while waiting and seen < _DEEPEST:
@@ -174,13 +166,13 @@ def _is_read_well(flow: Flow, block: Execution, graph: Graph, operand: Operand) 
     return False
 
 
-def _agrees(flow: Flow, block: Execution, number: int) -> bool:
+def _agrees(flow: Trace, block: Execution, number: int) -> bool:
     """Whether an operator gave what it had to, as far as its statistics tell."""
     event = flow.events.get((block, number))
     return event is not None and event.worst is not None and not (event.guilty or event.tainted)
 
 
-def _chain(flow: Flow, block: Execution, graph: Graph, operand: Operand | None) -> list[int]:
+def _chain(flow: Trace, block: Execution, graph: Graph, operand: Operand | None) -> list[int]:
     """Return an input's producer, and those before it behind which elements are exchanged as before them."""
     runs, found = flow.pairing.target.runs[block], list[int]()
     while isinstance(operand, Value) and len(found) < _DEEPEST:
@@ -194,7 +186,9 @@ def _chain(flow: Flow, block: Execution, graph: Graph, operand: Operand | None) 
     return found
 
 
-def _readable(origins: Origins, event: Assessment, graph: Graph, tested: bool) -> _Behind:
+def _readable(
+    events: Sequence[Assessment], event: Assessment, graph: Graph, tested: bool
+) -> _Behind:
     """Producers of what a suspect reads; those of one that looks at every element by itself cannot be meant.
 
     If several suspects read the same, it is rather that.
@@ -202,7 +196,7 @@ def _readable(origins: Origins, event: Assessment, graph: Graph, tested: bool) -
     op = graph.ops[event.op]
     if op.op_type in _PLAIN | IDENTITY:
         return _Behind(())
-    guilty = {one.event.op for one in origins.origins if one.event.block == event.block}
+    guilty = {one.op for one in events if one.block == event.block}
     found: list[int] = []
     first = False
     for operand in op.flat_inputs():
@@ -231,32 +225,19 @@ def _places(behind: _Behind, graph: Graph, named: set[str]) -> list[int]:
     return left[:most]
 
 
-def _finding(
-    flow: Flow, reader: Finding, event: Assessment, graph: Graph, number: int, behind: _Behind
-) -> Finding:
-    """The finding about a producer."""
-    op = graph.ops[number]
-    shown = f"{reader.op_type} {reader.op_name}".lstrip()
-    said = Message("compare/producer-hidden")
+def _found(flow: Trace, reader: Found, event: Assessment, number: int, behind: _Behind) -> Found:
+    """The finding about a producer; it stands next to that of its reader."""
+    known = reader.finding
+    shown = f"{known.op_type} {known.op_name}".lstrip()
+    said, fault = Message("compare/producer-hidden"), ("", 0.0)
     if behind.exchanged:
         inputs = [Message("compare/input-name", slot=slot) for slot, _ in behind.exchanged]
         distance, code = behind.exchanged[0][1], "compare/producer-exchanged"
         said = Message(code, inputs=inputs, distance=distance, reader=shown)
-    score = reader.score + 0.05 if behind.first else 0.5 * reader.score
-    return replace(
-        reader,
-        op_name=op.name,
-        op_type=op.op_type,
-        io="output",
-        slot=0,
-        score=round(min(score, 0.69), 3),
-        own_error=None,
-        inherited_error=None,
-        noise_floor=None,
-        evidence=(Message("compare/producer", reader=shown), said),
-        advice=KINDS["own-error"].advice,
-        source=flow.pairing.frame((event.block.rank, event.block.graph_id), number),
-        order=event.order - event.op + number,
-        fault="wrong-layout-lanes" if behind.exchanged else "",
-        probability=round(0.9 / len(behind.producers), 3) if behind.exchanged else 0.0,
-    )
+        fault = "wrong-layout-lanes", round(0.9 / len(behind.producers), 3)
+    score = known.score + 0.05 if behind.first else 0.5 * known.score
+    made = finding(
+        "own-error", replace(place_in(flow.pairing, event.block, number), rank=known.rank),
+        (Message("compare/producer", reader=shown), said), score=round(min(score, 0.69), 3), fault=fault,
+    )  # fmt: skip
+    return replace(made, group=reader.group, behind=known, first=behind.first)

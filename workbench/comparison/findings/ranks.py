@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.binding import Binding
-from workbench.comparison.finding_kinds import KINDS
+from workbench.comparison.findings.material import Place, finding, place_of_row
 from workbench.comparison.follow.ranks import OWN_BATCH, is_replicated, other_ranks, updated_alike
-from workbench.comparison.result import Finding
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.dump.tree import Note
 from workbench.graph.table.collectives import COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from workbench.comparison.bind.binding import Execution, OperatorRun
-    from workbench.comparison.follow.flow import Flow
-    from workbench.comparison.result import Row
+    from workbench.comparison.findings.material import Found, Material
     from workbench.core.tensors import TensorRecord
     from workbench.graph.nodes import Graph
 
@@ -118,18 +115,35 @@ def _digest(record: TensorRecord) -> bytes | None:
     return hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).digest()
 
 
-def rank_findings(findings: Sequence[Finding], flow: Flow) -> list[Finding]:
+def golden_outlier(material: Material) -> Iterator[Note]:
+    """Ranks of the golden that differ from their peers, which is an anomaly of it."""
+    odd = find_outlier(material.pairing.golden) if material.flow.job is None else None
+    if odd is not None:
+        yield Note("rank", odd.run.op_name, odd.said)
+
+
+def tell_of_outlier(found: Sequence[Found], material: Material) -> list[Found]:
     """Tell which rank differs from its peers at its first defect; it is a defect of its own if there is none.
 
-    On the golden side it is an anomaly. Two ranks of one job are looked at as the one job that they are.
+    Two ranks of one job are looked at as the one job that they are.
     """
-    pairing = flow.pairing
-    if flow.job is not None:
-        return _with(findings, find_outlier(_both(pairing.target, pairing.golden)), flow.job)
-    odd = find_outlier(pairing.golden)
-    if odd is not None:
-        pairing.notes.append(("golden", Note("rank", odd.run.op_name, odd.said)))
-    return _with(findings, find_outlier(pairing.target), ())
+    pairing, job = material.pairing, material.flow.job
+    jobs = _both(pairing.target, pairing.golden) if job is not None else pairing.target
+    outlier = find_outlier(jobs)
+    if outlier is None:
+        return list(found)
+    for number, one in enumerate(found):
+        if one.defect and (job is not None or one.finding.rank in outlier.ranks):
+            told = one.told(outlier.said)
+            if job is not None:
+                told = _of_job(told, outlier, job)
+            return [*found[:number], told, *found[number + 1 :]]
+    run = outlier.run
+    place = Place(
+        run.op_name, run.op_type, run.block.graph_id, run.block.iteration, outlier.ranks[0],
+        outlier.io, outlier.slot,
+    )  # fmt: skip
+    return [*found, finding("rank", place, (outlier.said,), group="ranks")]
 
 
 def _both(one: Binding, other: Binding) -> Binding:
@@ -137,71 +151,38 @@ def _both(one: Binding, other: Binding) -> Binding:
     return Binding(one.dump, {**other.graphs, **one.graphs}, {**other.runs, **one.runs})
 
 
-def _with(
-    findings: Sequence[Finding], outlier: Outlier | None, job: tuple[int, ...]
-) -> list[Finding]:
-    found = list(findings)
-    if outlier is None:
-        return found
-    for place, finding in enumerate(found):
-        if finding.defect and (finding.rank in outlier.ranks or job):
-            told = replace(finding, evidence=(*finding.evidence, outlier.said))
-            if job:
-                told = _of_job(told, outlier, job)
-            return [*found[:place], told, *found[place + 1 :]]
-    run = outlier.run
-    own = Finding(
-        "rank", run.op_name, run.op_type, run.block.graph_id, run.block.iteration,
-        outlier.io, outlier.slot, KINDS["rank"].score, None, None, None, (outlier.said,), KINDS["rank"].advice, None,
-        rank=outlier.ranks[0],
-    )  # fmt: skip
-    return [*(one for one in found if one.defect), own, *(one for one in found if not one.defect)]
-
-
-def _of_job(finding: Finding, outlier: Outlier, job: tuple[int, ...]) -> Finding:
+def _of_job(one: Found, outlier: Outlier, job: tuple[int, ...]) -> Found:
     """Return a defect between two ranks of a job, at the rank that others say is wrong.
 
     Where nothing names its cause, that they differ at all is what is known.
     """
+    known = one.finding
     wrong = [rank for rank in job if rank in outlier.ranks]
-    rank = wrong[0] if len(wrong) == 1 else finding.rank
-    if finding.kind != "own-error" or finding.op_name != outlier.run.op_name:
-        return replace(finding, rank=rank)
-    evidence = (outlier.said, *finding.evidence[:-1])
-    return replace(
-        finding, rank=rank, kind="rank", score=KINDS["rank"].score, advice=KINDS["rank"].advice,
-        evidence=evidence,
-    )  # fmt: skip
+    if known.kind == "own-error" and known.op_name == outlier.run.op_name:
+        one = one.renamed("rank", (outlier.said, *known.evidence[:-1]))
+    return one.changed(rank=wrong[0]) if len(wrong) == 1 else one
 
 
-def tell_of_batches(findings: Iterable[Finding], flow: Flow, rows: Sequence[Row]) -> list[Finding]:
-    """Add to the findings what differs by design, or that ranks of two jobs should not be held together."""
-    pairing = flow.pairing
-    if flow.job is not None:
-        return [*findings, *_by_design(flow, rows)]
-    ranks = other_ranks(pairing)
+def tell_of_two_jobs(found: Sequence[Found], material: Material) -> list[Found]:
+    """Say of inputs that differ that ranks of two jobs should not be held together."""
+    ranks = other_ranks(material.pairing) if material.flow.job is None else None
     if ranks is None:
-        return list(findings)
+        return list(found)
     said = Message("compare/two-jobs", target=ranks[0], golden=ranks[1])
-    return [
-        replace(one, evidence=(*one.evidence, said)) if one.kind == "input" else one
-        for one in findings
-    ]
+    return [one.told(said) if one.finding.kind == "input" else one for one in found]
 
 
-def _by_design(flow: Flow, rows: Sequence[Row]) -> Iterator[Finding]:
-    own = [row for row in rows if row.reason == OWN_BATCH]
-    if flow.job is None or not own:
+def by_design(material: Material) -> Iterator[Found]:
+    """What differs between two ranks of a job by design: what comes of batches of their own."""
+    job = material.flow.job
+    own = [row for row in material.pairs if row.reason == OWN_BATCH]
+    if job is None or not own:
         return
     first = min(own, key=lambda row: row.order)
-    fed = [name for name in flow.own_feeds if name]
-    ours, theirs = sorted(flow.job)
+    fed = [name for name in material.flow.own_feeds if name]
+    ours, theirs = sorted(job)
     batches = Message("compare/own-batches", target=ours, golden=theirs)
     if fed:
         batches = Message("compare/own-batches-fed", target=ours, golden=theirs, names=fed)
     evidence = (batches, Message("compare/own-batch-rows", count=len(own)))
-    yield Finding(
-        "info", first.op_name, first.op_type, first.graph_id, first.iteration, first.io, first.slot,
-        KINDS["info"].score, None, None, None, evidence, KINDS["info"].advice, first.source, first.order,
-        first.rank,
-    )  # fmt: skip
+    yield finding("info", place_of_row(first), evidence)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.bind.watching import RESULT, Change
-from workbench.comparison.finding_kinds import KINDS
-from workbench.comparison.result import Finding
+from workbench.comparison.bind.watching import RESULT, Change, find_changes
+from workbench.comparison.findings.material import Place, finding
 from workbench.core.words import Message
+from workbench.dump.tree import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.result import Row
 
 OVERWRITTEN, CHANGED, INFO = "overwritten", "changed-memory", "info"
 
@@ -27,43 +27,39 @@ def kind_of(change: Change) -> str:
     return OVERWRITTEN if change.readers else INFO
 
 
-def watch_findings(
-    changes: Iterable[Change], pairing: Pairing, rows: Sequence[Row]
-) -> list[Finding]:
+def watched(material: Material) -> list[Found]:
     """Return a finding for every pair of an output and the operator after which it is another."""
+    pairing, selection = material.pairing, material.selection
     groups: dict[tuple[object, ...], list[Change]] = {}
-    for change in changes:
-        key = change.key
-        cause = key.rank, key.graph_id, change.owner.name, change.after.name, kind_of(change)
-        groups.setdefault(cause, []).append(change)
-    orders = {(r.rank, r.graph_id, r.iteration, r.op_name): r.order for r in rows}
-    found = [_finding(group, pairing, orders) for group in groups.values()]
-    return sorted(found, key=lambda one: (not one.defect, one.order))
+    for change in find_changes(pairing.target):
+        if selection.takes(change.key, "target"):
+            cause = change.key.graph_key, change.owner.name, change.after.name, kind_of(change)
+            groups.setdefault(cause, []).append(change)
+    orders = {(r.rank, r.graph_id, r.iteration, r.op_name): r.order for r in material.rows}
+    found = [_found(group, pairing, orders) for group in groups.values()]
+    return sorted(found, key=lambda one: one.place.order)
 
 
-def _finding(
+def _found(
     group: Sequence[Change], pairing: Pairing, orders: dict[tuple[int, int, int, str], int]
-) -> Finding:
+) -> Found:
     first = group[0]
-    key, after, kind = first.key, first.after, kind_of(first)
-    return Finding(
-        kind=kind,
-        op_name=after.name,
-        op_type=after.op_type,
-        graph_id=key.graph_id,
-        iteration=key.iteration,
-        io="output",
-        slot=0,
-        score=KINDS[kind].score,
-        own_error=None,
-        inherited_error=None,
-        noise_floor=None,
-        evidence=tuple(evidence(first, len(group) - 1)),
-        advice=KINDS[kind].advice,
+    key, after = first.key, first.after
+    place = Place(
+        after.name, after.op_type, key.graph_id, key.iteration, key.rank,
         source=pairing.frame(key.graph_key, after.number),
-        order=orders.get((key.rank, key.graph_id, key.iteration, first.owner.name), 0),
-        rank=key.rank,
-    )
+        order=orders.get((key.rank, key.graph_id, key.iteration, first.owner.name), 0), op=after.number,
+    )  # fmt: skip
+    return finding(kind_of(first), place, evidence(first, len(group) - 1), group="memory")
+
+
+def golden_damage(material: Material) -> Iterator[Note]:
+    """Damage on the golden side, which is an anomaly of it."""
+    for change in find_changes(material.pairing.golden):
+        if material.selection.takes(change.key, "golden") and kind_of(change) == OVERWRITTEN:
+            name, said = change.after.name, tuple(evidence(change))
+            detail = Message("compare/watched", op_name=name, evidence=said)
+            yield Note(OVERWRITTEN, change.owner.name, detail)
 
 
 def evidence(change: Change, others: int = 0) -> Iterator[Message]:

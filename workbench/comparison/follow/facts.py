@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.carry import Carry
     from workbench.comparison.follow.flow import Key, Measures, Place, Survey
     from workbench.comparison.measure.measure import Measured
-    from workbench.comparison.replay.replay import OwnError
+    from workbench.comparison.replay.own_error import OwnError
     from workbench.graph.nodes import Graph, Op, Operand
 
     Lookup = Callable[[int], Measures]

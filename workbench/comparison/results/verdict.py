@@ -1,4 +1,4 @@
-"""What a comparison comes to: the ledger of tensors, what is odd about the dumps, and the verdict."""
+"""What a comparison comes to: the ledger of tensors, what is odd about the dumps, the verdict, and the result."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
-from workbench.comparison.bind.binding import Binding
-from workbench.comparison.findings.watched import (
-    CHANGED,
-)
+from workbench.comparison.findings.evidence import replay_facts
+from workbench.comparison.findings.watched import CHANGED
 from workbench.comparison.follow.ranks import OWN_BATCH
+from workbench.comparison.pair.exclusions import override_uses
 from workbench.comparison.pair.kernels import EXPECTED
-from workbench.comparison.pair.pairing import Pairing
-from workbench.comparison.result import Anomaly, Coverage
+from workbench.comparison.result import Anomaly, Coverage, Result, SideInfo
+from workbench.comparison.results.sentence import sentence
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from workbench.comparison.bind.binding import Binding
+    from workbench.comparison.findings.material import Material
+    from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.result import Finding, Row, Side, Verdict
+    from workbench.dump.tree import Skipped
 
 
 def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[Row, ...]:
@@ -61,28 +64,27 @@ def ledger(pairing: Pairing) -> Coverage:
     return coverage
 
 
-def anomalies(pairing: Pairing) -> list[Anomaly]:
-    """Everything about the dumps that is not what it says, in order of side and kind."""
+def anomalies(pairing: Pairing, odd: Sequence[Anomaly] = ()) -> tuple[Anomaly, ...]:
+    """Everything about the dumps that is not what it says, in order of side and kind.
+
+    ``odd`` is what was seen of the dumps when causes were looked for.
+    """
     found: list[Anomaly] = []
-    sides: tuple[tuple[Side, Binding], ...] = (
-        ("target", pairing.target),
-        ("golden", pairing.golden),
+    sides: tuple[tuple[Side, Binding, Sequence[Skipped]], ...] = (
+        ("target", pairing.target, pairing.skipped_target),
+        ("golden", pairing.golden, pairing.skipped_golden),
     )
-    for side, binding in sides:
-        for note in (*binding.dump.notes, *binding.notes):
-            found.append(Anomaly(side, note.kind, note.name, note.detail))  # noqa: PERF401
-        skipped = pairing.skipped_target if side == "target" else pairing.skipped_golden
+    for side, binding, skipped in sides:
+        own = [note for owner, note in pairing.notes if owner == side]
+        notes = (*binding.dump.notes, *binding.notes)
+        found += [Anomaly(side, note.kind, note.name, note.detail) for note in notes]
         found += [
             Anomaly(side, item.reason, item.name, item.detail)
             for item in skipped
             if item.reason not in EXPECTED
         ]
-        found += [
-            Anomaly(side, note.kind, note.name, note.detail)
-            for owner, note in pairing.notes
-            if owner == side
-        ]
-    return sorted(found, key=lambda a: (a.side != "target", a.kind))
+        found += [Anomaly(side, note.kind, note.name, note.detail) for note in own]
+    return tuple(sorted((*found, *odd), key=lambda one: (one.side != "target", one.kind)))
 
 
 def verdict(
@@ -115,11 +117,40 @@ def _expected(row: Row) -> bool:
     return row.reason == OWN_BATCH or kinds[-1:] in ([UNUSED], [UNWRITTEN])
 
 
-def _under_profile(finding: Finding, rows: Sequence[Row]) -> Finding:
-    """A defect whose operator keeps the chosen thresholds is worth knowing, no more."""
-    if not finding.defect:
-        return finding
-    own = [r for r in rows if (r.graph_id, r.op_name) == (finding.graph_id, finding.op_name)]
-    if any(row.status == "fail" for row in own):
-        return finding
-    return replace(finding, kind="info", score=0.2)
+def result_of(
+    material: Material, findings: Sequence[Finding], odd: Sequence[Anomaly], *, partial: bool
+) -> Result:
+    """Return the result of a comparison, from its findings and what was seen to be odd with them."""
+    pairing, pairs = material.pairing, material.pairs
+    target, golden = pairing.target.dump, pairing.golden.dump
+    coverage, absent = ledger(pairing), material.selection.absent(target, golden)
+    decided = verdict(pairs, findings, coverage, partial=partial)
+    return Result(
+        verdict=decided,
+        sentence=sentence(decided, pairs, findings, coverage, partial=partial, absent=absent),
+        target=SideInfo(target.path, target.layout, target.tensors),
+        golden=SideInfo(golden.path, golden.layout, golden.tensors),
+        coverage=coverage,
+        anomalies=anomalies(pairing, odd),
+        findings=tuple(findings),
+        rows=with_own_errors(material.rows, findings),
+        iterations=tuple(material.steps),
+        profile=str(material.profile),
+        partial=partial,
+        overrides=override_uses(pairing),
+        facts=_facts(material),
+    )
+
+
+def _facts(material: Material) -> dict[str, str | Message]:
+    """What was compared, and how."""
+    facts: dict[str, str | Message] = {}
+    if material.selection.overrides:
+        facts["map file"] = material.selection.overrides.said
+    for side, binding in (("target", material.pairing.target), ("golden", material.pairing.golden)):
+        for key in ("device_target", "ms_version"):
+            if key in binding.dump.info:
+                facts[f"{side} {key}"] = binding.dump.info[key]
+    replayed = material.flow.replayed
+    replays = replay_facts(replayed) if replayed is not None else {}
+    return facts | replays | material.forecast.facts

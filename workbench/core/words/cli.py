@@ -37,6 +37,8 @@ SENTENCES: dict[str, str] = {
     "report": "report: {path}",
     "explained": "{name} (iteration {iteration}) [{rule}]: {said:clauses}",
     "explained-rank": "{name} (iteration {iteration}, rank {rank}) [{rule}]: {said:clauses}",
+    "stage-time": "{name}: {seconds:number} s",
+    "stage-total": "total: {seconds:number} s",
     # convert
     "converted": "{files:count file} read, {written:count} written to {out}, {remarks:count remark}",
     "lost": "warning: {loss}",
