@@ -135,8 +135,11 @@ def _with_watched(
 
     Damage on the golden side is an anomaly of it.
     """
-    ours = [c for c in find_changes(pairing.target) if selection.takes(c.key, "target")]
-    theirs = [c for c in find_changes(pairing.golden) if selection.takes(c.key, "golden")]
+    (ours, unread), (theirs, unread_theirs) = map(find_changes, (pairing.target, pairing.golden))
+    pairing.notes += [("target", note) for note in unread]
+    pairing.notes += [("golden", note) for note in unread_theirs]
+    ours = [c for c in ours if selection.takes(c.key, "target")]
+    theirs = [c for c in theirs if selection.takes(c.key, "golden")]
     for change in theirs:
         if kind_of(change) == OVERWRITTEN:
             name, said = change.after.name, tuple(evidence(change))

@@ -28,7 +28,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
     ``at`` is ``file:line``; the answer then lists the operators and files that came from that line.
     """
     binding = bind(dump)
-    changes = find_changes(binding)
+    changes, unreadable = find_changes(binding)
     place = parse_place(at) if at is not None else None
     steps = sorted({r.key.iteration for r in dump.records if r.key.iteration >= 0})
     info: dict[str, Any] = {
@@ -44,7 +44,7 @@ def inspect_dump(dump: Dump, at: str | None = None) -> dict[str, Any]:
         "skipped": dict(Counter(s.reason for s in (*dump.skipped, *binding.skipped))),
         "anomalies": [
             {"kind": n.kind, "op_name": n.name, "detail": str(n.detail)}
-            for n in (*dump.notes, *binding.notes)
+            for n in (*dump.notes, *binding.notes, *unreadable)
         ],
     }
     info["overflows"] = [_overflow(found) for found in dump.overflows]

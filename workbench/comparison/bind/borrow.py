@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.bind import bind
@@ -42,8 +43,7 @@ def _complete(binding: Binding, other: Binding) -> Binding:
         return binding
     again = bind(binding.dump, {**binding.graphs, **borrowed})
     mismatches = [note for note in binding.notes if note.kind == "graph-mismatch"]
-    again.notes[:0] = [note for note in mismatches if note not in again.notes]
-    return again
+    return replace(again, notes=(*(n for n in mismatches if n not in again.notes), *again.notes))
 
 
 def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:

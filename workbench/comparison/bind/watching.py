@@ -99,11 +99,8 @@ RESULT = "the end of the graph"
 """Who reads a result."""
 
 
-def find_changes(binding: Binding) -> list[Change]:
-    """Return the first change of every watched output, in order of time.
-
-    A file that cannot be read becomes a note of the binding.
-    """
+def find_changes(binding: Binding) -> tuple[list[Change], list[Note]]:
+    """Return the first change of every watched output, in order of time, and what could not be read."""
     dump = binding.dump
     own: dict[TensorKey, list[TensorRecord]] = {}
     for record in dump.records if dump.watched else ():
@@ -111,18 +108,18 @@ def find_changes(binding: Binding) -> list[Change]:
     later: dict[TensorKey, list[TensorRecord]] = {}
     for record in dump.watched:
         later.setdefault(record.key, []).append(record)
-    changes = []
+    changes: list[Change] = []
+    notes: list[Note] = []
     for key, looks in later.items():
         try:
             change = _first_change(own.get(key, []), looks, binding)
         except FormatError as error:
-            binding.notes.append(
-                Note("unreadable", key.op_name, Message("compare/unreadable", why=error))
-            )
+            said = Message("compare/unreadable", why=error)
+            notes.append(Note("unreadable", key.op_name, said))
             continue
         if change is not None:
             changes.append(change)
-    return changes
+    return changes, notes
 
 
 def _first_change(
