@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.binding import is_npu
 from workbench.comparison.bind.borrow import bind_both
-from workbench.comparison.bind.watching import find_changes
+from workbench.comparison.bind.memory import find_changes
 from workbench.comparison.explain.origins import explain_origins
 from workbench.comparison.explain.overwrites import blame_writers, infer_writers
 from workbench.comparison.findings.evidence import replay_facts

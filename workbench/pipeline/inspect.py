@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from workbench.comparison.bind.bind import bind
-from workbench.comparison.bind.watching import find_changes
+from workbench.comparison.bind.memory import find_changes
 from workbench.comparison.findings.watched import evidence
 from workbench.core.errors import WorkbenchError
 from workbench.dump.files.exception import role
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.comparison.bind.binding import Binding
-    from workbench.comparison.bind.watching import Change
+    from workbench.comparison.bind.memory import WatchedChange
     from workbench.dump.tree import Dump, Failure, Overflow
     from workbench.graph.nodes import Op, SourceFrame
 
@@ -90,7 +90,7 @@ def _failure(found: Failure) -> dict[str, Any]:
     }
 
 
-def _change(found: Change) -> dict[str, Any]:
+def _change(found: WatchedChange) -> dict[str, Any]:
     """A watched output that is another after an operator; ``needed`` is null if no graph tells."""
     return {
         "op_name": found.owner.name,

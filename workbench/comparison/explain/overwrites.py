@@ -1,7 +1,7 @@
 """Overruns: blame whoever wrote over a tensor, not who read it or whose it was.
 
 Where guilty operators read or gave a tensor of which the dump holds two different looks
-(`workbench.comparison.bind.looks`), that is the cause, and the likeliest writers
+(`workbench.comparison.bind.memory`), that is the cause, and the likeliest writers
 (`workbench.comparison.explain.writers`)
 take their place.
 """
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.comparison.align.differences import Difference
-from workbench.comparison.bind.looks import Damage, damages, data, root
+from workbench.comparison.bind.memory import Overwrite, data, find_overwrites
 from workbench.comparison.explain.inferred import infer_damage
 from workbench.comparison.explain.writers import find_writers
 from workbench.comparison.follow.states import Writer
+from workbench.comparison.graphs.traverse import storage_of
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
@@ -52,12 +53,14 @@ def blame_writers(flow: Flow) -> None:
     for event in flow.guilty[:MOST]:
         touched.setdefault(event.block, set()).add(event.op)
     binding = flow.pairing.target
-    _blame_all(flow, (one for block in touched for one in damages(binding, block, touched[block])))
+    _blame_all(
+        flow, (one for block in touched for one in find_overwrites(binding, block, touched[block]))
+    )
 
 
 def infer_writers(flow: Flow) -> None:
     """Put writers in the place of guilty operators whose results show that an input was written over."""
-    found: dict[tuple[Execution, Value], Damage] = {}
+    found: dict[tuple[Execution, Value], Overwrite] = {}
     for event in flow.guilty[:INFERRED]:
         damage = infer_damage(flow, event)
         if damage is not None:
@@ -65,9 +68,9 @@ def infer_writers(flow: Flow) -> None:
     _blame_all(flow, found.values())
 
 
-def _blame_all(flow: Flow, some: Iterable[Damage]) -> None:
+def _blame_all(flow: Flow, some: Iterable[Overwrite]) -> None:
     """Blame the writers, graph by graph: an operator does the same in every execution."""
-    graphs: dict[tuple[int, int], list[Damage]] = {}
+    graphs: dict[tuple[int, int], list[Overwrite]] = {}
     for one in some:
         graphs.setdefault((one.block.rank, one.block.graph_id), []).append(one)
     for rest in graphs.values():
@@ -77,7 +80,7 @@ def _blame_all(flow: Flow, some: Iterable[Damage]) -> None:
             _blame(flow, group)
 
 
-def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
+def _of_one_writer(some: Sequence[Overwrite]) -> list[Overwrite]:
     """The first damage, and what may be the work of the same operator."""
     group, common = [some[0]], set(some[0].suspects)
     for damage in some[1:]:
@@ -87,7 +90,7 @@ def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
     return group
 
 
-def _blame(flow: Flow, some: Sequence[Damage]) -> None:
+def _blame(flow: Flow, some: Sequence[Overwrite]) -> None:
     """Blame the writers of some damages in the place of the events that these explain."""
     explained = [e for e in flow.guilty if any(_explains(flow, one, e) for one in some)]
     suspects = find_writers(flow.pairing.target, some, _prior(flow, some))
@@ -99,7 +102,7 @@ def _blame(flow: Flow, some: Sequence[Damage]) -> None:
     flow.guilty[at:at] = [_event(flow, explained[0], one, some, suspects) for one in suspects]
 
 
-def _explains(flow: Flow, damage: Damage, event: Assessment) -> bool:
+def _explains(flow: Flow, damage: Overwrite, event: Assessment) -> bool:
     """Whether a damage explains that an operator was found guilty.
 
     It reads the tensor; or it gave it, and only its readers' files were compared.
@@ -110,12 +113,12 @@ def _explains(flow: Flow, damage: Damage, event: Assessment) -> bool:
     if event.op == damage.value.op:
         return event.worst is None or event.worst.pair.io == "input"
     return any(
-        isinstance(one, Value) and root(graph, one) == damage.value
+        isinstance(one, Value) and storage_of(graph, one) == damage.value
         for one in graph.ops[event.op].flat_inputs()
     )
 
 
-def _prior(flow: Flow, some: Iterable[Damage]) -> dict[int, float]:
+def _prior(flow: Flow, some: Iterable[Overwrite]) -> dict[int, float]:
     """What replay says of the operators that first show damage in their inputs.
 
     Whoever computed with what its file holds found it so; whoever did not, ran before it was there.
@@ -138,7 +141,7 @@ def _event(
     flow: Flow,
     event: Assessment,
     suspect: WriterCandidate,
-    some: Sequence[Damage],
+    some: Sequence[Overwrite],
     suspects: Sequence[WriterCandidate],
 ) -> Assessment:
     """The event of a reader, told of a writer."""
@@ -153,7 +156,7 @@ def _event(
 def _told(
     flow: Flow,
     suspect: WriterCandidate,
-    some: Sequence[Damage],
+    some: Sequence[Overwrite],
     suspects: Sequence[WriterCandidate],
 ) -> Iterator[Message]:
     """What was written over, when, and why it was this operator."""
@@ -184,7 +187,7 @@ def _told(
         yield Message("compare/writes-more", count=len(more), names=more)
 
 
-def _where(damage: Damage, since: str) -> Message:
+def _where(damage: Overwrite, since: str) -> Message:
     """Which elements are others."""
     before, after = data(damage.written.record), data(damage.reader.record)
     if before is None or after is None:
@@ -203,7 +206,7 @@ def _readers(graph: Graph, value: Value) -> list[int]:
     found = {
         number
         for operand, readers in graph.consumers.items()
-        if isinstance(operand, Value) and root(graph, operand) == value
+        if isinstance(operand, Value) and storage_of(graph, operand) == value
         for number, _ in readers
     }
     return sorted(found)

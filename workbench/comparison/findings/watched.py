@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.bind.watching import RESULT, Change
+from workbench.comparison.bind.memory import RESULT, WatchedChange
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.result import Finding
 from workbench.core.words import Message
@@ -20,7 +20,7 @@ OVERWRITTEN, CHANGED, INFO = "overwritten", "changed-memory", "info"
 _FIRST = 32  # bytes; of those that are written some may be what was there before
 
 
-def kind_of(change: Change) -> str:
+def kind_of(change: WatchedChange) -> str:
     """Kind of finding: damage if someone still reads it, worth knowing if nobody does."""
     if change.readers is None:
         return CHANGED
@@ -28,10 +28,10 @@ def kind_of(change: Change) -> str:
 
 
 def watch_findings(
-    changes: Iterable[Change], pairing: Pairing, rows: Sequence[Row]
+    changes: Iterable[WatchedChange], pairing: Pairing, rows: Sequence[Row]
 ) -> list[Finding]:
     """Return a finding for every pair of an output and the operator after which it is another."""
-    groups: dict[tuple[object, ...], list[Change]] = {}
+    groups: dict[tuple[object, ...], list[WatchedChange]] = {}
     for change in changes:
         key = change.key
         cause = key.rank, key.graph_id, change.owner.name, change.after.name, kind_of(change)
@@ -42,7 +42,7 @@ def watch_findings(
 
 
 def _finding(
-    group: Sequence[Change], pairing: Pairing, orders: dict[tuple[int, int, int, str], int]
+    group: Sequence[WatchedChange], pairing: Pairing, orders: dict[tuple[int, int, int, str], int]
 ) -> Finding:
     first = group[0]
     key, after, kind = first.key, first.after, kind_of(first)
@@ -66,7 +66,7 @@ def _finding(
     )
 
 
-def evidence(change: Change, others: int = 0) -> Iterator[Message]:
+def evidence(change: WatchedChange, others: int = 0) -> Iterator[Message]:
     """Say what was written over, what was not looked at, and who is left to read it."""
     span, readers = change.span, change.readers
     yield _changed(change)
@@ -79,7 +79,7 @@ def evidence(change: Change, others: int = 0) -> Iterator[Message]:
         yield Message("compare/same-again", count=others)
 
 
-def _changed(change: Change) -> Message:
+def _changed(change: WatchedChange) -> Message:
     """Which output, and who needs it."""
     owner, readers, after = change.owner, change.readers, change.after.name
     output = {"slot": change.key.slot, "op_type": owner.op_type, "op_name": owner.name}

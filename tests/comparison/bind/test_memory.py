@@ -10,7 +10,7 @@ from kit.build.small_dumps import Net
 from kit.evidence import clauses, codes, the, within
 from kit.words import check_said
 from workbench.comparison.bind.bind import bind
-from workbench.comparison.bind.watching import RESULT, Span, find_changes
+from workbench.comparison.bind.memory import RESULT, Span, find_changes
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.findings.watched import evidence, kind_of
 from workbench.dump.read.reader import load
