@@ -20,7 +20,7 @@ from workbench.comparison.explain.hypotheses.elements import REPEAT
 from workbench.comparison.explain.memory import orders
 from workbench.comparison.explain.origins import trial_beside
 from workbench.comparison.graphs.roles import LEAVES
-from workbench.comparison.graphs.traverse import storage_of
+from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.comparison.replay.attempt import TROUBLE, Attempt
 from workbench.comparison.replay.kernel import EXACT, NOTHING
 from workbench.core.tensors import ArraySource
@@ -141,12 +141,10 @@ def _since(flow: Flow, graph: Graph, event: Assessment, value: Value) -> int:
     That one may have written over it itself, when it had read it.
     """
     found = value.op
-    for operand, readers in graph.consumers.items():
-        if isinstance(operand, Value) and storage_of(graph, operand) == value:
-            for number, _ in readers:
-                own = flow.own_error(event.block, number)
-                if found < number < event.op and own is not None and not own.suspect:
-                    found = number - 1
+    for number, _ in readers(graph, value, ALIAS):
+        own = flow.own_error(event.block, number)
+        if found < number < event.op and own is not None and not own.suspect:
+            found = number - 1
     return found
 
 

@@ -18,7 +18,7 @@ from workbench.comparison.bind.memory import Overwrite, data, find_overwrites
 from workbench.comparison.explain.inferred import infer_damage
 from workbench.comparison.explain.writers import find_writers
 from workbench.comparison.follow.states import Writer
-from workbench.comparison.graphs.traverse import storage_of
+from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
@@ -165,7 +165,8 @@ def _told(
     assert graph is not None
     ops, since = graph.ops, damage.since
     owner = ops[damage.value.op]
-    later = next((n for n in _readers(graph, damage.value) if n > suspect.op), damage.reader.op)
+    reading = (n for n, _ in readers(graph, damage.value, ALIAS) if n > suspect.op)
+    later = min(reading, default=damage.reader.op)
     output = {"slot": damage.value.slot, "op_type": owner.op_type, "op_name": owner.name}
     code = "compare/writes-later" if later > suspect.op else "compare/writes"
     yield Message(code, reader=ops[later].name, **output)
@@ -199,14 +200,3 @@ def _where(damage: Overwrite, since: str) -> Message:
     first, last = int(places[0]), int(places[-1])
     code = "compare/damaged-inferred" if damage.inferred else "compare/damaged-places"
     return Message(code, count=places.size, size=after.size, first=first, last=last, since=since)
-
-
-def _readers(graph: Graph, value: Value) -> list[int]:
-    """Operators that read a tensor, by whatever name."""
-    found = {
-        number
-        for operand, readers in graph.consumers.items()
-        if isinstance(operand, Value) and storage_of(graph, operand) == value
-        for number, _ in readers
-    }
-    return sorted(found)
