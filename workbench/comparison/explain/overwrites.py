@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.comparison.explain.writers import WriterCandidate
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
-    from workbench.graph.nodes import Graph
 
 MOST = 12
 """Guilty executions whose tensors are looked at; behind the first few come consequences."""
