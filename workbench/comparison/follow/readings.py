@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.comparison.graphs.traverse import path_back
 from workbench.comparison.measure.noise import coarsens
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
@@ -63,12 +64,10 @@ def read_inputs(graph: Graph, number: int, measured: Lookup) -> dict[int, Measur
 
 def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured | None:
     """Pair of the output that an operand is, looked for behind casts and other shapes."""
-    while isinstance(operand, Value):
-        item = measured(operand.op).get(("output", operand.slot))
+    for one in path_back(graph, operand, _SAME_ELEMENTS):
+        item = measured(one.op).get(("output", one.slot)) if isinstance(one, Value) else None
         if item is not None and item.usable:
             return item
-        op = graph.ops[operand.op]
-        operand = op.operand(0) if op.op_type in _SAME_ELEMENTS else None
     return None
 
 
