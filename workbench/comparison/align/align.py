@@ -28,8 +28,7 @@ from workbench.comparison.align.groups import Group, edges_of, find_groups, rule
 from workbench.comparison.align.identities import IdentityMatcher
 from workbench.comparison.align.matching import Matching, OpMatch
 from workbench.comparison.align.neighbors import NeighborMatcher
-from workbench.comparison.graphs.layers import with_layers
-from workbench.comparison.graphs.quantization import NOTHING, Quantised, find_quantised
+from workbench.comparison.graphs.quantization import NOTHING, Quantised, find_quantised, with_layers
 from workbench.comparison.graphs.roles import ends_of
 from workbench.comparison.graphs.view import GraphView, Origin
 from workbench.comparison.map_file import NO_OVERRIDES

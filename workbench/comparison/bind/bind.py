@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.anomalies import find_anomalies
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-from workbench.comparison.graphs.inlining import inlined
+from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
@@ -109,7 +109,7 @@ NAMING_RULES = (
 def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
     """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
     known = dump.graphs if graphs is None else graphs
-    draft = _Draft({place: inlined(graph) for place, graph in known.items()})
+    draft = _Draft({place: inline_calls(graph) for place, graph in known.items()})
     by_rank: dict[int, list[TensorRecord]] = {}
     for record in dump.records:
         by_rank.setdefault(record.key.rank, []).append(record)

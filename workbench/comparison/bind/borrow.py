@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.binding import Binding
-from workbench.comparison.graphs.joining import joined
 from workbench.comparison.graphs.source_network import network_of
+from workbench.comparison.graphs.subgraphs import join_graphs
 from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
     """Bind both dumps; where a side has no graph that fits, it borrows the other's."""
-    ours, theirs = bind(joined(target, golden)), bind(joined(golden, target))
+    ours, theirs = bind(join_graphs(target, golden)), bind(join_graphs(golden, target))
     return _complete(ours, theirs), _complete(theirs, ours)
 
 
