@@ -15,12 +15,19 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.comparison.graphs.ge_origins import is_part, origin_of, original_names
+from workbench.comparison.graphs.ge_origins import (
+    ORIGIN_NAME,
+    ORIGIN_SLOT,
+    is_part,
+    origin_of,
+    original_names,
+)
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.core.dtypes import DTYPES
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
 from workbench.ir.ge_graph import OpAttrs
+from workbench.run.originals import ORIGINAL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -148,9 +155,9 @@ def _stating(number: int, op: Op, layers: Names, quantised: Quantised) -> Op:
             name, place = origin_of(op, slot) or ("", slot)
             if not name or QUANT.search(name) or DEQUANT.search(name):
                 name, place = layers[-1], 0
-        origin = {"_datadump_origin_name": name, "_datadump_origin_output_index": place}
+        origin = {ORIGIN_NAME: name, ORIGIN_SLOT: place}
         given.append({**desc, "attr": {**desc.get("attr", {}), **origin}})
-    attrs = {**_attrs(op), "_datadump_original_op_names": layers}
+    attrs = {**_attrs(op), ORIGINAL_NAMES: layers}
     fields = op.attrs.fields if isinstance(op.attrs, OpAttrs) else {}
     return replace(op, attrs=OpAttrs({**fields, "attr": attrs, "output_desc": tuple(given)}))
 
