@@ -15,7 +15,7 @@ from workbench.dump.tree import CONSTANT_ITERATION
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.pair.pairing import Pairing

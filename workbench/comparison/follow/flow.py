@@ -18,7 +18,7 @@ from workbench.graph.nodes import Param
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.align.differences import Difference
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.states import Assessment, ValueState

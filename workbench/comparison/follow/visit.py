@@ -44,7 +44,7 @@ from workbench.graph.traits import IDENTITY, MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.ranks import Peer

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.hand_groups import MAP
-from workbench.comparison.align.identities import AGAIN
+from workbench.comparison.align.rules import AGAIN, MAP
 from workbench.comparison.pair.exclusions import leave_out, tell_unknown
 from workbench.comparison.pair.executions import pair_blocks, pair_graphs
 from workbench.comparison.pair.kernels import pair_fusions, pair_places, skip_left, skip_unequalled
@@ -25,7 +24,7 @@ from workbench.dump.tree import Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.graphs.view import Origin
     from workbench.core.tensors import TensorRecord
