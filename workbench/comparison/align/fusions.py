@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.align.alignment import Fusion
 from workbench.comparison.align.groups import Components, side_of
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origin_of, original_names
-from workbench.comparison.graphs.roles import _ANTI_QUANT, LEAVES, quantised_weight
+from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
 from workbench.comparison.graphs.view import Origin
 from workbench.dump.names.mindspore import sanitize
 from workbench.ir.ge_lower import ITERATOR
@@ -155,7 +155,7 @@ def find_leaves(target: Graph, golden: Graph) -> dict[Origin, Origin]:
     for number, op in enumerate(target.ops):
         if op.op_type == ITERATOR and len(op.outputs) == len(feeds):
             found |= {Origin("op", number, s): Origin("param", i) for s, i in enumerate(feeds)}
-        elif op.op_type in LEAVES or op.op_type in _ANTI_QUANT:
+        elif op.op_type in LEAVES or op.op_type in ANTI_QUANT:
             named = names.get(sanitize(quantised_weight(target, op) or op.name))
             if named is not None:
                 found[Origin("op", number, 0)] = Origin("param", named)

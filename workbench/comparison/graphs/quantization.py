@@ -22,7 +22,7 @@ from workbench.comparison.graphs.ge_origins import (
     origin_of,
     original_names,
 )
-from workbench.comparison.graphs.roles import LEAVES
+from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES
 from workbench.core.dtypes import DTYPES
 from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
@@ -43,7 +43,7 @@ DEQUANT = re.compile(
 )
 
 _QUANT_TYPES = frozenset(("AscendQuant", "AscendWeightQuant", "AscendQuantV2"))
-_DEQUANT_TYPES = frozenset(("AscendDequant", "AscendAntiQuant", "AscendAntiQuantV2"))
+_DEQUANT_TYPES = ANTI_QUANT | {"AscendDequant"}
 
 
 @dataclass(frozen=True, slots=True)
