@@ -70,7 +70,8 @@ def twins(**changed):
     """The same operator twice; with other settings the second one is no copy of the first."""
     net = Net()
     x = net.feed("x")
-    net.op("MatMul", net.op("LeakyReLU", x, name="first"), net.op("LeakyReLU", x, name="second", attrs=changed))  # fmt: skip
+    first = net.op("LeakyReLU", x, name="first")
+    net.op("MatMul", first, net.op("LeakyReLU", x, name="second", attrs=changed))
     return net.graph()
 
 
