@@ -51,5 +51,5 @@ def findings() -> str:
         table(("Verdict", "On screen"), ((code(one), text) for one, text in VERDICTS.items())),
         "## Match rules",
         RULES,
-        table(("Rule", "Evidence"), ((code(one), text) for one, text in MATCH_RULES.items())),
+        table(("Rule", "Evidence"), ((code(one), row.meaning) for one, row in MATCH_RULES.items())),
     )

@@ -49,7 +49,7 @@ def test_the_first_divergence_is_marked_and_stands_between_its_neighbours(user):
         expect(centre).to_contain_text("conv3-Conv2d/Conv2D-op0")
         assert side(page, name).locator("svg g[transform]").count() == 8
         expect(side(page, name).locator(".wb-here").first).to_contain_text("Conv2D(")
-    expect(page.locator(".wb-ctx-words:visible")).to_contain_text(MATCH_RULES["name"])
+    expect(page.locator(".wb-ctx-words:visible")).to_contain_text(MATCH_RULES["name"].meaning)
 
 
 def test_a_click_on_a_match_is_followed_by_every_panel(user):

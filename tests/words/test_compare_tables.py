@@ -12,8 +12,8 @@ from workbench.comparison.measure.profiles import PROFILES
 def blocks():
     for kind, row in KINDS.items():
         yield f"finding {kind}", [row.meaning, row.advice]
-    for rule, meaning in MATCH_RULES.items():
-        yield f"rule {rule}", [meaning]
+    for rule, row in MATCH_RULES.items():
+        yield f"rule {rule}", [row.meaning]
     for name, profile in PROFILES.items():
         yield f"profile {name}", list(filter(None, (profile.source, profile.apart)))
     for title, metric in (METRICS | ON_DEMAND).items():

@@ -14,7 +14,7 @@ from workbench.show.words import STATUSES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.follow.flow import Trace
     from workbench.comparison.pair.pairing import Pair, Unmatched

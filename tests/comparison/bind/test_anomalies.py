@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from kit.build import small_dumps as small
 from kit.build.small_dumps import Net, Shot, in_memory, on_disk, shoot
+from workbench.comparison.bind import anomalies
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.graphs.roles import rewritten_slots
 from workbench.core.tensors import TensorSpec
@@ -199,15 +201,49 @@ def test_an_unknown_operator_with_memory_effects_rewrites_parameters_of_its_resu
     assert rewritten_slots(net.ops[1]) == (0,)
 
 
-def test_the_first_rule_that_distrusts_a_tensor_names_it():
-    """Nobody reads the second output, and a wider kernel wrote it: one anomaly, not two."""
+# --- which rule comes first ------------------------------------------------------------------
+
+
+def unread_and_wider():
+    """Nobody reads the second output, and a wider kernel wrote it."""
     graph = pair(Value(1), reader=0)
     first = replace(graph.ops[0], outputs=(FULL, HALF), device_outputs=(FULL, FULL))
-    found = oddities(
-        replace(graph, ops=(first, *graph.ops[1:])),
-        [shot("Pair", "output", 0), shot("Pair", "output", 1, np.zeros((4, 4), np.float16))],
-    )
-    assert found == {("mislabelled", "Pair-op0", "output", 1)}
+    graph = replace(graph, ops=(first, *graph.ops[1:]))
+    return graph, shot("Pair", "output", 1, np.zeros((4, 4), np.float16))
+
+
+def unread_and_unwritten():
+    """Nobody reads the second output, and the CPU kernel does not write it."""
+    graph = norm(False)
+    return replace(graph, ops=graph.ops[:2], outputs=(Value(1),)), shot("BatchNorm", "output", 1)
+
+
+def unwritten_and_rewritten():
+    """An optimizer writes over what the CPU kernel before it did not write."""
+    graph = norm(False)
+    return replace(graph, ops=(*graph.ops[:2], replace(graph.ops[2], op_type="AssignAdd"))), shot(
+        "AssignAdd", "input"
+    )._replace(name="Default_Exp-op0")
+
+
+NEIGHBORS = {
+    ("mislabelled", "unused-output"): unread_and_wider,
+    ("unused-output", "unwritten-output"): unread_and_unwritten,
+    ("unwritten-output", "rewritten-in-place"): unwritten_and_rewritten,
+}
+"""Neighboring rules → a tensor that both distrust: one anomaly, not two."""
+
+
+def test_every_two_neighboring_rules_have_a_case():
+    assert [*pairwise(rule.kind for rule in anomalies.ANOMALY_RULES)] == [*NEIGHBORS]
+
+
+@pytest.mark.parametrize("kinds", NEIGHBORS, ids=" before ".join)
+def test_the_first_rule_that_distrusts_a_tensor_names_it(kinds, monkeypatch):
+    graph, seen = NEIGHBORS[kinds]()
+    assert [kind for kind, *_ in oddities(graph, [seen])] == [kinds[0]]
+    monkeypatch.setattr(anomalies, "ANOMALY_RULES", anomalies.ANOMALY_RULES[::-1])
+    assert [kind for kind, *_ in oddities(graph, [seen])] == [kinds[1]]
 
 
 def test_every_oddity_is_noted_once_with_its_slot():

@@ -140,6 +140,16 @@ def test_short_names_bind_to_full_ones(tmp_path):
     }
 
 
+def test_a_whole_name_comes_before_the_end_of_another_one():
+    net = Net()
+    for name in ("Default/X", "X"):
+        net.op("Tanh", net.feed(name), name=name)
+    graph = net.graph()
+    last = [s for s in shoot(graph, small.given(graph)) if s.name == "X"]
+    (runs,) = bind(in_memory(last, graph)).runs.values()
+    assert runs.keys() == {1}
+
+
 def test_counting_goes_on_through_the_graphs_in_order_of_their_ids(tmp_path):
     """2.7 to 2.10: the first ReLU of graph 1 follows the last one of graph 0."""
     one, two = chain("ReLU", "ReLU"), replace(chain("ReLU"), graph_id=1, name="kernel_graph1")

@@ -3,110 +3,48 @@
 Names mislead: ids shift when one operator is inserted, shared functions keep the scope of their
 first use, an autocast wrapper renames every scope. So structure comes first, anchored at the
 parameters; names and source lines only support it. Operators that differ only by what they are
-(fused, replaced, inserted) end up in N↔M groups between aligned neighbours.
-
-Rules, each claiming what it can:
-
-``map``        the user's map file says so (score 1)
-``fusion``     the graph engine says which operators of the network its kernels stand for (score 1)
-``structure``  the whole ancestry down to the parameters is the same (score 1)
-``name``       the same, and the full names are equal too (score 1)
-``topology``   matched neighbours, source line, scope and shape agree (score by weight of evidence)
-``again``      one side computes more than once what the other computes once (score 0.9)
-``group``      connected leftovers between the same aligned neighbours (score 0.6)
-``stretch``    the same, where several operators of either side may stand for each other (score 0.3)
+(fused, replaced, inserted) end up in N↔M groups between aligned neighbors.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.align.fusions import Fusion, inserted
-from workbench.comparison.align.groups import Group, edges_of, find_groups, rule_of
-from workbench.comparison.align.identities import IdentityMatcher
-from workbench.comparison.align.matching import Matching, OpMatch
-from workbench.comparison.align.neighbors import NeighborMatcher
-from workbench.comparison.graphs.layers import with_layers
-from workbench.comparison.graphs.quantization import NOTHING, Quantised, find_quantised
+from workbench.comparison.align.alignment import Alignment, Group, OperatorMatch
+from workbench.comparison.align.fusions import inserted
+from workbench.comparison.align.groups import edges_of, find_groups, rule_of
+from workbench.comparison.align.identities import (
+    match_between,
+    match_identities,
+    match_recomputed,
+    match_repeated,
+)
+from workbench.comparison.align.matching import Matching
+from workbench.comparison.align.neighbors import NeighborMatcher, trust_in_names
+from workbench.comparison.align.rules import MATCH_RULES
+from workbench.comparison.graphs.quantization import NOTHING, find_quantised, with_layers
 from workbench.comparison.graphs.roles import ends_of
-from workbench.comparison.graphs.view import GraphView, Origin
+from workbench.comparison.graphs.view import GraphView
 from workbench.comparison.map_file import NO_OVERRIDES
-from workbench.graph.traits import COMMUTATIVE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.comparison.map_file import Overrides
     from workbench.graph.nodes import Graph
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """Matches of two graphs, and the operators that have no partner.
+class Matcher(NamedTuple):
+    """A step of the alignment: it claims what it can of what is left, by a rule of `MATCH_RULES`.
 
-    ``partner`` maps a target operator to its golden one (one-to-one matches only); ``params`` maps
-    parameter numbers; ``groups`` are the N↔M matches with the values that correspond at their edges.
-    ``fusions`` are those that the graph engine itself tells of; ``values`` maps the target's values
-    inside them, and those of data operators, to the golden's. ``quantised`` is what of the target has
-    integers where the golden has floats.
+    The rule tells score and tier; a pair with the same names is called ``name`` instead.
     """
 
-    target: GraphView
-    golden: GraphView
-    matches: tuple[OpMatch, ...]
-    partner: dict[int, int]
-    params: dict[int, int]
-    groups: tuple[Group, ...]
-    fusions: tuple[Fusion, ...] = ()
-    values: dict[Origin, Origin] = field(default_factory=dict)
-    quantised: Quantised = NOTHING
-
-    @cached_property
-    def taken(self) -> frozenset[int]:
-        """Golden operators that have a partner or are part of a fusion."""
-        return frozenset((*self.partner.values(), *(g for f in self.fusions for g in f.golden)))
-
-    @cached_property
-    def fused(self) -> dict[int, Fusion]:
-        """The fusion that a target operator is part of, by its number."""
-        return {t: fusion for fusion in self.fusions for t in fusion.target}
-
-    def counterpart(self, number: int) -> int | None:
-        """The golden operator that does the work of a target's, fused or not.
-
-        That is its partner, or of a fusion's members the only one of its type, or else the last.
-        """
-        if number in self.partner:
-            return self.partner[number]
-        if number not in self.fused:
-            return None
-        ops, members = self.golden.graph.ops, self.fused[number].golden
-        alike = [g for g in members if ops[g].op_type == self.target.graph.ops[number].op_type]
-        return alike[0] if len(alike) == 1 else members[-1]
-
-    def mapped(self, origin: Origin) -> Origin | None:
-        """The golden value that a target value stands for; ``None`` if it has no partner."""
-        if origin in self.values:
-            return self.values[origin]
-        table = self.partner if origin.kind == "op" else self.params
-        number = table.get(origin.number) if origin.kind in ("op", "param") else None
-        return None if number is None else self.golden.first(origin._replace(number=number))
-
-    def input_order(self, number: int) -> dict[int, int]:
-        """Golden slot of every input slot of an aligned operator whose inputs stand in another order."""
-        op = self.target.graph.ops[number]
-        if op.op_type not in COMMUTATIVE:
-            return {}
-        theirs = self.golden.origins(self.partner[number])
-        ours = [self.mapped(origin) for origin in self.target.origins(number)]
-        if ours == theirs or None in ours or sorted(map(str, ours)) != sorted(map(str, theirs)):
-            return {}
-        left = list(range(len(theirs)))
-        order: dict[int, int] = {}
-        for slot, origin in enumerate(ours):
-            order[slot] = next(n for n in left if theirs[n] == origin)
-            left.remove(order[slot])
-        return order
+    name: str
+    claims: Callable[[Matching], None]
+    rule: str
+    why: str
 
 
 def align(target: Graph, golden: Graph, forced: Overrides = NO_OVERRIDES) -> Alignment:
@@ -119,40 +57,110 @@ def align(target: Graph, golden: Graph, forced: Overrides = NO_OVERRIDES) -> Ali
         quantised = NOTHING
     if quantised:
         target = with_layers(target, quantised)
-    work = Matching(GraphView(target), GraphView(golden))
-    work.by_hand(forced)
-    work.by_fusion()
-    work.by_ancestry()
-    evidence, handing = NeighborMatcher(work), IdentityMatcher(work)
-    evidence.grow()
-    handing.identities()
-    handing.repeated()
-    groups = _leftovers(work)
-    while evidence.inside(groups):
-        evidence.grow()
-        groups = _leftovers(work)
-    handing.repeated()
-    handing.again()
-    work.values.update(edges_of(groups, work.values))
-    handing.identities()
-    handing.between()
-    matches = [*work.matches, *(OpMatch(g.target, g.golden, *rule_of(g)) for g in groups)]
+    work = Matching(GraphView(target), GraphView(golden), forced)
+    for matcher in MATCHERS:
+        matcher.claims(work)
+    matches = [*work.matches, *map(_match, work.groups)]
     matches.sort(key=lambda match: match.target[:1] or (len(target.ops),))
     return Alignment(
-        work.target, work.golden, tuple(matches), work.partner, work.params, tuple(groups),
-        tuple(work.fusions), work.values, quantised,
-    )  # fmt: skip
+        work.target,
+        work.golden,
+        tuple(matches),
+        MappingProxyType(work.partner),
+        MappingProxyType(work.params),
+        tuple(work.groups),
+        tuple(work.fusions),
+        MappingProxyType(work.values),
+        quantised,
+    )
+
+
+def _match(group: Group) -> OperatorMatch:
+    rule = rule_of(group)
+    return OperatorMatch(group.target, group.golden, rule, MATCH_RULES[rule].score)
+
+
+def _grow(work: Matching) -> None:
+    """Grow the matches; names count as much as they have proved right so far."""
+    work.trust = trust_in_names(work)
+    NeighborMatcher(work).grow()
+
+
+def _regions(work: Matching) -> None:
+    """Group what is left, and grow from operators that end the same region, until there are none."""
+    neighbors = NeighborMatcher(work)
+    work.groups = _leftovers(work)
+    while neighbors.inside(work.groups):
+        neighbors.grow()
+        work.groups = _leftovers(work)
+
+
+def _edges(work: Matching) -> None:
+    """Take the values that leave groups on both sides for the same."""
+    work.values.update(edges_of(work.groups, work.values))
 
 
 def _leftovers(work: Matching) -> list[Group]:
     """Groups of the operators that have no partner, but for those that nothing corresponds to."""
-    settled = [
-        {number for numbers in fused for number in numbers} | ends_of(graph) | inserted(graph)
-        for fused, graph in (
-            ((fusion.target for fusion in work.fusions), work.target.graph),
-            ((fusion.golden for fusion in work.fusions), work.golden.graph),
-        )
-    ]
-    return find_groups(
-        work.target, work.golden, work.partner, work.params, (settled[0], settled[1])
+    ours = {number for fusion in work.fusions for number in fusion.target}
+    theirs = {number for fusion in work.fusions for number in fusion.golden}
+    target, golden = work.target.graph, work.golden.graph
+    settled = (
+        ours | ends_of(target) | inserted(target),
+        theirs | ends_of(golden) | inserted(golden),
     )
+    return find_groups(work, settled)
+
+
+MATCHERS = (
+    Matcher("map file", Matching.by_hand, "map", "the user knows better than any rule"),
+    Matcher(
+        "fusions",
+        Matching.by_fusion,
+        "fusion",
+        "before ancestry: what the graph engine says of its kernels needs no guess",
+    ),
+    Matcher(
+        "ancestry",
+        Matching.by_ancestry,
+        "structure",
+        "exact, and independent of names: the next one measures by it how far these can be trusted",
+    ),
+    Matcher("neighbors", _grow, "topology", "around what is matched, the surest pair first"),
+    Matcher(
+        "identities",
+        match_identities,
+        "topology",
+        "after whoever computes: a cast is known by the value that it carries",
+    ),
+    Matcher(
+        "repeated",
+        match_repeated,
+        "structure",
+        "before regions: what both sides compute again is no leftover",
+    ),
+    Matcher(
+        "regions",
+        _regions,
+        "topology",
+        "what is left between matches; ends that agree are new neighbors",
+    ),
+    Matcher("repeated again", match_repeated, "structure", "regions have matched more of it"),
+    Matcher(
+        "recomputed",
+        match_recomputed,
+        "again",
+        "after what both sides repeat: only what has no repetition opposite",
+    ),
+    Matcher(
+        "edges",
+        _edges,
+        "group",
+        "after the last group: what it gives is known to whoever carries it",
+    ),
+    Matcher(
+        "identities again", match_identities, "topology", "edges of groups have told more values"
+    ),
+    Matcher("between", match_between, "topology", "last: by readers alone, the weakest evidence"),
+)
+"""In order: each claims of what those before it have left."""

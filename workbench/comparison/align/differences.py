@@ -18,8 +18,7 @@ from workbench.ir.ms_pb import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.comparison.align.align import Alignment
-    from workbench.comparison.align.groups import Group
+    from workbench.comparison.align.alignment import Alignment, Group
     from workbench.core.tensors import TensorSpec
     from workbench.graph.nodes import Graph, Op, Value
 

@@ -9,12 +9,12 @@ correspond that are the same tensor of the network.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.comparison.align.alignment import Fusion
 from workbench.comparison.align.groups import Components, side_of
 from workbench.comparison.graphs.ge_origins import is_inserted, is_part, origin_of, original_names
-from workbench.comparison.graphs.roles import _ANTI_QUANT, LEAVES, quantised_weight
+from workbench.comparison.graphs.roles import ANTI_QUANT, LEAVES, quantised_weight
 from workbench.comparison.graphs.view import Origin
 from workbench.dump.names.mindspore import sanitize
 from workbench.ir.ge_lower import ITERATOR
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
 
 _NUMBERED = re.compile(r"(.*-op)(\d{1,9})", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Fusion:
-    """Kernels of both sides that stand for the same operators of the network.
-
-    ``values`` are outputs (target, golden) that are the same tensor, ``rule`` who says so.
-    """
-
-    target: tuple[int, ...]
-    golden: tuple[int, ...]
-    values: tuple[tuple[Origin, Origin], ...]
-    rule: str = "fusion"
 
 
 def find_fusions(target: GraphView, golden: GraphView) -> list[Fusion]:
@@ -168,7 +155,7 @@ def find_leaves(target: Graph, golden: Graph) -> dict[Origin, Origin]:
     for number, op in enumerate(target.ops):
         if op.op_type == ITERATOR and len(op.outputs) == len(feeds):
             found |= {Origin("op", number, s): Origin("param", i) for s, i in enumerate(feeds)}
-        elif op.op_type in LEAVES or op.op_type in _ANTI_QUANT:
+        elif op.op_type in LEAVES or op.op_type in ANTI_QUANT:
             named = names.get(sanitize(quantised_weight(target, op) or op.name))
             if named is not None:
                 found[Origin("op", number, 0)] = Origin("param", named)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.comparison.align.alignment import Group
 from workbench.comparison.align.cuts import Stretch, find_cuts
 from workbench.comparison.graphs.view import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
+    from workbench.comparison.align.matching import Matching
     from workbench.comparison.graphs.view import GraphView
 
 
@@ -18,48 +19,26 @@ LARGEST = 16
 """Pairs of operators up to which a group of several on both sides says that they belong together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Leftover operators of both sides that stand for the same stretch of computation.
-
-    One side may be empty (inserted or removed operators). ``edges`` are pairs of values (target,
-    golden) that must be equal because the same aligned operator reads both, in that slot.
-    """
-
-    target: tuple[int, ...]
-    golden: tuple[int, ...]
-    edges: tuple[tuple[Origin, Origin], ...]
-    readers: tuple[int, ...]
-
-
-def find_groups(
-    target: GraphView,
-    golden: GraphView,
-    partner: Mapping[int, int],
-    params: Mapping[int, int],
-    settled: tuple[Collection[int], Collection[int]] = ((), ()),
-) -> list[Group]:
+def find_groups(work: Matching, settled: tuple[Collection[int], Collection[int]]) -> list[Group]:
     """Collect the leftovers of both graphs into groups, by connected components.
 
     ``settled`` are operators of each side that are no leftovers though they have no partner.
     """
-    back = {g: t for t, g in partner.items()}
+    target, golden = work.target, work.golden
+    back = set(work.partner.values())
     left = Components()
-    ours = [n for n in target.kernels if n not in partner and n not in settled[0]]
+    ours = [n for n in target.kernels if n not in work.partner and n not in settled[0]]
     theirs = [n for n in golden.kernels if n not in back and n not in settled[1]]
     for side, members in (("t", ours), ("g", theirs)):
         for n in members:
             left.add((side, n))
-    edges = _reader_edges(target, golden, partner, partner, params)
+    edges = _reader_edges(work)
     inside = [
         (a, b)
         for a, b, _ in edges
         if ("t", a.number) in left and ("g", b.number) in left and a.kind == b.kind == "op"
     ]
-    stretches = (
-        Stretch(target, ours, lambda one: _mapped(one, partner, params)),
-        Stretch(golden, theirs, lambda one: one),
-    )
+    stretches = Stretch(target, ours, work.mapped), Stretch(golden, theirs, lambda one: one)
     cuts = find_cuts(*stretches, inside)
     _join_inside(left, "t", target, {a for a, _ in cuts})
     _join_inside(left, "g", golden, {b for _, b in cuts})
@@ -76,24 +55,13 @@ def _join_inside(left: Components, side: str, view: GraphView, cuts: Collection[
                 left.join((side, n), (side, origin.number))
 
 
-def _mapped(origin: Origin, partner: Mapping[int, int], params: Mapping[int, int]) -> Origin | None:
-    number = (partner if origin.kind == "op" else params).get(origin.number)
-    return None if number is None else origin._replace(number=number)
-
-
-def _reader_edges(
-    target: GraphView,
-    golden: GraphView,
-    readers: Mapping[int, int],
-    partner: Mapping[int, int],
-    params: Mapping[int, int],
-) -> list[tuple[Origin, Origin, int]]:
-    """Values read by ``readers`` in the same slot that do not come from aligned origins."""
+def _reader_edges(work: Matching) -> list[tuple[Origin, Origin, int]]:
+    """Values that aligned operators read in the same slot, and that do not come from aligned origins."""
     edges = []
-    for t, g in readers.items():
-        for a, b in zip(target.origins(t), golden.origins(g), strict=False):
+    for t, g in work.partner.items():
+        for a, b in zip(work.target.origins(t), work.golden.origins(g), strict=False):
             known = a.kind in ("op", "param") and b.kind in ("op", "param")
-            if known and _mapped(a, partner, params) != b:
+            if known and work.mapped(a) != b:
                 edges.append((a, b, t))
     return edges
 
@@ -121,12 +89,10 @@ def _group(
     return Group(ours, theirs, tuple(dict.fromkeys(common)), tuple(dict.fromkeys(readers)))
 
 
-def rule_of(group: Group) -> tuple[str, float]:
-    """Name and score of the rule: in a stretch it is not known who of either side is whose counterpart."""
+def rule_of(group: Group) -> str:
+    """Rule of a group: in a stretch it is not known who of either side is whose counterpart."""
     ours, theirs = len(group.target), len(group.golden)
-    if min(ours, theirs) > 2 and ours * theirs > LARGEST:
-        return "stretch", 0.3
-    return "group", 0.6
+    return "stretch" if min(ours, theirs) > 2 and ours * theirs > LARGEST else "group"
 
 
 def edges_of(groups: Iterable[Group], known: Collection[Origin]) -> dict[Origin, Origin]:

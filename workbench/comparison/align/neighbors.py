@@ -7,18 +7,24 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.groups import edges_of
+from workbench.comparison.align.rules import ENDS, MATCH_RULES
 from workbench.comparison.graphs.view import shapes
 from workbench.core.stopping import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from workbench.comparison.align.groups import Group
+    from workbench.comparison.align.alignment import Group
     from workbench.comparison.align.matching import Matching
     from workbench.comparison.graphs.view import Origin
 
 LEAST = 1.4
 """Weight of evidence below which two operators are not called the same."""
+
+ENOUGH = 5.0
+"""Weight of evidence that leaves no doubt: what is less is scored as its share of this."""
+
+MOST = MATCH_RULES["topology"].score
 
 
 class NeighborMatcher:
@@ -26,7 +32,7 @@ class NeighborMatcher:
 
     def __init__(self, work: Matching) -> None:
         self.work = work
-        self.trust = trust_in_names(work)
+        self.trust = work.trust
 
     def grow(self) -> None:
         """Grow the matches along edges, names and source lines, the surest pair first.
@@ -50,7 +56,7 @@ class NeighborMatcher:
                 if now >= LEAST:
                     heapq.heappush(queue, (-now, t, g))
                 continue
-            self.work.claim(t, g, "topology", min(0.99, now / 5))
+            self.work.claim(t, g, "topology", min(MOST, now / ENOUGH))
             for near in self._around(t):
                 self._queue(near, queue, known)
 
@@ -63,7 +69,7 @@ class NeighborMatcher:
             if ours.op_type != theirs.op_type or t in self.work.partner or g in self.work.taken:
                 continue
             if not self.does_more(t, g):
-                self.work.claim(t, g, "topology", 0.6)
+                self.work.claim(t, g, "topology", ENDS)
                 found = True
         return found
 

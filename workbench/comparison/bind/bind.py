@@ -8,11 +8,13 @@ producer's output bytes equal its consumer's input bytes under the right rule.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.bind.anomalies import find_anomalies
 from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-from workbench.comparison.graphs.inlining import inlined
+from workbench.comparison.graphs.subgraphs import inline_calls
 from workbench.core.errors import FormatError
 from workbench.core.stopping import checkpoint
 from workbench.core.words import Message
@@ -35,6 +37,9 @@ FileOp = tuple[int, str, str]
 
 Names = dict[FileOp, list[int]]
 """File-side operator → operators of its graph that a rule gives this name, in listing order."""
+
+Files = dict[FileOp, dict[tuple[str, int], "TensorRecord"]]
+"""File-side operator → its tensors by ``(io, slot)``."""
 
 ENOUGH_LINKS = 256
 """Links looked at for one rule: the rules differ in every one they get wrong, so few are enough."""
@@ -69,33 +74,76 @@ def _short_names(graphs: Sequence[Graph]) -> Iterator[tuple[FileOp, int]]:
             yield (graph.graph_id, op.op_type, short_name(op.name)), number
 
 
-BIND_RULES: dict[str, Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]] = {
-    "id-rank": _ranked_names,
-    "exact-name": _exact_names,
-    "short-name": _short_names,
-}
-"""Naming rules; where neither names nor data decide between two, the earlier one wins."""
+class NamingRule(NamedTuple):
+    """One way in which files are named after the operators of their graphs."""
+
+    name: str
+    names: Callable[[Sequence[Graph]], Iterator[tuple[FileOp, int]]]
+    says: str
+    why: str
+
+
+NAMING_RULES = (
+    NamingRule(
+        "id-rank",
+        _ranked_names,
+        "ids counted anew over all graphs (MindSpore 2.7 to 2.10)",
+        "before exact-name: where nothing tells them apart, releases that count anew are the newer ones",
+    ),
+    NamingRule(
+        "exact-name",
+        _exact_names,
+        "the graph's own names (MindSpore 2.3 to 2.6, the graph engine)",
+        "before short-name: a whole name says more than its end",
+    ),
+    NamingRule(
+        "short-name",
+        _short_names,
+        "the last part of the name (MindSpore 1.3 to 2.2)",
+        "last: ends of names repeat from scope to scope",
+    ),
+)
+"""Where neither names nor data decide between two rules, the earlier one wins."""
 
 
 def bind(dump: Dump, graphs: Mapping[tuple[int, int], Graph] | None = None) -> Binding:
     """Bind the files of a dump to the operators of its graphs (or of ``graphs``, if given)."""
     known = dump.graphs if graphs is None else graphs
-    binding = Binding(dump, {place: inlined(graph) for place, graph in known.items()})
+    draft = _Draft({place: inline_calls(graph) for place, graph in known.items()})
     by_rank: dict[int, list[TensorRecord]] = {}
     for record in dump.records:
         by_rank.setdefault(record.key.rank, []).append(record)
     for rank, records in sorted(by_rank.items()):
-        mine = sorted(
-            (g for (r, _), g in binding.graphs.items() if r == rank), key=lambda g: g.graph_id
-        )
-        tables = _tables(mine)
-        fitting = _fitting(mine, tables, records, rank, binding)
-        if len(fitting) < len(mine):
-            tables = _tables(fitting)
-        names = _choose(fitting, tables, records, binding) if fitting else {}
-        _assign(records, names, binding)
-    find_anomalies(binding)
-    return binding
+        draft.take(records, _names(rank, records, draft))
+    binding = draft.binding(dump)
+    found = find_anomalies(binding)
+    notes = (Note(one.kind, one.op_name, one.said) for one in found)
+    return replace(
+        binding,
+        notes=(*binding.notes, *notes),
+        oddities=MappingProxyType({id(one.record): one.kind for one in found}),
+    )
+
+
+def _names(rank: int, records: Sequence[TensorRecord], draft: _Draft) -> Names:
+    """What the files of a rank are called, by the graphs that fit; the others are put aside."""
+    mine = sorted((g for (r, _), g in draft.graphs.items() if r == rank), key=lambda g: g.graph_id)
+    tables = _tables(mine)
+    fitting = []
+    for graph, known, files in _fits(mine, tables, records):
+        if known * 2 >= files:
+            fitting.append(graph)
+            continue
+        detail = Message("compare/other-run", known=known, files=files)
+        draft.notes.append(Note("graph-mismatch", graph.name, detail))
+        del draft.graphs[rank, graph.graph_id]
+    if not fitting:
+        return {}
+    if len(fitting) < len(mine):
+        tables = _tables(fitting)
+    winner, named = _choose(fitting, tables, records)
+    draft.notes += _renumbered(tables[winner], named, fitting) if winner == "id-rank" else ()
+    return tables[winner]
 
 
 def _file_op(key: TensorKey) -> FileOp:
@@ -104,17 +152,14 @@ def _file_op(key: TensorKey) -> FileOp:
 
 def _tables(graphs: Sequence[Graph]) -> dict[str, Names]:
     """What every rule calls the operators of some graphs."""
-    return {rule: _table(make(graphs)) for rule, make in BIND_RULES.items()}
+    return {rule.name: _table(rule.names(graphs)) for rule in NAMING_RULES}
 
 
 def _choose(
-    graphs: list[Graph],
-    tables: Mapping[str, Names],
-    records: Iterable[TensorRecord],
-    binding: Binding,
-) -> Names:
-    """Pick the rule that names most files; among equals the one whose links hold."""
-    files: dict[FileOp, dict[tuple[str, int], TensorRecord]] = {}
+    graphs: Sequence[Graph], tables: Mapping[str, Names], records: Iterable[TensorRecord]
+) -> tuple[str, Files]:
+    """The rule that names most files, among equals the one whose links hold; and the files."""
+    files: Files = {}
     ids = {graph.graph_id for graph in graphs}
     for record in records:
         if record.key.op_type != "Parameter" and record.key.graph_id in ids:
@@ -124,37 +169,21 @@ def _choose(
     hits = {rule: sum(1 for file in files if file in table) for rule, table in tables.items()}
     best = max(hits.values(), default=0)
     rivals = [rule for rule, count in hits.items() if count >= best * 0.98]
-    winner = _by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]
-    _note_renumbered(winner, tables, files, graphs, binding)
-    return tables[winner]
+    return (_by_links(rivals, tables, files, graphs) if len(rivals) > 1 else rivals[0]), files
 
 
-def _fitting(
-    graphs: list[Graph],
-    tables: Mapping[str, Names],
-    records: Sequence[TensorRecord],
-    rank: int,
-    binding: Binding,
-) -> list[Graph]:
-    """Graphs that name at least half of their dumped operators; the others are put aside."""
+def _fits(
+    graphs: Sequence[Graph], tables: Mapping[str, Names], records: Iterable[TensorRecord]
+) -> Iterator[tuple[Graph, int, int]]:
+    """Every graph, how many of its dumped operators it names at best, and how many were dumped."""
     dumped: dict[int, set[FileOp]] = {graph.graph_id: set() for graph in graphs}
     for record in records:
         if record.key.op_type != "Parameter" and record.key.graph_id in dumped:
             dumped[record.key.graph_id].add(_file_op(record.key))
     named = [table.keys() for table in tables.values()]
-    fitting = []
     for graph in graphs:
         files = dumped[graph.graph_id]
-        best = max(len(files & names) for names in named)
-        if best * 2 >= len(files):
-            fitting.append(graph)
-            continue
-        detail = Message("compare/other-run", known=best, files=len(files))
-        binding.notes.append(Note("graph-mismatch", graph.name, detail))
-        binding.graphs = {
-            key: g for key, g in binding.graphs.items() if key != (rank, graph.graph_id)
-        }
-    return fitting
+        yield graph, max(len(files & names) for names in named), len(files)
 
 
 def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
@@ -170,7 +199,7 @@ def _table(pairs: Iterable[tuple[FileOp, int]]) -> Names:
 def _by_links(
     rivals: list[str],
     tables: Mapping[str, Names],
-    files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]],
+    files: Files,
     graphs: Sequence[Graph],
 ) -> str:
     """The rule under which most producer outputs equal the consumer inputs they feed.
@@ -230,9 +259,7 @@ def _links(
                     return
 
 
-def _equal(
-    files: Mapping[FileOp, dict[tuple[str, int], TensorRecord]], a: Slot, b: Slot
-) -> bool | None:
+def _equal(files: Files, a: Slot, b: Slot) -> bool | None:
     """Whether two tensors start with the same bytes; ``None`` if one of them cannot be read."""
     first = files[a[0]].get((a[1], a[2]))
     second = files[b[0]].get((b[1], b[2]))
@@ -244,64 +271,75 @@ def _equal(
         return None
 
 
-def _note_renumbered(
-    winner: str,
-    tables: Mapping[str, Names],
-    files: Mapping[FileOp, object],
-    graphs: Sequence[Graph],
-    binding: Binding,
-) -> None:
+def _renumbered(names: Names, files: Files, graphs: Sequence[Graph]) -> Iterator[Note]:
     """Tell every operator whose files carry another id than its IR name."""
-    if winner != "id-rank":
-        return
     by_id = {graph.graph_id: graph for graph in graphs}
     for file in files:
-        for number in tables[winner].get(file, ()):
+        for number in names.get(file, ()):
             name = by_id[file[0]].ops[number].name
             if sanitize(name) != file[2]:
-                said = Message("compare/renumbered", file=file[2])
-                binding.notes.append(Note("renumbered", name, said))
+                yield Note("renumbered", name, Message("compare/renumbered", file=file[2]))
 
 
-def _assign(records: Iterable[TensorRecord], names: Names, binding: Binding) -> None:
-    """Put every record of one rank into its operator's run."""
-    strange: dict[tuple[str, str], int] = {}
-    for record in sorted(records, key=lambda record: record.timestamp_us):
-        checkpoint()
-        key = record.key
-        block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
-        if key.op_type == "Parameter":
-            plain = (key.io, key.slot) == ("output", 0)
-            name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
-            binding.parameters.setdefault(block, {})[name] = record
-            continue
-        numbers = names.get(_file_op(key))
-        if numbers is None and binding.graph(block) is not None:
-            said = Message("compare/not-in-graph")
-            binding.skipped.append(Skipped(key.op_name, "not-in-graph", said))
-            continue
-        if numbers is None:
-            # without a graph every file-side operator gets a number in order of time
-            number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
-        else:
-            number = numbers[key.turn % len(numbers)]
-            block = block._replace(turn=key.turn // len(numbers))
-        _add(record, block, number, binding)
+class _Draft:
+    """A binding while it grows, rank by rank."""
 
+    def __init__(self, graphs: dict[tuple[int, int], Graph]) -> None:
+        self.graphs = graphs
+        self.notes: list[Note] = []
+        self._runs: dict[Execution, dict[int, OperatorRun]] = {}
+        self._tensors: dict[tuple[Execution, int], dict[tuple[str, int], TensorRecord]] = {}
+        self._parameters: dict[Execution, dict[str, TensorRecord]] = {}
+        self._skipped: list[Skipped] = []
 
-def _add(record: TensorRecord, block: Execution, number: int, binding: Binding) -> None:
-    runs = binding.runs.setdefault(block, {})
-    run = runs.get(number)
-    if run is None:
-        graph = binding.graph(block)
-        name = graph.ops[number].name if graph is not None and number >= 0 else record.key.op_name
-        run = runs[number] = OperatorRun(block, number, record.key.op_type, name)
-    place = record.key.io, _slot(record, binding.operator(run))
-    if place in run.tensors:
-        said = Message("compare/twice", where=f"{place[0]}.{place[1]}")
-        binding.skipped.append(Skipped(run.op_name, "twice", said))
-        return
-    run.tensors[place] = record
+    def binding(self, dump: Dump) -> Binding:
+        """What has been bound."""
+        return Binding(
+            dump,
+            MappingProxyType(self.graphs),
+            self._runs,
+            self._parameters,
+            tuple(self._skipped),
+            tuple(self.notes),
+        )
+
+    def take(self, records: Iterable[TensorRecord], names: Names) -> None:
+        """Put every record of one rank into its operator's run."""
+        strange: dict[tuple[str, str], int] = {}
+        for record in sorted(records, key=lambda record: record.timestamp_us):
+            checkpoint()
+            key = record.key
+            block = Execution(key.rank, key.net_name, key.graph_id, key.iteration, key.turn)
+            if key.op_type == "Parameter":
+                plain = (key.io, key.slot) == ("output", 0)
+                name = key.op_name if plain else f"{key.op_name}.{key.io}.{key.slot}"
+                self._parameters.setdefault(block, {})[name] = record
+                continue
+            numbers = names.get(_file_op(key))
+            if numbers is not None:
+                block = block._replace(turn=key.turn // len(numbers))
+                self._add(record, block, numbers[key.turn % len(numbers)])
+            elif block.graph_key in self.graphs:
+                said = Message("compare/not-in-graph")
+                self._skipped.append(Skipped(key.op_name, "not-in-graph", said))
+            else:  # without a graph every file-side operator gets a number in order of time
+                number = strange.setdefault((key.op_type, key.op_name), -1 - len(strange))
+                self._add(record, block, number)
+
+    def _add(self, record: TensorRecord, block: Execution, number: int) -> None:
+        graph = self.graphs.get(block.graph_key)
+        op = graph.ops[number] if graph is not None and number >= 0 else None
+        tensors = self._tensors.setdefault((block, number), {})
+        runs = self._runs.setdefault(block, {})
+        if number not in runs:
+            name = record.key.op_name if op is None else op.name
+            runs[number] = OperatorRun(block, number, record.key.op_type, name, tensors)
+        io, slot = record.key.io, _slot(record, op)
+        if (io, slot) in tensors:
+            said = Message("compare/twice", where=f"{io}.{slot}")
+            self._skipped.append(Skipped(runs[number].op_name, "twice", said))
+            return
+        tensors[io, slot] = record
 
 
 def _slot(record: TensorRecord, op: Op | None) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.dump.tree import Note
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,7 +28,7 @@ class Execution(NamedTuple):
         return self.rank, self.graph_id
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class OperatorRun:
     """One execution of one operator: its tensors by ``(io, slot)``.
 
@@ -41,7 +39,7 @@ class OperatorRun:
     op: int
     op_type: str
     op_name: str
-    tensors: dict[tuple[str, int], TensorRecord] = field(default_factory=dict)
+    tensors: Mapping[tuple[str, int], TensorRecord] = field(default_factory=dict)
 
     @property
     def time(self) -> int:
@@ -49,29 +47,27 @@ class OperatorRun:
         return max((record.timestamp_us for record in self.tensors.values()), default=0)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Binding:
-    """A dump whose files are bound.
+    """A dump whose files are bound; complete when `bind` returns.
 
     ``runs`` holds every execution of every operator, by block and then by operator number (files of
     unknown operators under negative numbers), ``parameters`` the Parameter files by name.
-    ``oddities`` maps a record (by identity) to what is wrong with it.
+    ``oddities`` maps a record (by identity) to what is wrong with it (`ANOMALY_RULES`).
     """
 
     dump: Dump
     graphs: Mapping[tuple[int, int], Graph]
     runs: dict[Execution, dict[int, OperatorRun]] = field(default_factory=dict)
     parameters: dict[Execution, dict[str, TensorRecord]] = field(default_factory=dict)
-    skipped: list[Skipped] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    oddities: dict[int, str] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[Note, ...] = ()
+    oddities: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def on_cpu(self) -> bool:
         """Whether MindSpore's CPU kernels wrote the dump."""
-        return (
-            self.dump.info.get("device_target", self.dump.info.get("writer", "")).lower() == "cpu"
-        )
+        return _device(self.dump) == "cpu"
 
     def graph(self, block: Execution) -> Graph | None:
         """Graph of a block."""
@@ -85,4 +81,8 @@ class Binding:
 
 def is_npu(dump: Dump) -> bool:
     """Whether an Ascend device (or one that behaves like it) wrote the dump."""
-    return dump.info.get("device_target", dump.info.get("writer", "")).lower() == "ascend"
+    return _device(dump) == "ascend"
+
+
+def _device(dump: Dump) -> str:
+    return dump.info.get("device_target", dump.info.get("writer", "")).lower()

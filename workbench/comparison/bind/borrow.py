@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.bind import bind
 from workbench.comparison.bind.binding import Binding
-from workbench.comparison.graphs.joining import joined
 from workbench.comparison.graphs.source_network import network_of
+from workbench.comparison.graphs.subgraphs import join_graphs
 from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def bind_both(target: Dump, golden: Dump) -> tuple[Binding, Binding]:
     """Bind both dumps; where a side has no graph that fits, it borrows the other's."""
-    ours, theirs = bind(joined(target, golden)), bind(joined(golden, target))
+    ours, theirs = bind(join_graphs(target, golden)), bind(join_graphs(golden, target))
     return _complete(ours, theirs), _complete(theirs, ours)
 
 
@@ -42,8 +43,7 @@ def _complete(binding: Binding, other: Binding) -> Binding:
         return binding
     again = bind(binding.dump, {**binding.graphs, **borrowed})
     mismatches = [note for note in binding.notes if note.kind == "graph-mismatch"]
-    again.notes[:0] = [note for note in mismatches if note not in again.notes]
-    return again
+    return replace(again, notes=(*(n for n in mismatches if n not in again.notes), *again.notes))
 
 
 def _lent(graph: Graph, dumped: Collection[tuple[str, str]]) -> Graph:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.bind.looks import Damage, Snapshot, data, root
+from workbench.comparison.bind.memory import Overwrite, Snapshot, data
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.hypotheses.elements import REPEAT
 from workbench.comparison.explain.memory import orders
 from workbench.comparison.explain.origins import own_trial, trial_beside
 from workbench.comparison.graphs.roles import LEAVES
+from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.comparison.replay.attempt import TROUBLE
 from workbench.comparison.replay.kernel import EXACT, NOTHING
 from workbench.core.tensors import ArraySource
@@ -55,7 +56,7 @@ class Head(NamedTuple):
     places: NDArray[np.intp]
 
 
-def infer_damage(flow: Trace, origin: Origin) -> Damage | None:
+def infer_damage(flow: Trace, origin: Origin) -> Overwrite | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
     event = origin.event
     graph = flow.pairing.target.graph(event.block)
@@ -110,14 +111,14 @@ def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, 
     """Inputs that operators gave: slots, and whose memory they are."""
     for slot, operand in enumerate(graph.ops[event.op].flat_inputs()):
         if isinstance(operand, Value) and slot in trial.inputs:
-            value = root(graph, operand)
+            value = storage_of(graph, operand)
             if graph.ops[value.op].op_type not in LEAVES and trial.inputs[slot].size:
                 yield slot, value
 
 
 def _over(
     flow: Trace, graph: Graph, event: Assessment, trial: Trial, slot: int, value: Value
-) -> Iterator[tuple[float, Damage]]:
+) -> Iterator[tuple[float, Overwrite]]:
     """Damage at the beginning of an input that explains the error, in any order it may have; what it leaves."""
     run = flow.pairing.target.runs[event.block].get(value.op)
     record = run.tensors.get(("output", value.slot)) if run is not None else None
@@ -130,7 +131,7 @@ def _over(
     for head in _heads(array, slot):
         for left, lying in _found(trial, head, outputs):
             look = Snapshot(event.op, "input", slot, replace(record, source=ArraySource(lying)))
-            yield left, Damage(event.block, value, first, look, since, inferred=True)
+            yield left, Overwrite(event.block, value, first, look, since, inferred=True)
 
 
 def _since(flow: Trace, graph: Graph, event: Assessment, value: Value) -> int:
@@ -139,12 +140,10 @@ def _since(flow: Trace, graph: Graph, event: Assessment, value: Value) -> int:
     That one may have written over it itself, when it had read it.
     """
     found = value.op
-    for operand, readers in graph.consumers.items():
-        if isinstance(operand, Value) and root(graph, operand) == value:
-            for number, _ in readers:
-                own = flow.own_error(event.block, number)
-                if found < number < event.op and own is not None and not own.suspect:
-                    found = number - 1
+    for number, _ in readers(graph, value, ALIAS):
+        own = flow.own_error(event.block, number)
+        if found < number < event.op and own is not None and not own.suspect:
+            found = number - 1
     return found
 
 

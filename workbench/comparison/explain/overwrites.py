@@ -1,7 +1,7 @@
 """Overruns: blame whoever wrote over a tensor, not who read it or whose it was.
 
 Where guilty operators read or gave a tensor of which the dump holds two different looks
-(`workbench.comparison.bind.looks`), that is the cause, and the likeliest writers
+(`workbench.comparison.bind.memory`), that is the cause, and the likeliest writers
 (`workbench.comparison.explain.writers`)
 take their place.
 """
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.comparison.align.differences import Difference
-from workbench.comparison.bind.looks import Damage, damages, data, root
+from workbench.comparison.bind.memory import Overwrite, data, find_overwrites
 from workbench.comparison.explain.inferred import infer_damage
 from workbench.comparison.explain.origins import Origin, Writer
 from workbench.comparison.explain.writers import find_writers
+from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
 from workbench.core.words import Message
 from workbench.graph.nodes import Value
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from workbench.comparison.explain.writers import WriterCandidate
     from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
-    from workbench.graph.nodes import Graph
 
 MOST = 12
 """Guilty executions whose tensors are looked at; behind the first few come consequences."""
@@ -52,13 +52,15 @@ def blame_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...
     for one in origins[:MOST]:
         touched.setdefault(one.event.block, set()).add(one.event.op)
     binding = flow.pairing.target
-    found = (damage for block in touched for damage in damages(binding, block, touched[block]))
+    found = (
+        damage for block in touched for damage in find_overwrites(binding, block, touched[block])
+    )
     return _blame_all(flow, origins, found)
 
 
 def infer_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """Put writers in the place of origins whose results show that an input was written over."""
-    found: dict[tuple[Execution, Value], Damage] = {}
+    found: dict[tuple[Execution, Value], Overwrite] = {}
     for one in origins[:INFERRED]:
         damage = infer_damage(flow, one)
         if damage is not None:
@@ -67,10 +69,10 @@ def infer_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...
 
 
 def _blame_all(
-    flow: Trace, origins: tuple[Origin, ...], some: Iterable[Damage]
+    flow: Trace, origins: tuple[Origin, ...], some: Iterable[Overwrite]
 ) -> tuple[Origin, ...]:
     """Blame the writers, graph by graph: an operator does the same in every execution."""
-    graphs: dict[tuple[int, int], list[Damage]] = {}
+    graphs: dict[tuple[int, int], list[Overwrite]] = {}
     for one in some:
         graphs.setdefault(one.block.graph_key, []).append(one)
     for rest in graphs.values():
@@ -81,7 +83,7 @@ def _blame_all(
     return origins
 
 
-def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
+def _of_one_writer(some: Sequence[Overwrite]) -> list[Overwrite]:
     """The first damage, and what may be the work of the same operator."""
     group, common = [some[0]], set(some[0].suspects)
     for damage in some[1:]:
@@ -91,7 +93,9 @@ def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
     return group
 
 
-def _blame(flow: Trace, origins: tuple[Origin, ...], some: Sequence[Damage]) -> tuple[Origin, ...]:
+def _blame(
+    flow: Trace, origins: tuple[Origin, ...], some: Sequence[Overwrite]
+) -> tuple[Origin, ...]:
     """Blame the writers of some damages in the place of the origins that these explain."""
     explained = [
         n for n, one in enumerate(origins) if any(_explains(flow, x, one.event) for x in some)
@@ -106,7 +110,7 @@ def _blame(flow: Trace, origins: tuple[Origin, ...], some: Sequence[Damage]) -> 
     return (*origins[:at], *writers, *after)
 
 
-def _explains(flow: Trace, damage: Damage, event: Assessment) -> bool:
+def _explains(flow: Trace, damage: Overwrite, event: Assessment) -> bool:
     """Whether a damage explains that an operator was found guilty.
 
     It reads the tensor; or it gave it, and only its readers' files were compared.
@@ -117,12 +121,12 @@ def _explains(flow: Trace, damage: Damage, event: Assessment) -> bool:
     if event.op == damage.value.op:
         return event.worst is None or event.worst.pair.io == "input"
     return any(
-        isinstance(one, Value) and root(graph, one) == damage.value
+        isinstance(one, Value) and storage_of(graph, one) == damage.value
         for one in graph.ops[event.op].flat_inputs()
     )
 
 
-def _prior(flow: Trace, some: Iterable[Damage]) -> dict[int, float]:
+def _prior(flow: Trace, some: Iterable[Overwrite]) -> dict[int, float]:
     """What replay says of the operators that first show damage in their inputs.
 
     Whoever computed with what its file holds found it so; whoever did not, ran before it was there.
@@ -145,7 +149,7 @@ def _by_writer(
     flow: Trace,
     event: Assessment,
     suspect: WriterCandidate,
-    some: Sequence[Damage],
+    some: Sequence[Overwrite],
     suspects: Sequence[WriterCandidate],
 ) -> Origin:
     """The origin at a writer: a copy of the reader's assessment that blames it."""
@@ -159,7 +163,7 @@ def _by_writer(
 def _told(
     flow: Trace,
     suspect: WriterCandidate,
-    some: Sequence[Damage],
+    some: Sequence[Overwrite],
     suspects: Sequence[WriterCandidate],
 ) -> Iterator[Message]:
     """What was written over, when, and why it was this operator."""
@@ -168,7 +172,8 @@ def _told(
     assert graph is not None
     ops, since = graph.ops, damage.since
     owner = ops[damage.value.op]
-    later = next((n for n in _readers(graph, damage.value) if n > suspect.op), damage.reader.op)
+    reading = (n for n, _ in readers(graph, damage.value, ALIAS) if n > suspect.op)
+    later = min(reading, default=damage.reader.op)
     output = {"slot": damage.value.slot, "op_type": owner.op_type, "op_name": owner.name}
     code = "compare/writes-later" if later > suspect.op else "compare/writes"
     yield Message(code, reader=ops[later].name, **output)
@@ -190,7 +195,7 @@ def _told(
         yield Message("compare/writes-more", count=len(more), names=more)
 
 
-def _where(damage: Damage, since: str) -> Message:
+def _where(damage: Overwrite, since: str) -> Message:
     """Which elements are others."""
     before, after = data(damage.written.record), data(damage.reader.record)
     if before is None or after is None:
@@ -202,14 +207,3 @@ def _where(damage: Damage, since: str) -> Message:
     first, last = int(places[0]), int(places[-1])
     code = "compare/damaged-inferred" if damage.inferred else "compare/damaged-places"
     return Message(code, count=places.size, size=after.size, first=first, last=last, since=since)
-
-
-def _readers(graph: Graph, value: Value) -> list[int]:
-    """Operators that read a tensor, by whatever name."""
-    found = {
-        number
-        for operand, readers in graph.consumers.items()
-        if isinstance(operand, Value) and root(graph, operand) == value
-        for number, _ in readers
-    }
-    return sorted(found)

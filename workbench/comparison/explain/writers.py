@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from workbench.comparison.bind.looks import Damage, data, root
+from workbench.comparison.bind.memory import Overwrite, data
 from workbench.comparison.explain.memory import orders
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES
+from workbench.comparison.graphs.traverse import storage_of
 from workbench.core.errors import FormatError
 from workbench.core.words import Message
 from workbench.dump.files.block_index import BlockSource, held_container
@@ -69,7 +70,7 @@ class Memory:
     """Where the outputs of one execution lie, as far as containers tell: first address and end."""
 
     binding: Binding
-    damage: Damage
+    damage: Overwrite
     graph: Graph
     _places: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
 
@@ -90,7 +91,7 @@ class Memory:
         last: dict[Value, int] = {}
         for operand, readers in self.graph.consumers.items():
             if isinstance(operand, Value):
-                owner = root(self.graph, operand)
+                owner = storage_of(self.graph, operand)
                 last[owner] = max(last.get(owner, -1), *(number for number, _ in readers))
         return [
             (value.op, until, first, end)
@@ -113,7 +114,7 @@ class Memory:
 
 
 def find_writers(
-    binding: Binding, damages: Sequence[Damage], prior: Mapping[int, float]
+    binding: Binding, damages: Sequence[Overwrite], prior: Mapping[int, float]
 ) -> list[WriterCandidate]:
     """Return who may have written over tensors of one graph, the likeliest first.
 
@@ -180,7 +181,7 @@ def _by_size(memory: Memory, number: int, period: int) -> float:
     return 1.0 if array.itemsize == period else _SIZE
 
 
-def _pieces(damage: Damage) -> Iterator[Piece]:
+def _pieces(damage: Overwrite) -> Iterator[Piece]:
     """What lies over a tensor, in the orders in which it is shortest."""
     before, after = data(damage.written.record), data(damage.reader.record)
     if before is None or after is None or not before.size:

@@ -18,7 +18,7 @@ from workbench.ir.ge_ops import never_dumps
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution, OperatorRun
     from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.pair.pairing import Pairing

@@ -27,23 +27,28 @@ from workbench.comparison.findings.ranks import (
     tell_of_outlier,
     tell_of_two_jobs,
 )
-from workbench.comparison.findings.watched import golden_damage, watched
+from workbench.comparison.findings.watched import golden_damage, unread_memory, watched
 from workbench.comparison.result import Anomaly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from workbench.comparison.findings.material import Found, Material
-    from workbench.comparison.result import Finding
+    from workbench.comparison.result import Finding, Side
+    from workbench.dump.tree import Note
 
 
 def find(material: Material) -> tuple[tuple[Finding, ...], tuple[Anomaly, ...]]:
-    """Return all findings, best first, and what the golden has of their kind, which is an anomaly of it."""
+    """Return all findings, best first, and what is odd about the dumps."""
     found = rank(one for finder in FINDERS for one in finder.find(material))
     for refinement in REFINEMENTS:
         found = rank(refinement.refine(found, material))
-    notes = [*golden_outlier(material), *golden_damage(material)]
-    odd = (Anomaly("golden", note.kind, note.name, note.detail) for note in notes)
+    golden = (*golden_outlier(material), *golden_damage(material))
+    notes: list[tuple[Side, Note]] = [("golden", note) for note in golden]
+    odd = (
+        Anomaly(side, note.kind, note.name, note.detail)
+        for side, note in (*unread_memory(material), *notes)
+    )
     return tuple(one.finding for one in found), tuple(odd)
 
 

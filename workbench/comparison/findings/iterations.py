@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from workbench.comparison.findings.evidence import named_iterations
 from workbench.comparison.graphs.phases import PHASES, phase_by_name, phases
 from workbench.comparison.graphs.roles import state_name, updates
+from workbench.comparison.graphs.traverse import producer
 from workbench.comparison.result import IterationRow
 from workbench.core.words import Message
-from workbench.graph.nodes import Value
 from workbench.graph.traits import IDENTITY
 
 if TYPE_CHECKING:
@@ -57,10 +57,7 @@ class Parts:
         op = graph.ops[run.op]
         if item.pair.slot in (slot for slot, _ in updates(graph, op)):
             return part
-        operands = list(op.flat_inputs())
-        operand = operands[item.pair.slot] if item.pair.slot < len(operands) else None
-        while isinstance(operand, Value) and graph.ops[operand.op].op_type in IDENTITY:
-            operand = graph.ops[operand.op].operand(0)
+        operand = producer(graph, op.operand(item.pair.slot), IDENTITY)
         name = state_name(graph, operand) if operand is not None else ""
         state = name in self.flow.updated or (run.block.rank, name) in self.flow.updated_by_one
         return START if part != "optimizer" and state else ""

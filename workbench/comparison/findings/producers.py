@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from workbench.comparison.explain.hypotheses.outputs import exchanged
 from workbench.comparison.findings.material import finding, place_in
 from workbench.comparison.graphs.roles import ends_of
+from workbench.comparison.graphs.traverse import producer, readers
 from workbench.core.dtypes import DTYPES
 from workbench.core.formats import c0_of
 from workbench.core.words import Message
@@ -23,7 +24,7 @@ from workbench.graph.nodes import Value
 from workbench.graph.traits import CONTRACTIONS, IDENTITY, MOVEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.findings.material import Found, Material
@@ -155,15 +156,10 @@ def _producing(
 
 def _is_read_well(flow: Trace, block: Execution, graph: Graph, operand: Operand) -> bool:
     """Whether a product of the same tensor has the right statistics, which it had not if lanes were exchanged."""
-    waiting, seen = [operand], 0
-    while waiting and seen < _DEEPEST:
-        value, seen = waiting.pop(0), seen + 1
-        for reader, _ in graph.consumers.get(value, ()) if isinstance(value, Value) else ():
-            if graph.ops[reader].op_type in MOVEMENT:
-                waiting.append(Value(reader, 0))
-            elif graph.ops[reader].op_type in CONTRACTIONS and _agrees(flow, block, reader):
-                return True
-    return False
+    return isinstance(operand, Value) and any(
+        graph.ops[reader].op_type in CONTRACTIONS and _agrees(flow, block, reader)
+        for reader, _ in readers(graph, operand, MOVEMENT)
+    )
 
 
 def _agrees(flow: Trace, block: Execution, number: int) -> bool:
@@ -203,20 +199,9 @@ def _readable(
         if not isinstance(operand, Value):
             continue
         first |= len({reader for reader, _ in graph.consumers.get(operand, ())} & guilty) > 1
-        producer = _computing(graph, operand, MOVEMENT if tested else IDENTITY)
-        found += [producer] if producer is not None else []
+        source = producer(graph, operand, MOVEMENT if tested else IDENTITY)
+        found += [source.op] if isinstance(source, Value) else []
     return _Behind(tuple(dict.fromkeys(found)), first)
-
-
-def _computing(graph: Graph, operand: Operand | None, skipped: Collection[str]) -> int | None:
-    """Return who produced an operand, looked for behind some types."""
-    for _ in range(_DEEPEST):
-        if not isinstance(operand, Value):
-            return None
-        if graph.ops[operand.op].op_type not in skipped:
-            return operand.op
-        operand = graph.ops[operand.op].operand(0)
-    return None
 
 
 def _places(behind: _Behind, graph: Graph, named: set[str]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.comparison.bind.watching import RESULT, Change, find_changes
+from workbench.comparison.bind.memory import RESULT, WatchedChange, find_changes
 from workbench.comparison.findings.material import Place, finding
 from workbench.core.words import Message
 from workbench.dump.tree import Note
@@ -12,15 +12,17 @@ from workbench.dump.tree import Note
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from workbench.comparison.bind.binding import Binding
     from workbench.comparison.findings.material import Found, Material
     from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.result import Side
 
 OVERWRITTEN, CHANGED, INFO = "overwritten", "changed-memory", "info"
 
 _FIRST = 32  # bytes; of those that are written some may be what was there before
 
 
-def kind_of(change: Change) -> str:
+def kind_of(change: WatchedChange) -> str:
     """Kind of finding: damage if someone still reads it, worth knowing if nobody does."""
     if change.readers is None:
         return CHANGED
@@ -30,8 +32,9 @@ def kind_of(change: Change) -> str:
 def watched(material: Material) -> list[Found]:
     """Return a finding for every pair of an output and the operator after which it is another."""
     pairing, selection = material.pairing, material.selection
-    groups: dict[tuple[object, ...], list[Change]] = {}
-    for change in find_changes(pairing.target):
+    groups: dict[tuple[object, ...], list[WatchedChange]] = {}
+    changes, _ = find_changes(pairing.target)
+    for change in changes:
         if selection.takes(change.key, "target"):
             cause = change.key.graph_key, change.owner.name, change.after.name, kind_of(change)
             groups.setdefault(cause, []).append(change)
@@ -41,7 +44,7 @@ def watched(material: Material) -> list[Found]:
 
 
 def _found(
-    group: Sequence[Change], pairing: Pairing, orders: dict[tuple[int, int, int, str], int]
+    group: Sequence[WatchedChange], pairing: Pairing, orders: dict[tuple[int, int, int, str], int]
 ) -> Found:
     first = group[0]
     key, after = first.key, first.after
@@ -55,14 +58,26 @@ def _found(
 
 def golden_damage(material: Material) -> Iterator[Note]:
     """Damage on the golden side, which is an anomaly of it."""
-    for change in find_changes(material.pairing.golden):
+    changes, _ = find_changes(material.pairing.golden)
+    for change in changes:
         if material.selection.takes(change.key, "golden") and kind_of(change) == OVERWRITTEN:
             name, said = change.after.name, tuple(evidence(change))
             detail = Message("compare/watched", op_name=name, evidence=said)
             yield Note(OVERWRITTEN, change.owner.name, detail)
 
 
-def evidence(change: Change, others: int = 0) -> Iterator[Message]:
+def unread_memory(material: Material) -> Iterator[tuple[Side, Note]]:
+    """What was watched and could not be read, by side."""
+    sides: tuple[tuple[Side, Binding], ...] = (
+        ("target", material.pairing.target),
+        ("golden", material.pairing.golden),
+    )
+    for side, binding in sides:
+        _, unread = find_changes(binding)
+        yield from ((side, note) for note in unread)
+
+
+def evidence(change: WatchedChange, others: int = 0) -> Iterator[Message]:
     """Say what was written over, what was not looked at, and who is left to read it."""
     span, readers = change.span, change.readers
     yield _changed(change)
@@ -75,7 +90,7 @@ def evidence(change: Change, others: int = 0) -> Iterator[Message]:
         yield Message("compare/same-again", count=others)
 
 
-def _changed(change: Change) -> Message:
+def _changed(change: WatchedChange) -> Message:
     """Which output, and who needs it."""
     owner, readers, after = change.owner, change.readers, change.after.name
     output = {"slot": change.key.slot, "op_type": owner.op_type, "op_name": owner.name}

@@ -39,6 +39,7 @@ from workbench.comparison.follow.states import (
     ValueState,
 )
 from workbench.comparison.graphs.roles import ends_of, rewritten_slots, state_name, updates
+from workbench.comparison.graphs.traverse import path_back
 from workbench.comparison.measure.conditioning import correlated_error
 from workbench.comparison.measure.noise import (
     NAMED_FACTOR,
@@ -53,7 +54,7 @@ from workbench.graph.traits import IDENTITY, MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.carry import Carry
     from workbench.comparison.follow.flow import Key, Measures, Place, Survey
@@ -566,12 +567,10 @@ def read_inputs(graph: Graph, number: int, measured: Lookup) -> dict[int, Measur
 
 def _output(graph: Graph, operand: Operand | None, measured: Lookup) -> Measured | None:
     """Pair of the output that an operand is, looked for behind casts and other shapes."""
-    while isinstance(operand, Value):
-        item = measured(operand.op).get(("output", operand.slot))
+    for one in path_back(graph, operand, _SAME_ELEMENTS):
+        item = measured(one.op).get(("output", one.slot)) if isinstance(one, Value) else None
         if item is not None and item.usable:
             return item
-        op = graph.ops[operand.op]
-        operand = op.operand(0) if op.op_type in _SAME_ELEMENTS else None
     return None
 
 

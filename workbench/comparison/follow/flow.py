@@ -133,7 +133,3 @@ class Trace(Survey):
 
 def _is_named(params: Set[Key], rank: int, file_name: str) -> bool:
     return any(rank == r and file_name in (name, sanitize(name)) for r, name in params)
-
-
-Flow = Trace
-"""The name by which other rooms still call it."""

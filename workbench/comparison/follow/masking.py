@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from workbench.comparison.align.rules import MATCH_RULES
 from workbench.comparison.follow.rules import Rule, decide
 from workbench.comparison.measure.noise import PASS_FACTOR, is_discontinuous
 from workbench.graph.nodes import Value
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _WEIGHT = 2.0**-7
 """Relative error of a weight that no number format makes but those of 8 bits."""
 
-_SURE = ("name", "structure", "map", "file-name")
+_SURE = {rule for rule, row in MATCH_RULES.items() if row.tier == "sure"}
 
 
 Masking = Literal["origin", "first-trace", "masked"]
@@ -132,7 +133,7 @@ def _is_doubtful(event: Assessment) -> bool:
     if event.differences:
         return True
     rules = {m.pair.rule for m in event.measured.values()}
-    return bool(rules) and not rules & set(_SURE)
+    return bool(rules) and not rules & _SURE
 
 
 def _is_given_others(event: Assessment) -> bool:

@@ -19,7 +19,7 @@ from workbench.graph.traits import MOVEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.follow.flow import Survey
     from workbench.comparison.measure.measure import Measured

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.run.originals import IS_PART, ORIGINAL_NAMES, ORIGINAL_TYPES
+
 if TYPE_CHECKING:
     from workbench.graph.nodes import Op
 
-_NAMES, _TYPES = "_datadump_original_op_names", "_datadump_original_op_types"
-_SEVERAL = "_datadump_is_multiop"
-_NAME, _SLOT = "_datadump_origin_name", "_datadump_origin_output_index"
+ORIGIN_NAME, ORIGIN_SLOT = "_datadump_origin_name", "_datadump_origin_output_index"
 
 
 def original_names(op: Op) -> tuple[str, ...] | None:
     """Names of the operators that an operator stands for; ``None`` if it does not say, so for itself."""
-    return _words(op.attrs.get(_NAMES))
+    return _words(op.attrs.get(ORIGINAL_NAMES))
 
 
 def original_types(op: Op) -> tuple[str, ...]:
     """Types of the operators that an operator stands for, as far as it says."""
-    return _words(op.attrs.get(_TYPES)) or (op.op_type,)
+    return _words(op.attrs.get(ORIGINAL_TYPES)) or (op.op_type,)
 
 
 def _words(value: Any) -> tuple[str, ...] | None:
@@ -44,7 +44,7 @@ def is_inserted(op: Op) -> bool:
 
 def is_part(op: Op) -> bool:
     """Whether an operator is one of several that were made of one."""
-    return op.attrs.get(_SEVERAL) is True
+    return op.attrs.get(IS_PART) is True
 
 
 def origin_of(op: Op, slot: int) -> tuple[str, int] | None:
@@ -54,11 +54,11 @@ def origin_of(op: Op, slot: int) -> tuple[str, int] | None:
     the kernel is a part of it.
     """
     attrs = _desc(op, slot).get("attr", {})
-    name = attrs.get(_NAME)
+    name = attrs.get(ORIGIN_NAME)
     if isinstance(name, bytes):
         name = name.decode("utf-8", "replace")
     if isinstance(name, str) and name:
-        number = attrs.get(_SLOT)
+        number = attrs.get(ORIGIN_SLOT)
         return name, number if isinstance(number, int) else slot
     names = original_names(op)
     if name == "" or names == () or is_part(op):

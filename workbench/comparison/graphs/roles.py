@@ -50,7 +50,8 @@ LEAVES = frozenset(("Data", "RefData", "AippData", "Const", "Constant", "Variabl
 _ENDS = LEAVES | {ITERATOR, "NetOutput"}
 
 
-_ANTI_QUANT = frozenset(("AscendAntiQuant", "AscendAntiQuantV2"))
+ANTI_QUANT = frozenset(("AscendAntiQuant", "AscendAntiQuantV2"))
+"""Operators of GE that make floats of a weight of integers."""
 
 
 def ends_of(graph: Graph) -> set[int]:
@@ -62,7 +63,7 @@ def ends_of(graph: Graph) -> set[int]:
 def quantised_weight(graph: Graph, op: Op) -> str:
     """Name of the weight that an operator makes floats of again; empty for any other operator."""
     operand = op.operand(0)
-    if op.op_type not in _ANTI_QUANT or not isinstance(operand, Value):
+    if op.op_type not in ANTI_QUANT or not isinstance(operand, Value):
         return ""
     leaf = graph.ops[operand.op]
     return leaf.name.removesuffix(".weight_quant") if leaf.op_type in LEAVES else ""

@@ -17,7 +17,7 @@ from workbench.graph.nodes import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.measure.measure import Measured
     from workbench.graph.nodes import Op
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.hand_groups import MAP
+from workbench.comparison.align.rules import MAP
 from workbench.comparison.map_file import is_pattern
 from workbench.comparison.result import OverrideUse
 from workbench.core.words import Message

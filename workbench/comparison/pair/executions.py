@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.align import Alignment, align
+from workbench.comparison.align.align import align
+from workbench.comparison.align.alignment import Alignment
 from workbench.comparison.graphs.roles import ends_of
 from workbench.core.words import Message
 from workbench.dump.read.turns import RUN_GAP_US

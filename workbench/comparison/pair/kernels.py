@@ -28,8 +28,7 @@ from workbench.ir.ge_ops import never_dumps
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.comparison.align.align import Alignment
-    from workbench.comparison.align.fusions import Fusion
+    from workbench.comparison.align.alignment import Alignment, Fusion
     from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.graphs.view import GraphView
     from workbench.comparison.pair.pairing import Pairing

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from workbench.comparison.align.hand_groups import MAP
-from workbench.comparison.align.identities import AGAIN
+from workbench.comparison.align.rules import MAP, MATCH_RULES
 from workbench.comparison.pair.exclusions import leave_out, tell_unknown
 from workbench.comparison.pair.executions import pair_blocks, pair_graphs
 from workbench.comparison.pair.kernels import pair_fusions, pair_places, skip_left, skip_unequalled
@@ -25,7 +24,7 @@ from workbench.dump.tree import Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.graphs.view import Origin
     from workbench.core.tensors import TensorRecord
@@ -118,7 +117,7 @@ def _matched_runs(
         if (
             len(match.target) != 1
             or len(match.golden) != 1
-            or match.rule in ("group", "stretch", AGAIN)
+            or MATCH_RULES[match.rule].tier == "loose"
         ):
             continue
         run, other = ours.get(match.target[0]), theirs.get(match.golden[0])
@@ -137,7 +136,7 @@ def _by_file_name(
     for number, run in ours.items():
         by_hand = by_name.get(forced.get(run.op_name, ""))
         if by_hand is not None and left.pop(_file_key(by_hand, typed), None) is not None:
-            yield number, run, by_hand, "map", 1.0
+            yield number, run, by_hand, MAP, MATCH_RULES[MAP].score
         else:
             waiting.append((number, run))
     lasts, mine = _unique_lasts(left.values()), _unique_lasts(run for _, run in waiting)
@@ -145,9 +144,9 @@ def _by_file_name(
         exact = left.get(_file_key(run, typed))
         last = (run.op_type, _last(run.op_name))
         if exact is not None:
-            yield number, run, exact, "file-name", 1.0
+            yield number, run, exact, "file-name", MATCH_RULES["file-name"].score
         elif last in lasts and last in mine:
-            yield number, run, lasts[last], "short-name", 0.7
+            yield number, run, lasts[last], "short-name", MATCH_RULES["short-name"].score
 
 
 def _file_key(run: OperatorRun, typed: bool) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from workbench.dump.tree import CONSTANT_ITERATION
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
     from workbench.comparison.map_file import Tolerance
     from workbench.core.tensors import TensorKey, TensorRecord

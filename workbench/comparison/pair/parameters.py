@@ -14,7 +14,7 @@ from workbench.dump.tree import CONSTANT_ITERATION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing, Selection
     from workbench.core.tensors import TensorRecord

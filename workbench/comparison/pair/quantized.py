@@ -14,7 +14,7 @@ from workbench.comparison.pair.kernels import QUANTISED, pair_places, skip_left,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.pairing import Pairing
 

@@ -12,7 +12,7 @@ from workbench.graph.nodes import Param
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import OperatorRun
     from workbench.comparison.pair.pairing import Pairing
     from workbench.graph.nodes import Graph

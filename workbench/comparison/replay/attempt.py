@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Execution
     from workbench.comparison.pair.pairing import Pairing
     from workbench.comparison.replay.inputs import InputValue

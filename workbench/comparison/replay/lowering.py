@@ -29,7 +29,7 @@ from workbench.run.kernels.collectives import COLLECTIVES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workbench.comparison.align.align import Alignment
+    from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.graphs.view import Origin
     from workbench.graph.nodes import Operand
 

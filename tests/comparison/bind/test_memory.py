@@ -9,7 +9,7 @@ from kit.build.small_dumps import LEAF, Net, save_container
 from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.comparison.bind.bind import bind
-from workbench.comparison.bind.watching import RESULT, Span, find_changes
+from workbench.comparison.bind.memory import RESULT, Span, find_changes
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.findings.watched import evidence, kind_of
 from workbench.dump.read.reader import load
@@ -51,7 +51,7 @@ def graph(results=("C",)):
 
 
 def changes(base, known=None):
-    return find_changes(bind(with_graph(load(base), known)))
+    return find_changes(bind(with_graph(load(base), known)))[0]
 
 
 def with_graph(dump, known):
@@ -141,9 +141,8 @@ def test_a_file_that_cannot_be_read_is_noted(tmp_path):
     binding = bind(dump)
     (path,) = (base / LEAF).glob("Add.B1_To_C*")
     path.write_bytes(path.read_bytes()[:100])
-    assert find_changes(binding) == []
-    (note,) = [note for note in binding.notes if note.kind == "unreadable"]
-    assert note.name == "C"
+    found, (note,) = find_changes(binding)
+    assert (found, note.kind, note.name) == ([], "unreadable", "C")
 
 
 def compared(target, golden, known=None, **settings):
@@ -235,6 +234,6 @@ def test_a_container_without_the_output_is_noted(tmp_path):
         for some in (dump.records, dump.watched)
     )
     binding = bind(replace(dump, watched=watched, records=records))
-    assert find_changes(binding) == []
-    note = next(note for note in binding.notes if note.kind == "unreadable")
+    found, (note, *_) = find_changes(binding)
+    assert (found, note.kind) == ([], "unreadable")
     check_said(note.detail.values["why"], ("compare/watched-slot",), slot=9)

@@ -1,17 +1,19 @@
-"""Graphs of the graph engine that call others."""
+"""Graphs that call others become one, and so do those that control flow parts."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import workbench as wb
 from kit.evidence import defects
 from workbench.comparison.engine import compare_dumps
-from workbench.comparison.graphs.inlining import inlined
-from workbench.core.tensors import TensorSpec
+from workbench.comparison.graphs.subgraphs import inline_calls, join_graphs
+from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
+from workbench.dump.tree import Dump
 from workbench.graph.finish import renumber
 from workbench.graph.networks import load_graph
-from workbench.graph.nodes import Graph, Op, Value
+from workbench.graph.nodes import Graph, Op, Param, Parameter, Value
 
 SPEC = TensorSpec("float32", (2,))
 
@@ -51,7 +53,7 @@ def test_a_choice_reads_what_its_sides_result_in_and_they_read_what_it_reads():
         op("out", "NetOutput", 4),
         subgraphs=(then, other),
     )
-    assert listing(inlined(main)) == [
+    assert listing(inline_calls(main)) == [
         ("p", []),
         ("x", []),
         ("abs", ["x"]),
@@ -61,7 +63,7 @@ def test_a_choice_reads_what_its_sides_result_in_and_they_read_what_it_reads():
         ("sqrt", ["if"]),
         ("out", ["sqrt"]),
     ]
-    assert inlined(main).outputs == (Value(6),)
+    assert inline_calls(main).outputs == (Value(6),)
 
 
 def test_what_is_handed_on_through_two_calls_is_what_the_outermost_reads():
@@ -70,7 +72,7 @@ def test_what_is_handed_on_through_two_calls_is_what_the_outermost_reads():
     middle = graph("middle", data(0), call, op("end", "NetOutput", 1))
     outer = op("outer", "PartitionedCall", 0, subgraph_name=("middle",))
     main = graph("main", op("x", "Data"), outer, subgraphs=(deep, middle))
-    assert listing(inlined(main)) == [
+    assert listing(inline_calls(main)) == [
         ("x", []), ("relu", ["x"]), ("call", ["x", "relu"]), ("outer", ["x", "call"])
     ]  # fmt: skip
 
@@ -79,7 +81,7 @@ def test_what_is_handed_on_through_two_calls_is_what_the_outermost_reads():
 def test_data_that_no_caller_gives_stay(index):
     then = graph("then", op("d", "Data", _parent_node_index=index), op("relu", "Relu", 0))
     call = op("call", "If", 0, subgraph_name=("then",))
-    found = inlined(graph("main", op("x", "Data"), call, subgraphs=(then,)))
+    found = inline_calls(graph("main", op("x", "Data"), call, subgraphs=(then,)))
     assert ("relu", ["d"]) in listing(found)
 
 
@@ -88,7 +90,7 @@ def test_nothing_is_lost_or_doubled_whatever_calls_what(calls):
     one = graph("a", op("in_a", "If", subgraph_name=("b",)))
     other = graph("b", op("in_b", "If", subgraph_name=("a", "b")))
     main = graph("main", op("if", "If", subgraph_name=calls), subgraphs=(one, other))
-    assert sorted(one.name for one in inlined(main).ops) == ["if", "in_a", "in_b"]
+    assert sorted(one.name for one in inline_calls(main).ops) == ["if", "in_a", "in_b"]
 
 
 def test_calls_may_be_nested_deeply():
@@ -97,13 +99,13 @@ def test_calls_may_be_nested_deeply():
         for n in range(3000)
     )
     main = graph("main", op("call", "PartitionedCall", subgraph_name=("g0",)), subgraphs=subs)
-    assert len(inlined(main).ops) == 3001
+    assert len(inline_calls(main).ops) == 3001
 
 
 def test_a_graph_of_another_dialect_stays():
     sub = graph("then", op("relu", "Relu"))
     main = replace(graph("main", op("x", "Relu"), subgraphs=(sub,)), dialect="2.6")
-    assert inlined(main) is main
+    assert inline_calls(main) is main
 
 
 def with_a_choice(dump):
@@ -145,3 +147,63 @@ def test_operators_of_a_side_are_compared_and_blamed(fault, tmp_path):
     names = [one.op_name for one in defects(found)]
     assert names == [one.op_name for one in defects(plain)]
     assert bool(names) == bool(fault)
+
+
+# --- graphs that control flow parts ---------------------------------------------------------
+
+X, W = Parameter("x", SPEC), Parameter("w", SPEC, True, "w")
+PASSED = Parameter("", SPEC, passed=True)
+
+
+def piece(graph_id, kinds, *parameters, inner=True):
+    """A graph whose first operator reads all parameters and every other one the operator before."""
+    ops, before = [], [Param(index) for index in range(len(parameters))]
+    for number, kind in enumerate(kinds):
+        ops.append(Op(f"Default/{kind}-op{graph_id}", kind, tuple(before), outputs=(SPEC,)))
+        before = [Value(number)]
+    return Graph(f"g{graph_id}", parameters, tuple(ops), tuple(before), graph_id, inner=inner)
+
+
+def dump_of(*graphs):
+    records = tuple(
+        TensorRecord(
+            TensorKey(op.op_type, op.name, "output", 0, one.graph_id), SPEC, ArraySource(np.ones(2))
+        )
+        for one in graphs
+        for op in one.ops
+    )
+    return Dump("here", "tree", records, {(0, one.graph_id): one for one in graphs})
+
+
+ENTRY = piece(0, ["Neg", "Exp"], X, W, inner=False)
+SIDE = piece(1, ["Add", "ReLU"], W, PASSED)
+OTHER = piece(2, ["Abs"], PASSED, X)
+ONE = dump_of(piece(0, ["Neg"], X, inner=False))
+
+
+def test_operators_follow_each_other_and_weights_are_one():
+    dump = dump_of(ENTRY, SIDE, OTHER)
+    whole = join_graphs(dump, ONE)
+    (found,) = whole.graphs.values()
+    assert [op.op_type for op in found.ops] == ["Neg", "Exp", "Add", "ReLU", "Abs"]
+    assert [parameter.name for parameter in found.parameters] == ["x", "w", "", ""]
+    assert [op.inputs for op in found.ops] == [
+        (Param(0), Param(1)), (Value(0),), (Param(1), Param(2)), (Value(2),), (Param(3), Param(0)),
+    ]  # fmt: skip
+    assert found.outputs == (Value(1), Value(3), Value(4))
+    assert {record.key.graph_id for record in whole.records} == {0}
+    assert {record.key.graph_id for record in dump.records} == {0, 1, 2}  # the dump itself stays
+
+
+def test_graphs_join_the_one_that_calls_them():
+    second = replace(piece(3, ["Tanh"], X, inner=False), graph_id=3)
+    whole = join_graphs(dump_of(ENTRY, SIDE, second, piece(4, ["Sin"], PASSED)), ONE)
+    assert {key: len(one.ops) for key, one in whole.graphs.items()} == {(0, 0): 4, (0, 3): 2}
+    assert {record.key.graph_id for record in whole.records} == {0, 3}
+
+
+def test_dumps_of_the_same_kind_stay_as_they_are():
+    dump = dump_of(ENTRY, SIDE)
+    assert join_graphs(dump, dump) is dump
+    assert join_graphs(ONE, dump) is ONE
+    assert join_graphs(dump, Dump("there", "tree", ())) is dump

@@ -1,9 +1,13 @@
-"""Graphs of the graph engine that call others: If, Case, While and PartitionedCall, with what they call.
+"""One graph of several: with the graphs that it calls, or joined with those that control flow parts.
 
-A dump names the operators of all of them, so that one graph of all is what it is read by. What a subgraph
-reads (``Data`` with the attribute ``_parent_node_index``) is what its caller reads there, and its results are
-read by its caller. Turns of a loop are executions of that graph in which little else runs.
+Graphs of the graph engine call others (If, Case, While, PartitionedCall). A dump names the operators of all of
+them, so that one graph of all is what it is read by (`inline_calls`). What a subgraph reads (``Data`` with the
+attribute ``_parent_node_index``) is what its caller reads there, and its results are read by its caller. Turns of
+a loop are executions of that graph in which little else runs.
 Source: graph engine, ``ge_attr_define.h`` and the passes that make subgraphs.
+
+MindSpore cuts a network in pieces where values decide what runs; the graph engine makes one model of it
+(`join_graphs`).
 """
 
 from __future__ import annotations
@@ -12,12 +16,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.graph.finish import renumber
-from workbench.graph.nodes import FreeRef, Param, Value
+from workbench.graph.nodes import FreeRef, Graph, Param, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from workbench.graph.nodes import Graph, Op, Operand
+    from workbench.dump.tree import Dump
+    from workbench.graph.nodes import Op, Operand, Parameter
 
 MAX_DEPTH = 32
 """Graphs that call each other; what lies deeper is listed behind all others."""
@@ -26,7 +31,7 @@ Place = tuple[int, int]
 """Number of a graph, the outer one being 0, and of an operator in it."""
 
 
-def inlined(graph: Graph) -> Graph:
+def inline_calls(graph: Graph) -> Graph:
     """Return a graph of GE with the operators of its subgraphs; itself if it has none."""
     if graph.dialect != "ge" or not graph.subgraphs:
         return graph
@@ -114,3 +119,64 @@ class _Inliner:
             ops = self._blocks[block].ops
         number = self._numbers.get((block, operand.op))
         return FreeRef("", str(operand)) if number is None else Value(number, operand.slot)
+
+
+def join_graphs(dump: Dump, other: Dump) -> Dump:
+    """Return a dump whose graphs are joined with those that they call, if the other's call none."""
+    if not any(graph.inner for graph in dump.graphs.values()):
+        return dump
+    if not other.graphs or any(graph.inner for graph in other.graphs.values()):
+        return dump
+    roots: dict[tuple[int, int], int] = {}
+    groups: dict[tuple[int, int], list[Graph]] = {}
+    root: tuple[int, int] | None = None
+    for rank, graph_id in sorted(dump.graphs):
+        graph = dump.graphs[rank, graph_id]
+        if root is None or root[0] != rank or not graph.inner:
+            root = (rank, graph_id)
+        roots[rank, graph_id] = root[1]
+        groups.setdefault(root, []).append(graph)
+    records = tuple(
+        replace(record, key=key._replace(graph_id=roots.get(key.graph_key, key.graph_id)))
+        for record in dump.records
+        for key in (record.key,)
+    )
+    return replace(
+        dump, records=records, graphs={key: _joined(all_) for key, all_ in groups.items()}
+    )
+
+
+def _joined(graphs: Sequence[Graph]) -> Graph:
+    """Return one graph of several; weights are the same by name, values that are handed over stay apart."""
+    if len(graphs) == 1:
+        return graphs[0]
+    parameters: list[Parameter] = []
+    known: dict[str, int] = {}
+    ops: list[Op] = []
+    outputs: list[Operand] = []
+    for graph in graphs:
+        places = list(_parameters(graph, parameters, known))
+        first = len(ops)
+
+        def new(operand: Param | Value, places: list[int] = places, first: int = first) -> Operand:
+            if isinstance(operand, Param):
+                return Param(places[operand.index])
+            return replace(operand, op=operand.op + first)
+
+        ops += (replace(op, inputs=tuple(renumber(o, new) for o in op.inputs)) for op in graph.ops)
+        outputs += (renumber(operand, new) for operand in graph.outputs)
+    return replace(
+        graphs[0], parameters=tuple(parameters), ops=tuple(ops), outputs=tuple(outputs), inner=False
+    )
+
+
+def _parameters(graph: Graph, parameters: list[Parameter], known: dict[str, int]) -> Iterable[int]:
+    """Where the parameters of a graph stand among those of all; new ones are added."""
+    for parameter in graph.parameters:
+        if not parameter.passed and parameter.name in known:
+            yield known[parameter.name]
+            continue
+        if not parameter.passed:
+            known[parameter.name] = len(parameters)
+        parameters.append(parameter)
+        yield len(parameters) - 1
