@@ -143,13 +143,13 @@ BROWSERS = {"tests/browser/1": 10.0, "tests/browser/2": 9.0}
     [
         ({"a": 1, "b": 2, "c": None}, 2, "cba"),
         ({"a": 8, "b": 6, "c": 4} | BROWSERS, 2, "1ab2c"),  # 8 + 6 take longer than 10
-        ({"a": 8, "b": 6, "c": 4} | BROWSERS, 3, "1abc2"),  # two others have 20 seconds
+        ({"a": 8, "b": 6, "c": 4} | BROWSERS, 3, "12abc"),  # the third has the others
         ({"a": 8, "n": None} | BROWSERS, 1, "n12a"),
         (BROWSERS, 2, "12"),
         ({"a": 3, "tests/browser/1": 4.0}, 2, "1a"),
     ],
 )
-def test_the_second_group_waits_for_the_first(scopes, processes, order):
+def test_the_second_group_waits_where_nobody_is_left_for_the_others(scopes, processes, order):
     assert "".join(scope.rpartition("/")[2] for scope in ordered(scopes, processes)) == order
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.cases import nightly
 from kit.face.jupyter_lab import CONNECTED, Reader, jupyter_lab
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -23,6 +24,8 @@ NOTEBOOKS = {  # and whom they blame
     "06_report": "Default/conv3-Conv2d/Conv2D-op0",
 }
 PLOTLESS = ("05_diagnose", "06_report")
+DAILY = ("01_compare_two_dumps", "03_dump_configurations", "04_training")
+"""The others are for the nightly run; tests/test_notebooks.py executes all of them every time."""
 WORST = {"06_report": "Default/fc3-Dense/MatMul-op0"}
 """Who stands in the table of the worst where it is not whom the sentence blames."""
 SENTENCE = ".wb-sentence"
@@ -56,14 +59,29 @@ def tree(lab):
     return folder
 
 
+class Readers(dict):
+    """Readers of notebooks by name, each made when it is first asked for."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, name):
+        self[name] = reader = self.make(name)
+        return reader
+
+
 @pytest.fixture(scope="module")
 def author(chromium, lab, tree):
     """Whoever ran each notebook from the menu and saved it; the page is still open."""
-    readers = {}
-    for name in NOTEBOOKS:
-        reader = readers[name] = Reader(chromium, lab, f"tree/notebooks/{name}.ipynb")
+
+    def run(name):
+        reader = Reader(chromium, lab, f"tree/notebooks/{name}.ipynb")
         reader.trouble += lab.run_all(reader.page)
         lab.command(reader.page, "docmanager:save")
+        return reader
+
+    readers = Readers(run)
     yield readers
     for reader in readers.values():
         reader.page.close()
@@ -73,10 +91,14 @@ def author(chromium, lab, tree):
 def stranger(chromium, tree, author):
     """Somebody else who opens the saved notebooks: untrusted, and with no kernel to run them."""
     with jupyter_lab(tree, kernels=False) as elsewhere:
-        readers = {}
-        for name in NOTEBOOKS:
-            reader = readers[name] = Reader(chromium, elsewhere, f"notebooks/{name}.ipynb")
+
+        def opened(name):
+            assert author[name].page  # run and saved
+            reader = Reader(chromium, elsewhere, f"notebooks/{name}.ipynb")
             reader.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
+            return reader
+
+        readers = Readers(opened)
         yield readers
         for reader in readers.values():
             reader.page.close()
@@ -110,7 +132,7 @@ def assert_the_plot_is_drawn(page):
     assert image.bounding_box()["height"] > 200
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", nightly(NOTEBOOKS, DAILY))
 def test_a_notebook_run_from_the_menu_shows_sentence_table_and_plot(author, name):
     page = author[name].page
     output = assert_the_answer_can_be_read(page, NOTEBOOKS[name])
@@ -132,7 +154,7 @@ def test_the_figures_of_a_finding_do_not_overlap(author, lab, theme):
     assert figures.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", nightly(NOTEBOOKS, DAILY))
 @pytest.mark.criterion(17)
 def test_a_saved_notebook_can_be_read_untrusted_and_without_a_kernel(stranger, name):
     page = stranger[name].page
@@ -145,8 +167,9 @@ def test_a_saved_notebook_can_be_read_untrusted_and_without_a_kernel(stranger, n
     assert stranger[name].trouble == []
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", nightly(NOTEBOOKS, DAILY))
 def test_a_saved_notebook_stays_small(author, tree, name):
+    assert author[name].page  # run and saved
     text = (tree / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
     outputs = [o for cell in json.loads(text)["cells"] for o in cell.get("outputs", ())]
     kinds = {kind for output in outputs for kind in output.get("data", ())}

@@ -2,7 +2,8 @@
 
 `durations.json` holds the seconds of each file; ``make durations`` runs all tests and records them anew.
 A file that is not in it comes first. The files of the browser make two groups, each of which one process
-runs with one Chromium and one JupyterLab; the second begins about when the first has ended.
+runs with one Chromium and one JupyterLab; with no more than two processes the second begins about when the
+first has ended.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def halves(files: Iterable[str], seconds: Mapping[str, float]) -> dict[str, str]
 def ordered(scopes: Mapping[str, float | None], processes: int) -> list[str]:
     """Files and groups in the order in which they begin; ``None`` stands for unknown seconds.
 
-    Unknown ones come first, then the longest. All groups of the browser but one wait until the other
-    processes have had files for as long as the group before takes.
+    Unknown ones come first, then the longest. Groups of the browser wait for much: they begin at once where a
+    process is left for the others, else all but one begin when the other processes have had files for as long
+    as the group before takes.
     """
     longest = sorted(scopes, key=lambda scope: -(scopes[scope] or 0))
     groups = [scope for scope in longest if scope.startswith(BROWSER)]
@@ -50,7 +52,7 @@ def ordered(scopes: Mapping[str, float | None], processes: int) -> list[str]:
     found = [*(scope for scope in files if scopes[scope] is None), *groups[:1]]
     files = [scope for scope in files if scopes[scope] is not None]
     for before, group in pairwise(groups):
-        wait = (scopes[before] or 0) * (processes - 1)
+        wait = 0 if processes > len(groups) else (scopes[before] or 0) * (processes - 1)
         while files and wait > 0:
             wait -= scopes[files[0]] or 0
             found.append(files.pop(0))
