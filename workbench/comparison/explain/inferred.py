@@ -55,11 +55,21 @@ class Head(NamedTuple):
     places: NDArray[np.intp]
 
 
-def infer_damage(flow: Flow, origin: Origin) -> Damage | None:
+def may_be_overwritten(flow: Flow, origin: Origin) -> bool:
+    """Nobody has dumped its inputs, no difference is named, and no explanation is likely."""
+    event, known = origin.event, origin.explanation
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
+        return False
+    if known is None or known.kind in (UNEXPLAINED, "overrun"):
+        return True
+    return known.probability < _DOUBTED
+
+
+def infer_damage(flow: Flow, event: Assessment) -> Damage | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
-    event = origin.event
     graph = flow.pairing.target.graph(event.block)
-    if graph is None or not _is_open(flow, origin):
+    if graph is None:
         return None
     try:
         with np.errstate(all="ignore"):  # a file may hold anything
@@ -82,7 +92,7 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
     if replayed is None:
         return None
     if event.replayed is not None:
-        return own_trial(replayed, event, with_earlier=False)
+        return own_trial(replayed, event, earlier=False)
     trial = trial_beside(replayed, event)
     if trial is None:
         return None
@@ -93,17 +103,6 @@ def _trial(flow: Flow, graph: Graph, event: Assessment) -> Trial | None:
             return None
         inputs[slot] = array.reshape(inputs[slot].shape)
     return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
-
-
-def _is_open(flow: Flow, origin: Origin) -> bool:
-    """Whether no look at its inputs and no better explanation speaks against it."""
-    event, known = origin.event, origin.explanation
-    run = flow.pairing.target.runs[event.block].get(event.op)
-    if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
-        return False
-    if known is None or known.kind in (UNEXPLAINED, "overrun"):
-        return True
-    return known.probability < _DOUBTED
 
 
 def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, Value]]:
