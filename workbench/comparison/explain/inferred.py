@@ -17,7 +17,7 @@ import numpy as np
 from workbench.comparison.bind.looks import Damage, Snapshot, data, root
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.hypotheses.elements import REPEAT
-from workbench.comparison.explain.memory import orders
+from workbench.comparison.explain.memory import memory_orders
 from workbench.comparison.explain.origins import own_trial, trial_beside
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.replay.attempt import TROUBLE
@@ -155,14 +155,14 @@ def _outputs(flow: Flow, block: Execution, numbers: Iterable[int]) -> Iterator[A
         for (io, _), record in run.tensors.items() if run is not None else ():
             array = data(record) if io == "output" else None
             if array is not None and array.size:
-                yield from (flat for _, flat in orders(array))
+                yield from (flat for _, flat in memory_orders(array))
 
 
 def _heads(array: Array, slot: int) -> Iterator[Head]:
     count = max(REPEAT // array.itemsize, 1)
     numbers = np.arange(1, array.size + 1).reshape(array.shape)
     seen = set()
-    for _, flat in orders(numbers, array.dtype.name):
+    for _, flat in memory_orders(numbers, array.dtype.name):
         places = flat[:count].astype(np.intp) - 1
         if places.tobytes() not in seen:
             seen.add(places.tobytes())
