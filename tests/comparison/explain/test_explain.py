@@ -23,7 +23,7 @@ from workbench.comparison.explain.case import (
 )
 from workbench.comparison.explain.explain import WEIGHTS, explain, features, probability
 from workbench.comparison.explain.table import HYPOTHESES
-from workbench.comparison.replay.kernel import Kernel, Trial, plain_kernel
+from workbench.comparison.replay.kernel import Change, Kernel, Trial, plain_kernel
 from workbench.core.words.compare_faults import FAULTS
 from workbench.graph.nodes import Const, Op, Param
 
@@ -145,6 +145,23 @@ def test_nothing_is_made_of_an_empty_output():
     trial = next(iter(planted("scaled-output", 5))).trial
     none = np.zeros((0, 3), np.float32)
     assert explain(replace(trial, given=none, expected=none)) == []
+
+
+# --- what a case is ----------------------------------------------------------------------------------
+
+
+def test_a_case_is_read_only_and_what_it_may_cost_is_counted_beside_it():
+    case = Evaluation(Trial(KERNELS["float"], {}, 0, WANTED, WANTED.copy(), 1e-4), Budget(1e4))
+    before = case.budget.left
+    assert case.recomputed(Change()) is None  # without inputs
+    assert case.budget.left == before - case.cost
+    with pytest.raises(OverBudgetError):
+        case.recomputed(Change(), 10.0)
+    assert case.budget.left == before - case.cost
+    with pytest.raises(ValueError, match="read-only"):
+        case.given[0] = 1.0
+    with pytest.raises(AttributeError):
+        case.trial = None
 
 
 # --- how far a guess can be trusted ------------------------------------------------------------------

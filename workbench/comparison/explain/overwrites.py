@@ -49,7 +49,7 @@ def blame_writers(
         touched.setdefault(event.block, set()).add(event.op)
     binding = flow.pairing.target
     found = (damage for block in touched for damage in damages(binding, block, touched[block]))
-    return _blame_all(flow, origins, found)
+    return _put_writers(flow, origins, found)
 
 
 def infer_writers(
@@ -61,10 +61,10 @@ def infer_writers(
         damage = infer_damage(flow, event)
         if damage is not None:
             found.setdefault((damage.block, damage.value), damage)
-    return _blame_all(flow, origins, found.values())
+    return _put_writers(flow, origins, found.values())
 
 
-def _blame_all(
+def _put_writers(
     flow: Flow, origins: tuple[Origin, ...], some: Iterable[Damage]
 ) -> tuple[Origin, ...]:
     """Blame the writers, graph by graph: an operator does the same in every execution."""
@@ -75,7 +75,7 @@ def _blame_all(
         while rest:
             group = _of_one_writer(rest)
             rest = [one for one in rest if one not in group]
-            origins = _blame(flow, origins, group)
+            origins = _put_group(flow, origins, group)
     return origins
 
 
@@ -89,7 +89,9 @@ def _of_one_writer(some: Sequence[Damage]) -> list[Damage]:
     return group
 
 
-def _blame(flow: Flow, origins: tuple[Origin, ...], some: Sequence[Damage]) -> tuple[Origin, ...]:
+def _put_group(
+    flow: Flow, origins: tuple[Origin, ...], some: Sequence[Damage]
+) -> tuple[Origin, ...]:
     """Blame the writers of some damages in the place of the origins that these explain."""
     explained = [
         n for n, one in enumerate(origins) if any(_explains(flow, x, one.event) for x in some)
