@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -12,10 +13,17 @@ import numpy as np
 import pytest
 
 from kit.build.runs import KINDS, clean_trials, planted
-from workbench.comparison.explain.case import FAILURES, Budget, Evaluation, OverBudgetError
-from workbench.comparison.explain.explain import explain
+from workbench.comparison.explain.case import (
+    FAILURES,
+    Budget,
+    Candidate,
+    Evaluation,
+    OverBudgetError,
+    ScoredCandidate,
+)
+from workbench.comparison.explain.explain import WEIGHTS, explain, features, probability
 from workbench.comparison.explain.table import HYPOTHESES
-from workbench.comparison.replay.kernel import Kernel, Trial, plain_kernel
+from workbench.comparison.replay.kernel import Change, Kernel, Trial, plain_kernel
 from workbench.core.words.compare_faults import FAULTS
 from workbench.graph.nodes import Const, Op, Param
 
@@ -41,10 +49,10 @@ def test_every_kind_that_a_device_can_have_has_a_hypothesis():
 
 
 @cache
-def guesses(name):
+def guesses(name, seeds=SEEDS[:1]):
     """What one row guesses of every planted fault, and whether it applies there; a guess may fail."""
     row, found = HYPOTHESES[name], []
-    for kind, seed in product(KINDS, SEEDS):
+    for kind, seed in product(KINDS, seeds):
         for one in planted(kind, seed):
             case = Evaluation(one.trial, Budget(1e8))
             with np.errstate(all="ignore"), suppress(*FAILURES, OverBudgetError):
@@ -62,7 +70,7 @@ def test_a_row_says_what_its_function_guesses(name):
 
 @pytest.mark.parametrize("name", [name for name, row in HYPOTHESES.items() if row.types])
 def test_where_a_row_does_not_apply_for_its_types_there_is_nothing_to_guess(name):
-    applies = {applies for applies, _ in guesses(name)}
+    applies = {applies for applies, _ in guesses(name, SEEDS)}
     assert applies == {True}
 
 
@@ -137,3 +145,57 @@ def test_nothing_is_made_of_an_empty_output():
     trial = next(iter(planted("scaled-output", 5))).trial
     none = np.zeros((0, 3), np.float32)
     assert explain(replace(trial, given=none, expected=none)) == []
+
+
+# --- what a case is ----------------------------------------------------------------------------------
+
+
+def test_a_case_is_read_only_and_what_it_may_cost_is_counted_beside_it():
+    case = Evaluation(Trial(KERNELS["float"], {}, 0, WANTED, WANTED.copy(), 1e-4), Budget(1e4))
+    before = case.budget.left
+    assert case.recomputed(Change()) is None  # without inputs
+    assert case.budget.left == before - case.cost
+    with pytest.raises(OverBudgetError):
+        case.recomputed(Change(), 10.0)
+    assert case.budget.left == before - case.cost
+    with pytest.raises(ValueError, match="read-only"):
+        case.given[0] = 1.0
+    with pytest.raises(AttributeError):
+        case.trial = None
+
+
+# --- how far a guess can be trusted ------------------------------------------------------------------
+
+WANTED = np.random.default_rng(5).normal(size=(16, 32)).astype(np.float32)
+CASE = Evaluation(Trial(Kernel((), ()), {}, 0, WANTED * 2, WANTED, 1e-4))
+
+
+def tried(*scores, parameters=0.0):
+    return [
+        ScoredCandidate(Candidate(f"kind {n}", WANTED, "", parameters), 1e-5, 0.5, score)
+        for n, score in enumerate(scores)
+    ]
+
+
+def test_a_guess_that_leads_far_is_likelier_than_one_that_does_not():
+    far, near = probability(CASE, tried(10, 5000)), probability(CASE, tried(10, 10.5))
+    assert far[0] > near[0] > near[1] > far[1] > 0
+
+
+def test_free_numbers_make_a_guess_unlikelier():
+    few, many = tried(10, 50), tried(10, 50, parameters=400)
+    assert probability(CASE, few)[0] > probability(CASE, many)[0]
+
+
+def test_probabilities_are_those_of_exclusive_kinds():
+    for scores in ((1,), (1, 1, 1, 1), (0, 3, 1e9)):
+        found = probability(CASE, tried(*scores))
+        assert all(0 <= one <= 1 for one in found)
+        assert sum(found) <= 1 + 1e-9
+    assert probability(CASE, []) == []
+
+
+def test_every_feature_has_a_weight():
+    assert features(CASE, tried(1, 2)).keys() == WEIGHTS.keys()
+    exact = Evaluation(replace(CASE.trial, floor=0.0))
+    assert all(math.isfinite(value) for value in features(exact, tried(0, 0)).values())

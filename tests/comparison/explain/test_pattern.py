@@ -7,7 +7,7 @@ import pytest
 
 from kit.evidence import the
 from workbench.comparison.explain.case import Evaluation
-from workbench.comparison.explain.pattern import describe
+from workbench.comparison.explain.pattern import describe_pattern
 from workbench.comparison.replay.kernel import Kernel, Trial
 from workbench.core.words import Message
 
@@ -17,7 +17,7 @@ WANTED = np.random.default_rng(5).normal(size=(16, 32)).astype(np.float32) + 4
 def said_of(change, dtype=np.float32):
     wanted = WANTED.astype(dtype)
     given = change(wanted.copy())
-    return describe(Evaluation(Trial(Kernel((), ()), {}, 0, given, wanted, 1e-6)))
+    return describe_pattern(Evaluation(Trial(Kernel((), ()), {}, 0, given, wanted, 1e-6)))
 
 
 def put(place, value):
@@ -85,11 +85,11 @@ def test_integers_and_masks_have_a_look_too():
 
 def test_a_number_alone_has_a_look():
     one = np.float32(2)
-    said = describe(Evaluation(Trial(Kernel((), ()), {}, 0, one * 2, one, 0.0)))
+    said = describe_pattern(Evaluation(Trial(Kernel((), ()), {}, 0, one * 2, one, 0.0)))
     the(said.values["parts"], "pattern-all")
 
 
 def test_nothing_has_no_look():
     none = np.zeros(0, np.float32)
     case = Evaluation(Trial(Kernel((), ()), {}, 0, none, none, 0.0))
-    assert describe(case) == Message("compare/pattern-empty")
+    assert describe_pattern(case) == Message("compare/pattern-empty")

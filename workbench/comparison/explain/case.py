@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.memory import Held
+from workbench.comparison.explain.memory import HeldTensors
 from workbench.comparison.replay.attempt import TROUBLE
-from workbench.comparison.replay.kernel import Change, sum_of_squares
+from workbench.comparison.replay.kernel import EXACT, Arithmetic, Change, distance, sum_of_squares
 from workbench.core.dtypes import roundoff
 from workbench.core.errors import WorkbenchError
 from workbench.core.words import Message
 from workbench.graph.nodes import Param, Value
 from workbench.run.cube import CUBE
+from workbench.run.profiles import HF32, HF32_AWAY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -54,6 +55,16 @@ _FAR, _WORSE = (
 
 FAILURES = (WorkbenchError, *TROUBLE)
 """What a guess may raise when settings or inputs do not fit together."""
+
+FORMATS = (
+    ("", ""), ("float16", "float16"), ("float16", ""), (HF32, ""), (HF32_AWAY, ""), ("bfloat16", "bfloat16")
+)  # fmt: skip
+"""Inputs and outputs of units as devices have them, beyond the operators' own dtypes."""
+
+_CLOSER = 4.0  # the floor is lowered by no more than so much
+_RIGHT = 0.5  # share of elements right to the last bit from which the others are no noise
+_FLIPS = 3.0  # so many times less than a rounding still lets one pass that fell elsewhere
+_SPREAD = 2.0  # times the noise that is measured
 
 RARE = 1.0
 """Free numbers that guesses count which no device is known for."""
@@ -99,7 +110,7 @@ class ScoredCandidate:
     to say, to a tenth of the noise, what the guess leaves over of every element, and its fitted numbers.
     """
 
-    guess: Candidate
+    candidate: Candidate
     remains: float
     exact: float
     score: float
@@ -129,7 +140,7 @@ class Evaluation:
 
     trial: Trial
     budget: Budget = field(default_factory=Budget)
-    _read: dict[int, list[Array]] = field(default_factory=dict)
+    _read: dict[int, list[Array]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def given(self) -> Array:
@@ -177,15 +188,15 @@ class Evaluation:
         return self.trial.given.dtype.kind not in "biu"
 
     @cached_property
-    def held(self) -> Held:
+    def held(self) -> HeldTensors:
         """What memory held when the operator ran."""
-        return Held(self.trial)
+        return HeldTensors(self.trial)
 
     @cached_property
     def off(self) -> NDArray[np.bool_]:
         """Which elements, flat, differ by more than noise."""
         found = np.empty(self.given.size, np.bool_)
-        for piece in pieces(found.size):
+        for piece in slices_of(found.size):
             found[piece] = self._off(self.given[piece], self.expected[piece])
         return found
 
@@ -239,7 +250,7 @@ class Evaluation:
         if output.shape != self.shape:
             return math.inf
         flat, total = output.reshape(-1), 0.0
-        for piece in pieces(flat.size):
+        for piece in slices_of(flat.size):
             total += _apart(own[piece], flat[piece])
         return math.sqrt(total) / self.scale
 
@@ -253,7 +264,7 @@ class Evaluation:
             return math.inf
         flat, total = output.reshape(-1), 0.0
         grain = max(self.grain, _GRAIN * self.coarse) if loose else self.grain
-        for piece in pieces(flat.size):
+        for piece in slices_of(flat.size):
             guess = flat[piece].astype(np.float64, copy=False)
             total += float(np.sum(self._surprises(self.given[piece], guess, grain)))
         return total
@@ -274,7 +285,7 @@ class Evaluation:
         if output.shape != self.shape or not output.size:
             return 0.0
         flat, count = output.reshape(-1), 0
-        for piece in pieces(flat.size):
+        for piece in slices_of(flat.size):
             a, b = self.given[piece], flat[piece].astype(self.given.dtype)
             count += int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
         return count / output.size
@@ -341,7 +352,7 @@ def recomputed(trial: Trial, change: Change) -> Array | None:
     return output if output.shape == trial.given.shape else None
 
 
-def pieces(size: int) -> Iterator[slice]:
+def slices_of(size: int) -> Iterator[slice]:
     """Slices of at most `_CHUNK` elements."""
     return (slice(start, start + _CHUNK) for start in range(0, size, _CHUNK))
 
@@ -358,7 +369,7 @@ def _wide(array: Array) -> Array:
 
 def _norm(flat: Array) -> float:
     total = 0.0
-    for piece in pieces(flat.size):
+    for piece in slices_of(flat.size):
         some = flat[piece].astype(np.float64, copy=False)
         finite = some if np.isfinite(some).all() else some[np.isfinite(some)]
         total += sum_of_squares(finite)
@@ -411,3 +422,64 @@ def _inner(op: Op, read: list[tuple[int, ...]]) -> float:
     if op.op_type.startswith("Conv2DBackprop"):
         return math.prod(weight[1:]) if op.op_type.endswith("Input") else math.prod(left[2:])
     return max((*left[-2:], *weight[-2:]), default=1)
+
+
+def with_fitted_arithmetic(trial: Trial, budget: float) -> Evaluation:
+    """Return the case of a trial, computed as most elements of the output say if that is not known.
+
+    An arithmetic counts only if it differs from what was expected by no more than the floor: it explains
+    noise, not the operator's own error. The floor is lowered to what the right elements show of noise.
+    """
+    case = Evaluation(trial, Budget(budget))
+    if not case.is_float or not case.error > case.floor:
+        return case
+    told = case.expected != 0  # zeros are right whatever the arithmetic
+    if np.count_nonzero(case.given[told] == case.expected[told]) >= _RIGHT * max(told.sum(), 1):
+        return _lowered(case, case.coarse / _FLIPS)
+    if trial.arithmetic != EXACT or case.floor <= _CLOSER * case.coarse:
+        return case
+    least, best = case.surprise(trial.expected), trial
+    for other in _others(trial):
+        case.budget.left -= case.cost
+        if case.budget.left < budget / 2:
+            break
+        surprise = case.surprise(other.expected)
+        if surprise < least:
+            least, best = surprise, other
+    if best is trial:
+        return case
+    found = Evaluation(best, case.budget)
+    return _lowered(found, _measured(found))
+
+
+def _lowered(case: Evaluation, floor: float) -> Evaluation:
+    """Return a case with a lower noise floor, if it is one."""
+    if floor >= case.floor:
+        return case
+    return Evaluation(replace(case.trial, floor=floor), case.budget)
+
+
+def _others(trial: Trial) -> Iterator[Trial]:
+    """The same trial with other arithmetics that the floor allows for."""
+    cube = any(op.op_type in CUBE for op in trial.kernel.ops)
+    for inputs, output in FORMATS:
+        if not cube and inputs != output:
+            continue
+        arithmetic = Arithmetic("cube", inputs, output)
+        try:
+            expected = replace(trial, arithmetic=arithmetic).again(Change())
+        except FAILURES:
+            return
+        if distance(expected, trial.expected) <= max(trial.floor, 0.0):
+            yield replace(trial, expected=expected, arithmetic=arithmetic)
+
+
+def _measured(case: Evaluation) -> float:
+    """Noise of the elements that are not off, within what the floor was."""
+    near = ~case.off
+    if not near.any():
+        return case.floor
+    gap = (case.given[near] - case.expected[near]).astype(np.float64)
+    gap = gap[np.isfinite(gap)]
+    noise = float(np.sqrt(np.mean(gap**2))) / case.rms if gap.size else case.floor
+    return min(max(_SPREAD * noise, case.floor / _CLOSER), case.floor)

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.comparison.explain.arithmetic import with_fitted_arithmetic
-from workbench.comparison.explain.calibration import probability
-from workbench.comparison.explain.case import BUDGET, FAILURES, OverBudgetError, ScoredCandidate
-from workbench.comparison.explain.pattern import describe
+from workbench.comparison.explain.case import (
+    BUDGET,
+    FAILURES,
+    OverBudgetError,
+    ScoredCandidate,
+    with_fitted_arithmetic,
+)
+from workbench.comparison.explain.pattern import describe_pattern
 from workbench.comparison.explain.table import HYPOTHESES
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from workbench.comparison.explain.case import Candidate, Evaluation
     from workbench.comparison.replay.kernel import Trial
@@ -30,6 +34,21 @@ _HALF = 0.5  # of the error: less is explained by chance
 _MOST = 0.8  # of the error: a guess that leaves more explains nothing
 _JUDGING = 20.0  # operations an element
 _ENOUGH = 32  # elements of which all are equal before nothing further is tried
+_RIVAL = 4.0  # more free numbers than the best guess
+_NONE = 0.1  # weight of everything that nobody has thought of
+
+WEIGHTS: dict[str, float] = {
+    "one": 2.213,
+    "left": 0.049,
+    "visible": 0.361,
+    "lead": 0.261,
+    "rivals": 0.115,
+    "free": -1.944,
+    "few": -0.25,
+    "exact": 0.707,
+    "blank": -3.799,
+}
+"""Weights of `features`, fitted by `fit` to faults of seeds 1000 to 1029 of `benchmarks/hypotheses.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +94,27 @@ def explain(trial: Trial, budget: float = BUDGET) -> list[Explanation]:
         case = with_fitted_arithmetic(trial, budget)
         if not case.error > case.floor or not trial.error > trial.floor:
             return []
-        tried, missed = attempts(case)
+        tried, missed = score_hypotheses(case)
         return _ranked(case, tried, missed)
 
 
 def _ranked(case: Evaluation, tried: list[ScoredCandidate], missed: list[str]) -> list[Explanation]:
     chances = probability(case, tried)
     found = [
-        Explanation(one.guess.kind, _share(one, case), one.exact, one.guess.said, chance)
+        Explanation(one.candidate.kind, _share(one, case), one.exact, one.candidate.said, chance)
         for one, chance in zip(tried, chances, strict=True)
     ]
     found.sort(key=lambda one: -one.probability)
     rest = max(1.0 - sum(chances), 0.0)
     if not found or found[0].share < _HALF:
-        found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe(case), rest))
+        found.insert(0, Explanation(UNEXPLAINED, 0.0, 0.0, describe_pattern(case), rest))
     if missed:
         said = Message("compare/not-tried", text=found[0].text, kinds=tuple(missed))
         found[0] = replace(found[0], text=said)
     return found
 
 
-def attempts(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]]:
+def score_hypotheses(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]]:
     """Return the best guess of every kind that explains anything, best first, and the kinds not tried."""
     best: dict[str, ScoredCandidate] = {}
     missed: list[str] = []
@@ -107,7 +126,7 @@ def attempts(case: Evaluation) -> tuple[list[ScoredCandidate], list[str]]:
             continue
         try:
             for guess in _guesses(row.guesses(case)):
-                one = judged(guess, case)
+                one = score_candidate(guess, case)
                 least = best[guess.kind].score if guess.kind in best else nothing
                 if one is not None and one.score < least:
                     best[guess.kind] = one
@@ -126,7 +145,7 @@ def _guesses(guesses: Iterator[Candidate]) -> Iterator[Candidate]:
         return
 
 
-def judged(guess: Candidate, case: Evaluation) -> ScoredCandidate | None:
+def score_candidate(guess: Candidate, case: Evaluation) -> ScoredCandidate | None:
     """Score a guess; ``None`` if it leaves most of the error, or is what was expected."""
     case.budget.spend(_JUDGING * case.given.size)
     remains = case.remains(guess.output)
@@ -144,7 +163,7 @@ def _settles(one: ScoredCandidate, case: Evaluation) -> bool:
 
     One number everywhere can have many causes, and so can few elements.
     """
-    if one.guess.parameters > _FREE or case.given.size < _ENOUGH or not np.ptp(case.given):
+    if one.candidate.parameters > _FREE or case.given.size < _ENOUGH or not np.ptp(case.given):
         return False
     return one.exact == 1.0 or (one.remains <= case.floor and case.error > _CLEAR * case.floor)
 
@@ -153,3 +172,54 @@ def _share(one: ScoredCandidate, case: Evaluation) -> float:
     if math.isinf(case.error):
         return max(1.0 - one.remains, 0.0)
     return max(1.0 - one.remains / case.error, 0.0)
+
+
+def features(case: Evaluation, tried: Sequence[ScoredCandidate]) -> dict[str, float]:
+    """What tells how far the best of several guesses can be trusted.
+
+    ``left``: what it leaves over, ``visible``: the error, both in floors; ``lead``: how much longer the second
+    best's description is; ``rivals``: how many others leave no more over than noise, with few free numbers;
+    ``free``: its own free numbers; ``few``: elements there are; ``exact``: the share it gives to the last bit;
+    ``blank``: whether the output is one number everywhere.
+    """
+    first = tried[0]
+    second = tried[1].score if len(tried) > 1 else math.inf
+    size = case.given.size
+    return {
+        "one": 1.0,
+        "left": _log(first.remains, case.floor),
+        "visible": _log(case.error, case.floor),
+        "lead": math.log1p(min(second - first.score, 1e4)),
+        "rivals": float(min(sum(_fits(one, first, case) for one in tried[1:]), 3)),
+        "free": math.log1p(min(first.candidate.parameters, size)),
+        "few": math.log(1 + 1e4 / size),
+        "exact": first.exact,
+        "blank": float(not np.ptp(case.given)),
+    }
+
+
+def _fits(one: ScoredCandidate, first: ScoredCandidate, case: Evaluation) -> bool:
+    few = one.candidate.parameters <= first.candidate.parameters + _RIVAL
+    return few and one.remains <= max(case.floor, 2 * first.remains)
+
+
+def _log(error: float, floor: float) -> float:
+    return math.log(min(max(error / floor, 0.1), 1e3)) if floor else (3.0 if error else 0.0)
+
+
+def probability(case: Evaluation, tried: Sequence[ScoredCandidate]) -> list[float]:
+    """Return the probability of every guess; the first one's is calibrated, the others share what is left.
+
+    Those behind weigh the less, the longer their descriptions are.
+    """
+    if not tried:
+        return []
+    values = features(case, tried)
+    first = _logistic(sum(WEIGHTS[name] * value for name, value in values.items()))
+    weights = [1.0 / (1.0 + one.score - tried[0].score) for one in tried[1:]]
+    rest, total = 1.0 - first, sum(weights) + _NONE
+    return [first, *(min(rest * weight / total, 0.99 * first) for weight in weights)]
+
+
+def _logistic(value: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(min(value, 30.0), -30.0)))

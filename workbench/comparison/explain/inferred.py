@@ -1,4 +1,4 @@
-"""Damage that only results show: what must have lain over an input, so that its reader gave what it gave.
+"""Overwrite that only results show: what must have lain over an input, so that its reader gave what it gave.
 
 A dump of outputs alone holds every tensor once, as it was written. Where an operator did not give what
 these make it give, its input may have been written over before it read it: at the beginning, by whoever
@@ -17,7 +17,7 @@ import numpy as np
 from workbench.comparison.bind.memory import Overwrite, Snapshot, data
 from workbench.comparison.explain.explain import UNEXPLAINED
 from workbench.comparison.explain.hypotheses.elements import REPEAT
-from workbench.comparison.explain.memory import orders
+from workbench.comparison.explain.memory import memory_orders
 from workbench.comparison.explain.origins import own_trial, trial_beside
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import ALIAS, readers, storage_of
@@ -56,11 +56,21 @@ class Head(NamedTuple):
     places: NDArray[np.intp]
 
 
-def infer_damage(flow: Trace, origin: Origin) -> Overwrite | None:
+def may_be_overwritten(flow: Trace, origin: Origin) -> bool:
+    """Nobody has dumped its inputs, no difference is named, and no explanation is likely."""
+    event, known = origin.event, origin.explanation
+    run = flow.pairing.target.runs[event.block].get(event.op)
+    if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
+        return False
+    if known is None or known.kind in (UNEXPLAINED, "overrun"):
+        return True
+    return known.probability < _DOUBTED
+
+
+def infer_damage(flow: Trace, event: Assessment) -> Overwrite | None:
     """Return the damage of an input that explains an operator's own error; ``None`` if none does."""
-    event = origin.event
     graph = flow.pairing.target.graph(event.block)
-    if graph is None or not _is_open(flow, origin):
+    if graph is None:
         return None
     try:
         with np.errstate(all="ignore"):  # a file may hold anything
@@ -83,7 +93,7 @@ def _trial(flow: Trace, graph: Graph, event: Assessment) -> Trial | None:
     if replayed is None:
         return None
     if event.replayed is not None:
-        return own_trial(replayed, event, with_earlier=False)
+        return own_trial(replayed, event, earlier=False)
     trial = trial_beside(replayed, event)
     if trial is None:
         return None
@@ -94,17 +104,6 @@ def _trial(flow: Trace, graph: Graph, event: Assessment) -> Trial | None:
             return None
         inputs[slot] = array.reshape(inputs[slot].shape)
     return replace(trial, inputs=inputs, expected=replace(trial, inputs=inputs).again(NOTHING))
-
-
-def _is_open(flow: Trace, origin: Origin) -> bool:
-    """Whether no look at its inputs and no better explanation speaks against it."""
-    event, known = origin.event, origin.explanation
-    run = flow.pairing.target.runs[event.block].get(event.op)
-    if event.differences or run is None or any(io == "input" for io, _ in run.tensors):
-        return False
-    if known is None or known.kind in (UNEXPLAINED, "overrun"):
-        return True
-    return known.probability < _DOUBTED
 
 
 def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, Value]]:
@@ -119,7 +118,7 @@ def _read(graph: Graph, event: Assessment, trial: Trial) -> Iterator[tuple[int, 
 def _over(
     flow: Trace, graph: Graph, event: Assessment, trial: Trial, slot: int, value: Value
 ) -> Iterator[tuple[float, Overwrite]]:
-    """Damage at the beginning of an input that explains the error, in any order it may have; what it leaves."""
+    """Overwrite at the beginning of an input that explains the error, in any order it may have; what it leaves."""
     run = flow.pairing.target.runs[event.block].get(value.op)
     record = run.tensors.get(("output", value.slot)) if run is not None else None
     array, since = trial.inputs[slot], _since(flow, graph, event, value)
@@ -155,14 +154,14 @@ def _outputs(flow: Trace, block: Execution, numbers: Iterable[int]) -> Iterator[
         for (io, _), record in run.tensors.items() if run is not None else ():
             array = data(record) if io == "output" else None
             if array is not None and array.size:
-                yield from (flat for _, flat in orders(array))
+                yield from (flat for _, flat in memory_orders(array))
 
 
 def _heads(array: Array, slot: int) -> Iterator[Head]:
     count = max(REPEAT // array.itemsize, 1)
     numbers = np.arange(1, array.size + 1).reshape(array.shape)
     seen = set()
-    for _, flat in orders(numbers, array.dtype.name):
+    for _, flat in memory_orders(numbers, array.dtype.name):
         places = flat[:count].astype(np.intp) - 1
         if places.tobytes() not in seen:
             seen.add(places.tobytes())

@@ -31,7 +31,7 @@ _ODD = np.array(
 _NONE = np.empty(0, np.uint64)
 
 
-def orders(array: Array, dtype: str = "") -> Iterator[tuple[str, Array]]:
+def memory_orders(array: Array, dtype: str = "") -> Iterator[tuple[str, Array]]:
     """An array flat, as it may lie in memory: as it is, as a feature map of the device, as its matrices.
 
     ``dtype`` is the name of another one whose blocks it is cut into.
@@ -48,7 +48,7 @@ def orders(array: Array, dtype: str = "") -> Iterator[tuple[str, Array]]:
             yield form, np.ascontiguousarray(there).reshape(-1).view(array.dtype)
 
 
-class Held:
+class HeldTensors:
     """Blocks of 32 bytes of the tensors that a device held when an operator ran."""
 
     def __init__(self, trial: Trial) -> None:
@@ -62,7 +62,7 @@ class Held:
             total += 3 * array.nbytes
             if total > _MOST:
                 break
-            found += [flat.tobytes() for _, flat in orders(array)]
+            found += [flat.tobytes() for _, flat in memory_orders(array)]
         return found
 
     @cached_property

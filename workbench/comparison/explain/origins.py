@@ -16,8 +16,6 @@ from workbench.comparison.replay.kernel import Trial, cast_like
 from workbench.comparison.replay.own_error import SUSPECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from workbench.comparison.explain.explain import Explanation
@@ -57,14 +55,17 @@ class Origins:
     origins: tuple[Origin, ...] = ()
 
 
-def own_trial(replayed: Replay, event: Assessment, *, with_earlier: bool) -> Trial | None:
-    """An operator whose own error replay convicts, with what it read; raises one of ``TROUBLE``."""
+def own_trial(replayed: Replay, event: Assessment, *, earlier: bool = True) -> Trial | None:
+    """An operator whose own error replay convicts, with what it read; raises one of ``TROUBLE``.
+
+    ``earlier``: with what memory held before.
+    """
     own = event.replayed
     attempt = replayed.attempt(event.block, event.op)
     if own is None or not own.suspect or not isinstance(attempt, Attempt):
         return None
-    earlier = tuple(islice(_earlier(replayed, event), _EARLIER)) if with_earlier else ()
-    return attempt.trial(own.slot, own.explained, own.arithmetic, earlier)
+    held = _earlier(replayed, event) if earlier else ()
+    return attempt.trial(own.slot, own.explained, own.arithmetic, held)
 
 
 def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
@@ -81,11 +82,11 @@ def trial_beside(replayed: Replay, event: Assessment) -> Trial | None:
     if given.shape != expected.shape:
         return None
     floor = min(event.factor * event.explained, worst.error / SUSPECT)
-    earlier = tuple(islice(_earlier(replayed, event), _EARLIER))
-    return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=earlier)
+    held = _earlier(replayed, event)
+    return Trial(attempt.kernel, attempt.inputs, slot, given, expected, floor, earlier=held)
 
 
-def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:
+def _earlier(replayed: Replay, event: Assessment) -> tuple[Array, ...]:
     """Outputs that the device held before, the latest first; its own of the iteration before come first."""
     values = replayed.target_inputs
     last = event.block._replace(iteration=event.block.iteration - 1)
@@ -94,10 +95,8 @@ def _earlier(replayed: Replay, event: Assessment) -> Iterator[Array]:
     places += [
         (event.block, n) for n in sorted(runs[event.block], reverse=True) if 0 <= n < event.op
     ]
-    for block, number in places:
-        array = values.given(block, number, 0)
-        if array is not None:
-            yield array
+    found = (values.given(block, number, 0) for block, number in places)
+    return tuple(islice((array for array in found if array is not None), _EARLIER))
 
 
 def has_few_wrong(flow: Trace, event: Assessment) -> bool:

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
 
-MOST = 12
-"""Guilty executions whose tensors are looked at; behind the first few come consequences."""
-
-INFERRED = 6
-"""Guilty executions whose inputs are inferred, which takes many times as long as to compute them."""
-
 NAMED = 3
 """Writers that are named at most, where it may have been several."""
 
@@ -46,29 +40,33 @@ _CLEARED, _CONVICTED = (
 )  # who computed with the damage; who computed before it was there
 
 
-def blame_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def blame_writers(
+    flow: Trace, origins: tuple[Origin, ...], asked: Sequence[int]
+) -> tuple[Origin, ...]:
     """Put writers in the place of the origins that two looks at a tensor explain."""
     touched: dict[Execution, set[int]] = {}
-    for one in origins[:MOST]:
-        touched.setdefault(one.event.block, set()).add(one.event.op)
+    for event in (origins[n].event for n in asked):
+        touched.setdefault(event.block, set()).add(event.op)
     binding = flow.pairing.target
     found = (
         damage for block in touched for damage in find_overwrites(binding, block, touched[block])
     )
-    return _blame_all(flow, origins, found)
+    return _put_writers(flow, origins, found)
 
 
-def infer_writers(flow: Trace, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+def infer_writers(
+    flow: Trace, origins: tuple[Origin, ...], asked: Sequence[int]
+) -> tuple[Origin, ...]:
     """Put writers in the place of origins whose results show that an input was written over."""
     found: dict[tuple[Execution, Value], Overwrite] = {}
-    for one in origins[:INFERRED]:
-        damage = infer_damage(flow, one)
+    for event in (origins[n].event for n in asked):
+        damage = infer_damage(flow, event)
         if damage is not None:
             found.setdefault((damage.block, damage.value), damage)
-    return _blame_all(flow, origins, found.values())
+    return _put_writers(flow, origins, found.values())
 
 
-def _blame_all(
+def _put_writers(
     flow: Trace, origins: tuple[Origin, ...], some: Iterable[Overwrite]
 ) -> tuple[Origin, ...]:
     """Blame the writers, graph by graph: an operator does the same in every execution."""
@@ -79,7 +77,7 @@ def _blame_all(
         while rest:
             group = _of_one_writer(rest)
             rest = [one for one in rest if one not in group]
-            origins = _blame(flow, origins, group)
+            origins = _put_group(flow, origins, group)
     return origins
 
 
@@ -93,7 +91,7 @@ def _of_one_writer(some: Sequence[Overwrite]) -> list[Overwrite]:
     return group
 
 
-def _blame(
+def _put_group(
     flow: Trace, origins: tuple[Origin, ...], some: Sequence[Overwrite]
 ) -> tuple[Origin, ...]:
     """Blame the writers of some damages in the place of the origins that these explain."""

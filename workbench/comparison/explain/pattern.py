@@ -21,7 +21,7 @@ _TILE = 16
 _SPECIAL = {65504.0: "float16", 448.0: "float8_e4m3fn"}
 
 
-def describe(case: Evaluation) -> Message:
+def describe_pattern(case: Evaluation) -> Message:
     """Describe an operator's own error: place, sign, ratio, produced values."""
     if not case.given.size:
         return Message("compare/pattern-empty")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from workbench.comparison.bind.memory import Overwrite, data
-from workbench.comparison.explain.memory import orders
+from workbench.comparison.explain.memory import memory_orders
 from workbench.comparison.graphs.ge_origins import is_inserted
 from workbench.comparison.graphs.roles import LEAVES
 from workbench.comparison.graphs.traverse import storage_of
@@ -188,7 +188,7 @@ def _pieces(damage: Overwrite) -> Iterator[Piece]:
         return
     before = before.reshape(after.shape)
     found = []
-    for (_, one), (_, other) in zip(orders(before), orders(after), strict=True):
+    for (_, one), (_, other) in zip(memory_orders(before), memory_orders(after), strict=True):
         bits = f"V{one.itemsize}"
         places = np.flatnonzero(one.view(bits) != other.view(bits))
         first, last = int(places[0]), int(places[-1])
@@ -222,7 +222,7 @@ def _told(memory: Memory, number: int, pieces: Sequence[Piece]) -> Message | Non
     arrays = [data(r) for (io, _), r in run.tensors.items() if io == "output"] if run else []
     for array in arrays:
         if array is not None and array.size:
-            for _, flat in orders(array):
+            for _, flat in memory_orders(array):
                 if any(_holds(flat.tobytes(), piece, flat.itemsize) for piece in pieces):
                     return Message("compare/bytes-of-output")
     return None

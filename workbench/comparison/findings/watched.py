@@ -57,7 +57,7 @@ def _found(
 
 
 def golden_damage(material: Material) -> Iterator[Note]:
-    """Damage on the golden side, which is an anomaly of it."""
+    """Overwrite on the golden side, which is an anomaly of it."""
     changes, _ = find_changes(material.pairing.golden)
     for change in changes:
         if material.selection.takes(change.key, "golden") and kind_of(change) == OVERWRITTEN:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.case import Candidate
-from workbench.comparison.explain.memory import orders
+from workbench.comparison.explain.memory import memory_orders
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def nan_output(case: Evaluation) -> Iterator[Candidate]:
     lost = np.isnan(case.given) & ~np.isnan(case.expected)
     if lost.any():
         output = with_given(case, lost)
-        said = Message("compare/fault-nan", where=where(np.flatnonzero(lost), case.shape))
-        yield Candidate("nan-output", output, said, float(runs(np.flatnonzero(lost))))
+        said = Message("compare/fault-nan", where=describe_places(np.flatnonzero(lost), case.shape))
+        yield Candidate("nan-output", output, said, float(count_runs(np.flatnonzero(lost))))
 
 
 def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
@@ -56,12 +56,12 @@ def overwritten_element(case: Evaluation) -> Iterator[Candidate]:
     if not 0 < places.size <= FEW:
         return
     values = case.given[places]
-    alone = bool(np.all(values == values[0])) and runs(places) == 1
+    alone = bool(np.all(values == values[0])) and count_runs(places) == 1
     if places.size > max((case.given.size - 1 if alone else case.given.size // 2), 1):
         return
-    place, value = where(places, case.shape), _few(values)
+    place, value = describe_places(places, case.shape), _few(values)
     said = Message("compare/fault-overwritten", where=place, value=value)
-    count = runs(places) + _cost(values)
+    count = count_runs(places) + _cost(values)
     yield Candidate("overwritten-element", with_given(case, case.off), said, float(count))
 
 
@@ -74,8 +74,8 @@ def bit_flip(case: Evaluation) -> Iterator[Candidate]:
     for bit in range(8 * given.dtype.itemsize if given.dtype.kind != "b" else 1):
         flipped = (words ^ words.dtype.type(1 << bit)).view(given.dtype)
         if case.near(flipped, places):
-            said = Message("compare/fault-bit", bit=bit, where=where(places, case.shape))
-            free = 0.5 * (1 + runs(places)) - 0.25
+            said = Message("compare/fault-bit", bit=bit, where=describe_places(places, case.shape))
+            free = 0.5 * (1 + count_runs(places)) - 0.25
             yield Candidate("bit-flip", with_given(case, case.off), said, free)
 
 
@@ -144,7 +144,7 @@ def stale_output(case: Evaluation) -> Iterator[Candidate]:
     if case.trial.slot < 0 and _is_as_before(case):
         yield Candidate("stale-output", given, Message("compare/fault-unwritten"), 0.25)
         return
-    found = [(*case.held.share(flat), name) for name, flat in orders(given)]
+    found = [(*case.held.share(flat), name) for name, flat in memory_orders(given)]
     share, breaks, name = max(found, key=lambda one: one[0])
     if share > 0.5:
         said = Message("compare/fault-stale", share=share)
@@ -152,7 +152,7 @@ def stale_output(case: Evaluation) -> Iterator[Candidate]:
             said = Message("compare/fault-stale-in", share=share, format=name)
         free = 1.0 + 2.0 * breaks + (1.0 - share) * given.size
         yield Candidate("stale-output", given, said, min(free, _ANY * given.size))
-    elif given.size >= _TELLING and abs(likeness(case)) < 0.3:
+    elif given.size >= _TELLING and abs(correlation(case)) < 0.3:
         said = Message("compare/fault-unrelated")
         yield Candidate("stale-output", given, said, _ANY * given.size)
 
@@ -163,7 +163,7 @@ def _is_as_before(case: Evaluation) -> bool:
     return before is not None and before.tobytes() == case.trial.given.tobytes()
 
 
-def likeness(case: Evaluation) -> float:
+def correlation(case: Evaluation) -> float:
     """Cosine of what was given and what was expected, each without its mean."""
     usable = np.isfinite(case.given) & np.isfinite(case.expected)
     a, b = (x[usable].astype(np.float64) for x in (case.given, case.expected))
@@ -180,7 +180,9 @@ def overrun(case: Evaluation) -> Iterator[Candidate]:
         return
     given, kind = case.trial.given, case.trial.given.dtype.name
     off, real = case.off.reshape(case.shape), np.ones(case.shape, np.bool_)
-    lying = zip(orders(given), orders(off, kind), orders(real, kind), strict=True)
+    lying = zip(
+        memory_orders(given), memory_orders(off, kind), memory_orders(real, kind), strict=True
+    )
     for (name, flat), (_, there), (_, inside) in lying:
         places = np.flatnonzero(there)
         size = int(places[-1]) + 1
@@ -216,7 +218,7 @@ def with_given(case: Evaluation, mask: NDArray[np.bool_]) -> Array:
     return output
 
 
-def where(places: NDArray[np.intp], shape: tuple[int, ...]) -> Message:
+def describe_places(places: NDArray[np.intp], shape: tuple[int, ...]) -> Message:
     """Say where places are: the first one's indices, and how many there are."""
     first = [int(i) for i in np.unravel_index(int(places[0]), shape)] if shape else []
     if places.size == 1:
@@ -231,6 +233,6 @@ def _few(values: Array) -> Message:
     return Message("compare/holds-number", value=found[0])
 
 
-def runs(places: NDArray[np.intp]) -> int:
+def count_runs(places: NDArray[np.intp]) -> int:
     """How many runs of neighbors places form."""
     return 1 + int(np.count_nonzero(np.diff(places) > 1))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.comparison.explain.case import Budget, Candidate, Evaluation
-from workbench.comparison.explain.hypotheses.attributes import descended
-from workbench.comparison.explain.hypotheses.elements import FEW, runs, where
+from workbench.comparison.explain.hypotheses.attributes import fit_number
+from workbench.comparison.explain.hypotheses.elements import FEW, count_runs, describe_places
 from workbench.comparison.explain.hypotheses.outputs import (
     exchanged,
-    is_nothing,
+    is_negligible,
     limit_between,
-    near,
+    round_numbers_near,
 )
 from workbench.comparison.replay.kernel import Change, Kernel, Trial
 from workbench.core.formats import c0_of
@@ -189,12 +189,12 @@ def _cut(step: Step, low: float, high: float) -> Iterator[tuple[str, Message, Fu
     def compute(limit: float) -> Array | None:
         return step.handing(partial(_clipped, limit=limit))
 
-    solved = descended(step.behind, compute, (low + high) / 2, step.behind.error)
-    if solved is None or is_nothing(
+    solved = fit_number(step.behind, compute, (low + high) / 2, step.behind.error)
+    if solved is None or is_negligible(
         solved / (float(np.abs(step.given).mean()) or 1.0), step.behind
     ):
         return
-    for limit in dict.fromkeys((*near(solved), solved)):
+    for limit in dict.fromkeys((*round_numbers_near(solved), solved)):
         said = Message("compare/inside-saturated", op_type=step.op.op_type, limit=limit)
         free = 1.0 if limit == solved else 0.5
         yield "saturated", said, partial(_clipped, limit=limit), free
@@ -217,12 +217,12 @@ def _scaled(step: Step) -> Iterator[Candidate]:
     def compute(factor: float) -> Array | None:
         return step.handing(lambda array: (array.astype(np.float64) * factor).astype(array.dtype))
 
-    solved = descended(step.behind, compute, 1.0, step.behind.error)
-    if solved is None or is_nothing(solved, step.behind):
+    solved = fit_number(step.behind, compute, 1.0, step.behind.error)
+    if solved is None or is_negligible(solved, step.behind):
         return
     if min(abs(solved - 1.0), abs(solved + 1.0)) <= 2 * step.behind.floor:
         return
-    for factor in dict.fromkeys((*near(solved), solved)):
+    for factor in dict.fromkeys((*round_numbers_near(solved), solved)):
         output = compute(factor)
         if output is not None:
             said = Message("compare/inside-scale", op_type=step.op.op_type, factor=factor)
@@ -250,9 +250,9 @@ def _nan(step: Step) -> Iterator[Candidate]:
     output = step.handing(lambda array: np.where(places, array.dtype.type(np.nan), array))
     if output is not None:
         flat = step.behind.places
-        place = where(flat, step.behind.shape)
+        place = describe_places(flat, step.behind.shape)
         said = Message("compare/inside-nan", op_type=step.op.op_type, where=place)
-        yield Candidate("nan-output", output, said, 0.5 * (1 + runs(flat)))
+        yield Candidate("nan-output", output, said, 0.5 * (1 + count_runs(flat)))
 
 
 def _overwritten(step: Step) -> Iterator[Candidate]:
@@ -265,10 +265,10 @@ def _overwritten(step: Step) -> Iterator[Candidate]:
     with np.errstate(all="ignore"):
         there = step.given.reshape(-1)[places] + behind.given[places] - behind.expected[places]
     value = float(np.median(there))
-    for number in dict.fromkeys((*near(value), value)):
+    for number in dict.fromkeys((*round_numbers_near(value), value)):
         output = step.handing(partial(_with_number, places=places, number=number))
         if output is not None:
-            place, op_type = where(places, behind.shape), step.op.op_type
+            place, op_type = describe_places(places, behind.shape), step.op.op_type
             code = "compare/inside-overwritten"
             said = Message(code, where=place, op_type=op_type, value=number)
             free = 2.0 if number == value else 1.5
@@ -296,10 +296,10 @@ def _flipped(step: Step) -> Iterator[Candidate]:
         made = output.reshape(-1)[places]
         same = np.array_equal(made, step.behind.trial.given.reshape(-1)[places])
         if same or (not zero and _close(step, made)):
-            place, op_type = where(places, step.behind.shape), step.op.op_type
+            place, op_type = describe_places(places, step.behind.shape), step.op.op_type
             said = Message("compare/inside-bit", bit=bit, where=place, op_type=op_type)
             yield Candidate(
-                "bit-flip", output, said, 0.5 * (1 + runs(places)) - 0.25 + _CHOICE + zero
+                "bit-flip", output, said, 0.5 * (1 + count_runs(places)) - 0.25 + _CHOICE + zero
             )
 
 

@@ -44,9 +44,9 @@ def scaled_output(case: Evaluation) -> Iterator[Candidate]:
     factor = float(given @ wanted) / below if below else 0.0
     if not math.isfinite(factor) or factor in (0.0, 1.0):
         return
-    if min(abs(factor - 1.0), abs(factor + 1.0)) <= 2 * case.floor or is_nothing(factor, case):
+    if min(abs(factor - 1.0), abs(factor + 1.0)) <= 2 * case.floor or is_negligible(factor, case):
         return
-    for number in dict.fromkeys((*near(factor), factor)):
+    for number in dict.fromkeys((*round_numbers_near(factor), factor)):
         with np.errstate(all="ignore"):
             output = (expected.astype(np.float64) * number).astype(expected.dtype)
         said = Message("compare/fault-scale", factor=number)
@@ -54,12 +54,12 @@ def scaled_output(case: Evaluation) -> Iterator[Candidate]:
         yield Candidate("scaled-output", output, said, 1.0 if solved else 0.5)
 
 
-def is_nothing(factor: float, case: Evaluation) -> bool:
+def is_negligible(factor: float, case: Evaluation) -> bool:
     """Whether a factor makes everything as small as noise."""
     return abs(factor) <= min(_NOTHING * case.floor, _SMALL)
 
 
-def near(number: float) -> Iterator[float]:
+def round_numbers_near(number: float) -> Iterator[float]:
     """Round numbers within a thousandth of a number, the roundest first."""
     for digits in (1, 2, 3, 4):
         rounded = float(f"{number:.{digits - 1}e}")
@@ -103,7 +103,7 @@ def saturated(case: Evaluation) -> Iterator[Candidate]:
     with np.errstate(all="ignore"):
         cut = ~(np.abs(case.expected) <= limit) & (np.abs(case.given) == limit)
         lost = np.isnan(case.expected) & (case.given == 0)
-    if not cut.any() or is_nothing(limit / case.rms, case):
+    if not cut.any() or is_negligible(limit / case.rms, case):
         return
     lowest = 0 if expected.dtype.kind == "u" else -limit
     output = np.clip(expected, lowest, limit).astype(expected.dtype)
@@ -116,7 +116,9 @@ def saturated(case: Evaluation) -> Iterator[Candidate]:
     said = Message("compare/fault-saturated", count=count, limit=limit)
     if known:
         said = Message("compare/fault-saturated-at", count=count, limit=limit, dtype=known[0])
-    yield Candidate("saturated", output, said, 0.5 if known or limit in near(limit) else 1.0)
+    yield Candidate(
+        "saturated", output, said, 0.5 if known or limit in round_numbers_near(limit) else 1.0
+    )
 
 
 def wrong_layout_lanes(case: Evaluation) -> Iterator[Candidate]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.comparison.explain.arithmetic import FORMATS
-from workbench.comparison.explain.case import FAILURES, RARE, Candidate, recomputed
+from workbench.comparison.explain.case import FAILURES, FORMATS, RARE, Candidate, recomputed
 from workbench.comparison.replay.kernel import EXACT, Change
 from workbench.core.dtypes import roundoff
 from workbench.core.words import Message
@@ -104,7 +103,7 @@ def fast_approximation(case: Evaluation) -> Iterator[Candidate]:
     """A transcendental function is computed by a fast formula."""
     for part, op in case.parts():
         for name, function in _formulas(op):
-            guess = case.recomputed(instead(part, function))
+            guess = case.recomputed(computed_by(part, function))
             if guess is not None:
                 said = Message("compare/fault-formula", op_type=op.op_type, formula=name)
                 yield Candidate("fast-approximation", guess, said, 0.25)
@@ -117,7 +116,7 @@ def _formulas(op: Op) -> Iterator[tuple[str, Function]]:
     yield from _OTHERS.get(op.op_type, {}).items()
 
 
-def instead(part: int, function: Function) -> Change:
+def computed_by(part: int, function: Function) -> Change:
     """Return the change that computes an operator by another function of its tensors."""
     read: list[Array] = []
 
@@ -136,7 +135,7 @@ def missing_step(case: Evaluation) -> Iterator[Candidate]:
     for part, op in case.parts():
         tensors = case.tensors(part)
         for place in range(min(len(tensors), 2)):
-            guess = case.recomputed(instead(part, lambda *read, place=place: read[place]))
+            guess = case.recomputed(computed_by(part, lambda *read, place=place: read[place]))
             if guess is not None:
                 said = Message("compare/fault-missing", op_type=op.op_type, slot=place)
                 yield Candidate("missing-step", guess, said, RARE)
