@@ -396,3 +396,8 @@ def test_every_difference_is_told_once():
     constant, again = difference("constant", "axis"), difference("attribute", "axis")
     assert operators.origin(5, (constant, AXIS, again)).differences == (AXIS,)
     assert operators.origin(5, (constant, WEIGHT)).differences == (constant, WEIGHT)
+
+
+def test_facts_that_no_rule_knows_are_an_error():
+    with pytest.raises(LookupError, match="no rule applies"):
+        decide(operators.FORECAST_RULES[:1], ForecastFacts("Conv2D", 0.1, size=9), Carry())

@@ -211,7 +211,7 @@ def input_facts(
         beside=scene.beside,
         last_update=carry.last_update.get(key),
     )
-    if error is None or error <= limit:
+    if error is None or error <= limit or facts.tainted:
         return facts
     cause = _cause(scene, number, slot, error)
     return replace(
@@ -464,13 +464,15 @@ def operator_facts(scene: Scene, seen: Observation, carry: Carry) -> OperatorFac
 
 def _with_names(scene: Scene, facts: OperatorFacts) -> OperatorFacts:
     """Add what the two graphs say differently, where a rule may ask it."""
+    named = facts.tainted or facts.suspect or bool(facts.given)
     differs = facts.worst != 0.0 or facts.sizes_differ or facts.own
+    differs = differs and not facts.tainted
+    if not named and not differs:
+        return facts
     return replace(
         facts,
-        settings=scene.names.settings(facts.op)
-        if facts.given or facts.tainted or facts.suspect
-        else (),
-        differences=scene.names.differences(facts.op) if differs and not facts.tainted else (),
+        settings=scene.names.settings(facts.op) if named else (),
+        differences=scene.names.differences(facts.op) if differs else (),
     )
 
 

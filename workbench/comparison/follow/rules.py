@@ -42,7 +42,10 @@ def decide(
     rules: Sequence[Rule[Facts, Concluded, Memory]], facts: Facts, memory: Memory
 ) -> tuple[str, Concluded]:
     """Return the name of the first rule that applies, and what it concludes; it has learnt then."""
-    rule = next(rule for rule in rules if rule.applies(facts))
-    concluded = rule.concludes(facts)
-    rule.learns(facts, concluded, memory)
-    return rule.name, concluded
+    for rule in rules:
+        if rule.applies(facts):
+            concluded = rule.concludes(facts)
+            rule.learns(facts, concluded, memory)
+            return rule.name, concluded
+    message = f"no rule applies to {facts}"
+    raise LookupError(message)

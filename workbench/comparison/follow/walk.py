@@ -265,8 +265,9 @@ def _leave(
         decide(OUTPUT_RULES, output, carry)
     for update in () if moved else updates_left(scene, seen, made):
         decide(UPDATE_RULES, update, carry)
-    rounding = expected_rounding(scene.graph.ops[seen.op], scene.roundoff[seen.op])
-    decide(FORECAST_RULES, forecast_left(scene, made, rounding), carry)
+    if made.worst is not None and made.worst.forecast is not None:
+        rounding = expected_rounding(scene.graph.ops[seen.op], scene.roundoff[seen.op])
+        decide(FORECAST_RULES, forecast_left(scene, made, rounding), carry)
 
 
 # --- executions without a graph ------------------------------------------------------------------
