@@ -1,5 +1,6 @@
-"""Watched memory: whose write it was, and whether it mattered."""
+"""Tensors seen several times in memory: whose write it was, and whether it mattered."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,23 @@ from kit.build.small_dumps import LEAF, Net, save_container
 from kit.evidence import clauses, codes, defects, the, within
 from kit.words import check_said
 from workbench.comparison.bind.bind import bind
-from workbench.comparison.bind.memory import RESULT, Span, find_changes
+from workbench.comparison.bind.binding import Execution
+from workbench.comparison.bind.memory import (
+    RESULT,
+    Snapshot,
+    Span,
+    find_changes,
+    first_overwrite,
+)
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.findings.watched import evidence, kind_of
+from workbench.core.tensors import ArraySource, TensorKey, TensorRecord, TensorSpec
 from workbench.dump.read.reader import load
+from workbench.graph.nodes import Value
 
 WRITTEN = np.arange(1, 301, dtype=np.float32)
 TIME = 1_700_000_000_000_000
+BLOCK = Execution(0, "Net", 0, 0, 0)
 
 
 def spoilt(first, count=1):
@@ -206,6 +217,69 @@ def test_one_cause_is_told_once_over_iterations(tmp_path):
     result = compared(tmp_path / "t", tmp_path / "g", graph())
     (damage,) = defects(result)
     check_said(damage.evidence[-1], "compare/same-again", count=2)
+
+
+# --- snapshots: what operators wrote and what their readers found -----------------------------
+
+NAN = np.array([1, np.nan, 3, 4], np.float16)
+ZERO = np.array([1, 0, 3, 4], np.float16)
+ONES, TWOS = np.ones(4, np.float16), np.full(4, 2, np.float16)
+
+
+def snapshot(op, io, array, **statistics):
+    key = TensorKey("Tanh", f"Default/Tanh-op{op}", io, 0)
+    source = None if array is None else ArraySource(array)
+    return Snapshot(op, io, 0, TensorRecord(key, TensorSpec("float16", (4,)), source, statistics))
+
+
+SEEN = {
+    "once": ([(3, "output", ONES)], None),
+    "by a reader as it was written": ([(3, "output", ONES), (5, "input", ONES)], None),
+    "by a reader as another": ([(3, "output", ONES), (5, "input", TWOS)], (5, 3)),
+    "first as it was": ([(3, "output", ONES), (5, "input", ONES), (8, "input", TWOS)], (8, 5)),
+    "twice as another": ([(3, "output", ONES), (5, "input", TWOS), (8, "input", TWOS)], (5, 3)),
+    "later as it was": ([(3, "output", ONES), (5, "input", TWOS), (8, "input", ONES)], None),
+    "under a name that gave another": (
+        [(3, "output", ONES), (5, "output", TWOS), (5, "input", ONES), (9, "input", TWOS)],
+        None,
+    ),
+    "not as it was written": ([(4, "input", ONES), (5, "input", TWOS)], None),
+    "by a device that knows no NaN": ([(3, "output", NAN), (5, "input", ZERO)], None),
+    "with NaN that was none": ([(3, "output", ZERO), (5, "input", NAN)], (5, 3)),
+    "in another type": ([(3, "output", ONES), (5, "input", ONES.astype(np.float32))], None),
+}
+"""How a tensor was seen → operator, io and data; who shows an overwrite, and until when it was as written."""
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_two_snapshots_tell_that_a_tensor_was_written_over(name):
+    some, expected = SEEN[name]
+    found = first_overwrite(BLOCK, Value(3), [snapshot(*one) for one in some], 4)
+    assert (found and (found.reader.op, found.since)) == expected
+    assert found is None or found.suspects == range(expected[1] + 1, expected[0] + 1)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "size", "same"),
+    [
+        ({"Max Value": 2.0, "Min Value": 1.0}, {"Max Value": 2.0, "Min Value": 1.0}, 4, True),
+        ({"Max Value": 2.0, "Min Value": 1.0}, {"Max Value": 3.0, "Min Value": 1.0}, 4, False),
+        (
+            {"Max Value": 2.0, "Min Value": 1.0},
+            {"Max Value": 1.5, "Min Value": 1.0},
+            9,
+            True,
+        ),  # padding
+        ({"Max Value": 2.0, "Min Value": 1.0}, {"Max Value": 3.0, "Min Value": 1.0}, 9, False),
+        ({"Max Value": 2.0, "Min Value": 1.0}, {"Max Value": 2.0, "Min Value": -1.0}, 9, False),
+        ({"Max Value": math.nan}, {"Max Value": math.nan}, 4, True),
+        ({"Max Value": 2.0}, {"Min Value": 2.0}, 4, True),  # nothing to compare
+        ({}, {"Max Value": 2.0}, 4, True),
+    ],
+)
+def test_statistics_tell_as_far_as_padding_lets_them(ours, theirs, size, same):
+    some = [snapshot(3, "output", None, **ours), snapshot(5, "input", None, **theirs)]
+    assert (first_overwrite(BLOCK, Value(3), some, size) is None) == same
 
 
 @pytest.mark.parametrize(
