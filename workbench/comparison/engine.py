@@ -122,7 +122,7 @@ def compare_dumps(
         iterations=steps,
         profile=str(chosen),
         partial=partial,
-        overrides=override_uses(pairing),
+        overrides=override_uses(pairing, rows),
         facts=_facts(target, golden, selection) | replay_facts(replayed) | told.facts,
     )
     return Compared(result, flow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,14 +163,11 @@ def test_mislabelled_integers_are_not_read_as_floats(tmp_path, label):
 
 
 def many(count: int) -> Pairing:
-    pairing = Pairing(Sides(), Sides())
-    pairing.pairs = [pair(tensor(X), tensor(X)) for _ in range(count)]
-    for number, item in enumerate(pairing.pairs):
-        item.order = -number
-    return pairing
+    pairs = (replace(pair(tensor(X), tensor(X)), order=-number) for number in range(count))
+    return Pairing(Bound(), Bound(), tuple(pairs))
 
 
-class Sides:
+class Bound:
     oddities: dict[int, str] = {}  # noqa: RUF012
 
 

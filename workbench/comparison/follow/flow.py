@@ -11,7 +11,7 @@ from workbench.comparison.follow.overflow import both_overflow
 from workbench.comparison.follow.ranks import ranks_of_one_job
 from workbench.comparison.graphs.roles import updated_names, updates
 from workbench.comparison.measure.noise import coarsest_roundoff
-from workbench.comparison.pair.updates import updated_by_one
+from workbench.comparison.pair.parameters import updated_by_one
 from workbench.dump.names.mindspore import sanitize
 from workbench.graph.nodes import Param
 

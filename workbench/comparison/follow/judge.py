@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Unmatched
-    from workbench.comparison.result import Row, Status
+    from workbench.comparison.result import Row, Side, Status
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
 
@@ -50,9 +50,7 @@ def judge_rows(flow: Flow, measured: Iterable[Measured], profile: Profile) -> li
     """Return one row for every pair, in data-flow order, then one for every tensor left alone."""
     rows = [_row(flow, item, profile) for item in measured]
     lone = [
-        _lone_row(flow, lone, side)
-        for side in ("target", "golden")
-        for lone in getattr(flow.pairing, f"only_{side}")
+        _lone_row(flow, lone, side) for side, some in flow.pairing.unmatched.named for lone in some
     ]
     return rows + lone
 
@@ -61,10 +59,10 @@ _ALONE = {side: Message(f"compare/only-{side}") for side in ("target", "golden")
 """Reason of a tensor without a partner, by the side that it is on."""
 
 
-def _lone_row(flow: Flow, lone: Unmatched, side: str) -> Row:
+def _lone_row(flow: Flow, lone: Unmatched, side: Side) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
-    binding = getattr(flow.pairing, side)
+    binding = flow.pairing.sides.of(side)
     op = binding.operator(lone.run) if lone.run is not None else None
     spec, path = lone.record.label, lone.record.path
     ours = side == "target"

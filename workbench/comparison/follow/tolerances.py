@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.follow.flow import Flow
     from workbench.comparison.follow.states import Assessment
-    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.map_file import Overrides
     from workbench.comparison.result import Row
 
 
@@ -56,7 +56,7 @@ def with_tolerances(rows: list[Row], flow: Flow, *, thresholds: bool) -> list[Ro
     return [
         row
         if (row.order in tainted or not _own(row)) and not thresholds
-        else _tolerated(row, flow.pairing)
+        else _tolerated(row, flow.pairing.overrides)
         for row in rows
     ]
 
@@ -66,12 +66,9 @@ def _own(row: Row) -> bool:
     return row.io == "output" or row.reason == UPDATED
 
 
-def _tolerated(row: Row, pairing: Pairing) -> Row:
+def _tolerated(row: Row, overrides: Overrides) -> Row:
     judged = row.status in ("warn", "fail") and row.match_rule
     if not judged or row.error is None or not math.isfinite(row.error):
         return row
-    found = pairing.overrides.tolerated(row.op_name, row.op_type, row.error)
-    if found is None:
-        return row
-    pairing.tolerated[found] += 1
-    return replace(row, status="warn", reason=found.said)
+    found = overrides.tolerated(row.op_name, row.op_type, row.error)
+    return row if found is None else replace(row, status="warn", reason=found.said)

@@ -1,10 +1,9 @@
-"""The values of pairing: pairs, tensors left alone, and what the user selected."""
+"""The values of pairing: pairs, tensors left alone or left out, and what the user selected."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
 from workbench.core.words import Message
@@ -15,17 +14,36 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.map_file import Tolerance
+    from workbench.comparison.result import Side
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
     from workbench.graph.nodes import SourceFrame
 
+T = TypeVar("T")
 
-@dataclass(slots=True)
+
+class Sides(NamedTuple, Generic[T]):
+    """The same of target and golden."""
+
+    target: T
+    golden: T
+
+    def of(self, side: Side) -> T:
+        """That of one side."""
+        return self.target if side == "target" else self.golden
+
+    @property
+    def named(self) -> tuple[tuple[Side, T], tuple[Side, T]]:
+        """Both with their names, the target first."""
+        return ("target", self.target), ("golden", self.golden)
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two records that stand for the same tensor.
 
-    ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files).
+    ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files); ``order`` is
+    the place of the target's operator in data-flow order over the whole run.
     """
 
     target: TensorRecord
@@ -40,7 +58,7 @@ class Pair:
     order: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Unmatched:
     """A record without a partner."""
 
@@ -49,31 +67,45 @@ class Unmatched:
     op_name: str
 
 
-@dataclass
+_NOTHING: Sides[tuple[Any, ...]] = Sides((), ())
+
+
+@dataclass(frozen=True, slots=True)
 class Pairing:
     """Everything about two dumps that is matched, and everything that is not.
 
-    ``claimed`` holds the records of each side (by identity) whose place in the ledger is decided,
-    ``ignored`` and ``tolerated`` count the tensors that entries of the map file decided.
+    ``target`` and ``golden`` are the bindings without what was left out: ignored operators and older runs.
+    Every tensor of a side is half of a pair, unmatched or skipped. ``alignments`` are those of the target's
+    graphs, ``blocks`` maps its executions to the golden's, ``block_order`` has them in order of time.
+    ``ignored`` counts the tensors that an entry of the map file left out, by its index.
     """
 
     target: Binding
     golden: Binding
-    pairs: list[Pair] = field(default_factory=list)
-    only_target: list[Unmatched] = field(default_factory=list)
-    only_golden: list[Unmatched] = field(default_factory=list)
-    skipped_target: list[Skipped] = field(default_factory=list)
-    skipped_golden: list[Skipped] = field(default_factory=list)
-    notes: list[tuple[str, Note]] = field(default_factory=list)
-    alignments: dict[tuple[int, int], Alignment] = field(default_factory=dict)
+    pairs: tuple[Pair, ...] = ()
+    unmatched: Sides[tuple[Unmatched, ...]] = _NOTHING
+    skips: Sides[tuple[Skipped, ...]] = _NOTHING
+    notes: list[tuple[Side, Note]] = field(default_factory=list)  # findings still add theirs
+    alignments: Mapping[tuple[int, int], Alignment] = field(default_factory=dict)
     overrides: Overrides = NO_OVERRIDES
-    ignored: Counter[int] = field(default_factory=Counter)
-    tolerated: Counter[Tolerance] = field(default_factory=Counter)
-    blocks: dict[Execution, Execution] = field(default_factory=dict)
-    block_order: list[Execution] = field(default_factory=list)
-    claimed: dict[str, set[int]] = field(
-        default_factory=lambda: {"target": set[int](), "golden": set[int]()}
-    )
+    ignored: Mapping[int, int] = field(default_factory=dict)
+    blocks: Mapping[Execution, Execution] = field(default_factory=dict)
+    block_order: tuple[Execution, ...] = ()
+
+    @property
+    def sides(self) -> Sides[Binding]:
+        """Both bindings."""
+        return Sides(self.target, self.golden)
+
+    @property
+    def only_target(self) -> tuple[Unmatched, ...]:
+        """Tensors that the target alone has."""
+        return self.unmatched.target
+
+    @property
+    def only_golden(self) -> tuple[Unmatched, ...]:
+        """Tensors that the golden alone has."""
+        return self.unmatched.golden
 
     def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
         """Source line of an operator of the target by (rank, graph id) and number.
@@ -86,14 +118,6 @@ class Pairing:
         if other is None or found is None:
             return own
         return found.golden.graph.ops[other].frame
-
-    def add(self, pair: Pair) -> None:
-        """Take a pair, unless one of its records is spoken for already."""
-        ours, theirs = self.claimed["target"], self.claimed["golden"]
-        if id(pair.target) not in ours and id(pair.golden) not in theirs:
-            ours.add(id(pair.target))
-            theirs.add(id(pair.golden))
-            self.pairs.append(pair)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.bind.anomalies import MISLABELLED, UNUSED, UNWRITTEN
-from workbench.comparison.bind.binding import Binding
 from workbench.comparison.findings.watched import (
     CHANGED,
 )
@@ -20,7 +19,7 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.comparison.result import Finding, Row, Side, Verdict
+    from workbench.comparison.result import Finding, Row, Verdict
 
 
 def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[Row, ...]:
@@ -43,38 +42,31 @@ def _place(item: Row | Finding) -> tuple[object, ...]:
 
 def ledger(pairing: Pairing) -> Coverage:
     """Count every tensor of both sides once; raises AssertionError if one is missing."""
-    skipped: Counter[str] = Counter()
-    for side in ("target", "golden"):
-        for item in getattr(pairing, f"skipped_{side}"):
-            skipped[f"{side}:{item.reason}"] += 1
+    skipped = Counter(
+        f"{side}:{item.reason}" for side, skips in pairing.skips.named for item in skips
+    )
     coverage = Coverage(
         matched=len(pairing.pairs),
-        unmatched_target=len(pairing.only_target),
-        unmatched_golden=len(pairing.only_golden),
+        unmatched_target=len(pairing.unmatched.target),
+        unmatched_golden=len(pairing.unmatched.golden),
         skipped=dict(sorted(skipped.items())),
     )
-    for side in ("target", "golden"):
-        left = getattr(coverage, f"unmatched_{side}") + len(getattr(pairing, f"skipped_{side}"))
-        tensors = getattr(pairing, side).dump.tensors
-        if coverage.matched + left != tensors:
-            raise AssertionError(side, tensors, coverage)
+    for side, binding in pairing.sides.named:
+        left = len(pairing.unmatched.of(side)) + len(pairing.skips.of(side))
+        if coverage.matched + left != binding.dump.tensors:
+            raise AssertionError(side, binding.dump.tensors, coverage)
     return coverage
 
 
 def anomalies(pairing: Pairing) -> list[Anomaly]:
     """Everything about the dumps that is not what it says, in order of side and kind."""
     found: list[Anomaly] = []
-    sides: tuple[tuple[Side, Binding], ...] = (
-        ("target", pairing.target),
-        ("golden", pairing.golden),
-    )
-    for side, binding in sides:
+    for side, binding in pairing.sides.named:
         for note in (*binding.dump.notes, *binding.notes):
             found.append(Anomaly(side, note.kind, note.name, note.detail))  # noqa: PERF401
-        skipped = pairing.skipped_target if side == "target" else pairing.skipped_golden
         found += [
             Anomaly(side, item.reason, item.name, item.detail)
-            for item in skipped
+            for item in pairing.skips.of(side)
             if item.reason not in EXPECTED
         ]
         found += [
