@@ -26,7 +26,7 @@ from workbench.comparison.findings.watched import (
 from workbench.comparison.follow.judge import judge_rows
 from workbench.comparison.follow.tolerances import with_tolerances
 from workbench.comparison.follow.walk import walk
-from workbench.comparison.measure.measure import distance_from, measure_pairs, with_forecast
+from workbench.comparison.measure.measure import distance_from, measure_pairs
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
@@ -78,10 +78,9 @@ def compare_dumps(
     """Compare two dumps. Trouble inside them becomes anomalies and reasons, never an exception."""
     ours, theirs = bind_both(target, golden)
     pairing = pair_tensors(ours, theirs, selection)
-    measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
-    partial = any(item.reason == CANCELLED for item in measured)
     told = forecast(pairing, distance_from, npu=is_npu(target), cancelled=cancelled)
-    with_forecast(measured, told.errors)
+    pairing, measured = measure_pairs(pairing, told.errors, progress=progress, cancelled=cancelled)
+    partial = any(item.reason == CANCELLED for item in measured)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)
     blame_writers(flow)

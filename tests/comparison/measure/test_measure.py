@@ -173,13 +173,13 @@ class Bound:
 
 def test_pairs_are_measured_in_order_and_progress_is_told():
     told = []
-    found = measure_pairs(many(3), progress=lambda *step: told.append(step))
+    _, found = measure_pairs(many(3), progress=lambda *step: told.append(step))
     assert [item.pair.order for item in found] == [-2, -1, 0]
     assert told == [(1, 3, "a"), (2, 3, "a"), (3, 3, "a")]
 
 
 def test_what_was_cancelled_says_so():
     asked = iter([False, False, True])
-    found = measure_pairs(many(4), cancelled=lambda: next(asked, True))
+    _, found = measure_pairs(many(4), cancelled=lambda: next(asked, True))
     assert [item.reason for item in found][-1] == CANCELLED
     assert len(found) == 4

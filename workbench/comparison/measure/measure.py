@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import math
 import os
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
-from workbench.comparison.measure.laying import layout_mismatch
 from workbench.comparison.measure.metrics import CANCELLED, SIZES, Divergence, unmeasured
 from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
+from workbench.comparison.pair.pairing import Sides, with_records
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
-from workbench.core.formats import read_format
+from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
 from workbench.dump.files.payload import payload_as
 from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.dump.values.host_formats import host_by_shape
+from workbench.dump.values.reading import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,9 +38,13 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
+    from workbench.core.tensors import Source
 
 
-@dataclass(slots=True)
+NO_FORECAST: Mapping[int, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """A pair and how far apart its tensors are.
 
@@ -73,33 +80,67 @@ class Measured:
         return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
 
 
+class Measures(NamedTuple):
+    """All pairs as they were measured, in data-flow order.
+
+    ``pairing`` is the one that was measured; records in it that lie as a device has them know the shape on the
+    host where their partners told it.
+    """
+
+    pairing: Pairing
+    items: tuple[Measured, ...]
+
+
 def measure_pairs(
     pairing: Pairing,
+    forecast: Mapping[int, float] = NO_FORECAST,
     *,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
-) -> list[Measured]:
-    """Measure all pairs in data-flow order.
+) -> Measures:
+    """Measure all pairs in data-flow order; ``forecast`` has errors against a forecast by pair (its identity).
 
     Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
     reason `CANCELLED`.
     """
-    pairs = sorted(pairing.pairs, key=lambda pair: pair.order)
+    pairs = sorted(pairing.pairs, key=_order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
-    result: list[Measured] = []
+    found: list[Measured] = []
     try:
         for number, pair in enumerate(pairs):
             if cancelled is not None and cancelled():
                 break
             kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
-            result.append(measure_pair(pair, kinds, kernel, cancelled))
+            told = forecast.get(id(pair))
+            found.append(measure_pair(pair, kinds, kernel, cancelled, forecast=told))
             if progress is not None:
                 progress(number + 1, len(pairs), pair.op_name)
     except KeyboardInterrupt:
         pass
-    rest = pairs[len(result) :]
-    return result + [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+    rest = pairs[len(found) :]
+    found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+    return _as_laid(pairing, pairs, found)
+
+
+def _order(pair: Pair) -> int:
+    return pair.order
+
+
+def _as_laid(pairing: Pairing, pairs: Sequence[Pair], measured: Sequence[Measured]) -> Measures:
+    """Let the pairing have the records as they were measured, so that whoever reads them reads the same."""
+    laid: Sides[dict[int, TensorRecord]] = Sides({}, {})
+    for pair, item in zip(pairs, measured, strict=True):
+        for changed, before, after in zip(
+            laid, (pair.target, pair.golden), (item.pair.target, item.pair.golden), strict=True
+        ):
+            if before is not after:
+                changed[id(before)] = after
+    if not any(laid):
+        return Measures(pairing, tuple(measured))
+    found = with_records(pairing, laid)
+    again = zip(measured, sorted(found.pairs, key=_order), strict=True)
+    return Measures(found, tuple(replace(item, pair=pair) for item, pair in again))
 
 
 def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
@@ -115,12 +156,6 @@ def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
     if found.reason or math.isnan(found.error):
         return None
     return math.inf if found.mismatch else found.error
-
-
-def with_forecast(measured: Iterable[Measured], errors: Mapping[int, float]) -> None:
-    """Note errors against a forecast, by pair (its identity)."""
-    for item in measured:
-        item.forecast = errors.get(id(item.pair))
 
 
 def _estimate_bytes(pairs: Sequence[Pair]) -> int:
@@ -142,17 +177,38 @@ def measure_pair(
     kinds: tuple[str, str],
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
+    *,
+    forecast: float | None = None,
 ) -> Measured:
     """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none)."""
     reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
     try:
         if MISLABELLED in kinds:
-            return Measured(pair, _salvage(pair, kinds), reason, salvaged=True, rewritten=rewritten)
-        found = _measure(pair.target, pair.golden, kernel, cancelled)
+            found = _salvage(pair, kinds)
+            return Measured(pair, found, reason, True, rewritten, forecast)
+        laid, apart = _laid(pair)
+        found = (
+            _measure(laid.target, laid.golden, kernel, cancelled)
+            if apart is None
+            else unmeasured(apart)
+        )
     except FormatError as error:
         why = Message("compare/unreadable", why=error)
-        return Measured(pair, unmeasured(why), why)
-    return Measured(pair, found, reason or found.reason, rewritten=rewritten)
+        return Measured(pair, unmeasured(why), why, forecast=forecast)
+    return Measured(laid, found, reason or found.reason, rewritten=rewritten, forecast=forecast)
+
+
+def _laid(pair: Pair) -> tuple[Pair, Message | None]:
+    """Return a pair whose records are laid over each other, and why they are not alike even so."""
+    target, golden = pair.target, pair.golden
+    if target.source is None or golden.source is None:
+        return pair, None
+    laid = lay_over(target.source, golden.source)
+    if laid.target is not target.source:
+        pair = replace(pair, target=replace(target, source=laid.target))
+    if laid.golden is not golden.source:
+        pair = replace(pair, golden=replace(golden, source=laid.golden))
+    return pair, laid.mismatch
 
 
 @cache
@@ -174,8 +230,6 @@ def _measure(
     cancelled: Cancelled | None,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
-        if apart := layout_mismatch(target.source, golden.source):
-            return unmeasured(apart)
         return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
     size, other = _spec(target).size, _spec(golden).size
@@ -243,3 +297,54 @@ def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
 
 _WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
 """What CPU kernels write behind a header for a narrower type; of integers it is not known."""
+
+
+class Laid(NamedTuple):
+    """Two tensors laid over each other, and why elements still have other places (``None``: they have the same)."""
+
+    target: Source
+    golden: Source
+    mismatch: Message | None
+
+
+def lay_over(target: Source, golden: Source) -> Laid:
+    """Return sources of two tensors whose elements have the same places, where that can be had.
+
+    A tensor that lies as its device has it takes the other's shape on the host, which serves where no graph
+    stated it; that is a source of its own, and the given ones stay as they are. Raises FormatError if a
+    source cannot be read.
+    """
+    there = _device_format(target), _device_format(golden)
+    if there[0] == there[1]:
+        return Laid(target, golden, None)
+    if there[0] and not there[1]:
+        target = _settled(target, golden.spec())
+    elif there[1] and not there[0]:
+        golden = _settled(golden, target.spec())
+    if _device_format(target) == _device_format(golden):
+        return Laid(target, golden, None)
+    a, b = target.spec(), golden.spec()
+    why = Message(
+        "compare/layouts-differ", target_shape=a.shape, target_format=a.format, golden_shape=b.shape,
+        golden_format=b.format,
+    )  # fmt: skip
+    return Laid(target, golden, why)
+
+
+def _settled(source: Source, host: TensorSpec) -> Source:
+    """Return a copy of a source that knows its tensor's shape on the host."""
+    found = copy(source)
+    if isinstance(found, FileSource):
+        found.settle(host)
+    return found
+
+
+def _device_format(source: Source) -> str:
+    """Device format that a source's elements come in; ``""`` for those in a host format."""
+    if not isinstance(source, FileSource) or not source.is_cut:
+        return ""
+    name = source.spec().format
+    try:
+        return name if FORMATS[read_format(name).name].device else ""
+    except FormatError:
+        return ""

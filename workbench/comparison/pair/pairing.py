@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
@@ -118,6 +118,59 @@ class Pairing:
         if other is None or found is None:
             return own
         return found.golden.graph.ops[other].frame
+
+
+def with_records(pairing: Pairing, changed: Sides[dict[int, TensorRecord]]) -> Pairing:
+    """Return a pairing with other records in place of some, by the identity of these."""
+    runs: dict[int, OperatorRun] = {}
+    target, golden = (
+        _rebound(one, some, runs) for one, some in zip(pairing.sides, changed, strict=True)
+    )
+
+    def run_of(one: OperatorRun | None) -> OperatorRun | None:
+        return runs.get(id(one), one)
+
+    def pair_of(one: Pair) -> Pair:
+        ours = changed.target.get(id(one.target), one.target)
+        theirs = changed.golden.get(id(one.golden), one.golden)
+        run, golden_run = run_of(one.run), run_of(one.golden_run)
+        return replace(one, target=ours, golden=theirs, run=run, golden_run=golden_run)
+
+    ours, theirs = (
+        tuple(replace(one, run=run_of(one.run)) for one in some) for some in pairing.unmatched
+    )
+    return replace(
+        pairing, target=target, golden=golden, pairs=tuple(map(pair_of, pairing.pairs)),
+        unmatched=Sides(ours, theirs),
+    )  # fmt: skip
+
+
+def _rebound(
+    binding: Binding, changed: Mapping[int, TensorRecord], runs: dict[int, OperatorRun]
+) -> Binding:
+    """Return a binding with other records; ``runs`` gets the runs that take the place of its own."""
+    if not changed:
+        return binding
+    for some in binding.runs.values():
+        for run in some.values():
+            if any(id(record) in changed for record in run.tensors.values()):
+                tensors = {at: changed.get(id(one), one) for at, one in run.tensors.items()}
+                runs[id(run)] = replace(run, tensors=tensors)
+    odd = {
+        id(new): binding.oddities[old] for old, new in changed.items() if old in binding.oddities
+    }
+    return replace(
+        binding,
+        runs={
+            b: {n: runs.get(id(one), one) for n, one in some.items()}
+            for b, some in binding.runs.items()
+        },
+        parameters={
+            block: {name: changed.get(id(one), one) for name, one in some.items()}
+            for block, some in binding.parameters.items()
+        },
+        oddities={**binding.oddities, **odd},
+    )
 
 
 @dataclass(frozen=True, slots=True)
