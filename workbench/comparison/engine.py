@@ -79,7 +79,8 @@ def compare_dumps(
     ours, theirs = bind_both(target, golden)
     pairing = pair_tensors(ours, theirs, selection)
     told = forecast(pairing, distance_from, npu=is_npu(target), cancelled=cancelled)
-    pairing, measured = measure_pairs(pairing, told.errors, progress=progress, cancelled=cancelled)
+    measures = measure_pairs(pairing, told.errors, progress=progress, cancelled=cancelled)
+    pairing, measured = measures.pairing, measures.items
     partial = any(item.reason == CANCELLED for item in measured)
     replayed = replay(pairing, npu=is_npu(target), cancelled=cancelled)
     flow = walk(pairing, measured, npu=is_npu(target) or is_npu(golden), replayed=replayed)

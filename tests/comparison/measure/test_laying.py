@@ -147,7 +147,7 @@ def test_a_dump_compared_with_two_partners_gives_the_same_in_both_orders(tmp_pat
 def test_whoever_reads_a_pair_later_reads_what_was_measured(tmp_path):
     there, host = (load(tree(tmp_path, str(host), host=host)) for host in (False, True))
     before = pair_tensors(*bind_both(there, host))
-    after, measured = measure_pairs(before)
+    after, measured, _ = measure_pairs(before)
     laid = [
         (a, b) for a, b in zip(before.pairs, after.pairs, strict=True) if a.target is not b.target
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,7 +162,7 @@ def test_mislabelled_integers_are_not_read_as_floats(tmp_path, label):
 
 
 def many(count: int) -> Pairing:
-    pairs = (replace(pair(tensor(X), tensor(X)), order=-number) for number in range(count))
+    pairs = (pair(tensor(X), tensor(X))._replace(order=-number) for number in range(count))
     return Pairing(Bound(), Bound(), tuple(pairs))
 
 
@@ -173,13 +172,13 @@ class Bound:
 
 def test_pairs_are_measured_in_order_and_progress_is_told():
     told = []
-    _, found = measure_pairs(many(3), progress=lambda *step: told.append(step))
+    found = measure_pairs(many(3), progress=lambda *step: told.append(step)).items
     assert [item.pair.order for item in found] == [-2, -1, 0]
     assert told == [(1, 3, "a"), (2, 3, "a"), (3, 3, "a")]
 
 
 def test_what_was_cancelled_says_so():
     asked = iter([False, False, True])
-    _, found = measure_pairs(many(4), cancelled=lambda: next(asked, True))
+    found = measure_pairs(many(4), cancelled=lambda: next(asked, True)).items
     assert [item.reason for item in found][-1] == CANCELLED
     assert len(found) == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -335,7 +335,7 @@ def test_a_binding_stays_whole_whatever_its_pairing_leaves_out(shots, choice):
 def test_what_pairing_gives_cannot_be_changed():
     found = pairing(in_memory(SHOTS, GRAPH), in_memory(SHOTS, GRAPH))
     for value in (found, found.pairs[0]):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             value.target = None
     for mapping in (found.alignments, found.blocks):
         with pytest.raises(TypeError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
-from workbench.comparison.measure.metrics import CANCELLED, SIZES, Divergence, unmeasured
+from workbench.comparison.columns import TEXT, Column, Columns, FigureTable
+from workbench.comparison.measure.metrics import (
+    CANCELLED,
+    METRIC_TITLES,
+    METRICS,
+    SIZES,
+    Divergence,
+    unmeasured,
+)
 from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
 from workbench.comparison.pair.pairing import Sides, with_records
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.columns import Table
     from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
@@ -44,8 +53,7 @@ if TYPE_CHECKING:
 NO_FORECAST: Mapping[int, float] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """A pair and how far apart its tensors are.
 
     ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
@@ -84,11 +92,46 @@ class Measures(NamedTuple):
     """All pairs as they were measured, in data-flow order.
 
     ``pairing`` is the one that was measured; records in it that lie as a device has them know the shape on the
-    host where their partners told it.
+    host where their partners told it. ``figures`` (pairs, metrics) are those of METRICS in order, which the
+    divergences of ``items`` show; NaN where there are none.
     """
 
     pairing: Pairing
     items: tuple[Measured, ...]
+    figures: NDArray[np.float64]
+
+
+MEASURES = Columns(
+    Column("size", "i8", "Elements", "elements", "number of elements; 0 if nothing was measured"),
+    Column("error", "f8", "RelativeError", "1", "‖d‖ / ‖golden‖; the one against the forecast if that is smaller"),
+    Column("forecast", "f8", "ForecastError", "1", "error against what the target should have given; NaN: none"),
+    Column("mismatch", "i8", "Mismatch", "elements", "positions that differ in being NaN, +Inf, −Inf or finite"),
+    Column("worst", "i8", "WorstElement", "", "flat index of the largest absolute difference; -1: none"),
+    Column("equal", "?", "Equal", "", "whether every element has the same value and none is NaN"),
+    Column("usable", "?", "Usable", "", "whether the figures say anything about the tensors"),
+    Column("salvaged", "?", "Salvaged", "", "whether only the part of a distrusted tensor that is right was measured"),
+    Column("rewritten", "?", "Rewritten", "", "whether an input shows what its operator has written to it"),
+    Column("reason", TEXT, "Reason", "", "why the figures must not decide a verdict; None if they may"),
+    *(Column(title, "f8", title, one.unit, one.formula) for title, one in METRICS.items()),
+)  # fmt: skip
+"""How far apart the tensors of a pair are, a row a pair in data-flow order; metrics are NaN where there are none."""
+
+
+def measure_table(measures: Measures) -> Table:
+    """Return what was measured as columns."""
+    items = measures.items
+    own = ("equal", "mismatch", "size", "worst")
+    return MEASURES.table(
+        {
+            **{name: [getattr(item.divergence, name) for item in items] for name in own},
+            **{name: [getattr(item, name) for item in items] for name in ("error", "usable")},
+            "forecast": [math.nan if item.forecast is None else item.forecast for item in items],
+            "salvaged": [item.salvaged for item in items],
+            "rewritten": [item.rewritten for item in items],
+            "reason": [item.reason or item.divergence.reason for item in items],
+            **dict(zip(METRICS, measures.figures.T, strict=True)),
+        }
+    )
 
 
 def measure_pairs(
@@ -106,28 +149,34 @@ def measure_pairs(
     pairs = sorted(pairing.pairs, key=_order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
-    found: list[Measured] = []
+    table, found = FigureTable(METRIC_TITLES), list[Measured]()
     try:
         for number, pair in enumerate(pairs):
             if cancelled is not None and cancelled():
                 break
             kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
+            item = measure_pair(pair, kinds, kernel, cancelled, table)
             told = forecast.get(id(pair))
-            found.append(measure_pair(pair, kinds, kernel, cancelled, forecast=told))
+            found.append(item if told is None else item._replace(forecast=told))
+            table.fill(number + 1)
             if progress is not None:
                 progress(number + 1, len(pairs), pair.op_name)
     except KeyboardInterrupt:
         pass
     rest = pairs[len(found) :]
+    table.fill(len(found))
     found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
-    return _as_laid(pairing, pairs, found)
+    table.fill(len(found))
+    return Measures(*_as_laid(pairing, pairs, found), table.to_array())
 
 
 def _order(pair: Pair) -> int:
     return pair.order
 
 
-def _as_laid(pairing: Pairing, pairs: Sequence[Pair], measured: Sequence[Measured]) -> Measures:
+def _as_laid(
+    pairing: Pairing, pairs: Sequence[Pair], measured: Sequence[Measured]
+) -> tuple[Pairing, tuple[Measured, ...]]:
     """Let the pairing have the records as they were measured, so that whoever reads them reads the same."""
     laid: Sides[dict[int, TensorRecord]] = Sides({}, {})
     for pair, item in zip(pairs, measured, strict=True):
@@ -137,10 +186,10 @@ def _as_laid(pairing: Pairing, pairs: Sequence[Pair], measured: Sequence[Measure
             if before is not after:
                 changed[id(before)] = after
     if not any(laid):
-        return Measures(pairing, tuple(measured))
+        return pairing, tuple(measured)
     found = with_records(pairing, laid)
     again = zip(measured, sorted(found.pairs, key=_order), strict=True)
-    return Measures(found, tuple(replace(item, pair=pair) for item, pair in again))
+    return found, tuple(item._replace(pair=pair) for item, pair in again)
 
 
 def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
@@ -177,25 +226,27 @@ def measure_pair(
     kinds: tuple[str, str],
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
-    *,
-    forecast: float | None = None,
+    table: FigureTable | None = None,
 ) -> Measured:
-    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none)."""
+    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none).
+
+    ``table`` is where the metrics of many pairs stand together.
+    """
     reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
     try:
         if MISLABELLED in kinds:
-            found = _salvage(pair, kinds)
-            return Measured(pair, found, reason, True, rewritten, forecast)
+            found = _salvage(pair, kinds, table)
+            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten)
         laid, apart = _laid(pair)
         found = (
-            _measure(laid.target, laid.golden, kernel, cancelled)
+            _measure(laid.target, laid.golden, kernel, cancelled, table)
             if apart is None
             else unmeasured(apart)
         )
     except FormatError as error:
         why = Message("compare/unreadable", why=error)
-        return Measured(pair, unmeasured(why), why, forecast=forecast)
-    return Measured(laid, found, reason or found.reason, rewritten=rewritten, forecast=forecast)
+        return Measured(pair, unmeasured(why), why)
+    return Measured(laid, found, reason or found.reason, rewritten=rewritten)
 
 
 def _laid(pair: Pair) -> tuple[Pair, Message | None]:
@@ -205,9 +256,9 @@ def _laid(pair: Pair) -> tuple[Pair, Message | None]:
         return pair, None
     laid = lay_over(target.source, golden.source)
     if laid.target is not target.source:
-        pair = replace(pair, target=replace(target, source=laid.target))
+        pair = pair._replace(target=replace(target, source=laid.target))
     if laid.golden is not golden.source:
-        pair = replace(pair, golden=replace(golden, source=laid.golden))
+        pair = pair._replace(golden=replace(golden, source=laid.golden))
     return pair, laid.mismatch
 
 
@@ -228,9 +279,12 @@ def _measure(
     golden: TensorRecord,
     kernel: KernelName | None,
     cancelled: Cancelled | None,
+    table: FigureTable | None = None,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
-        return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
+        return measure(
+            target.source, golden.source, kernel=kernel, cancelled=cancelled, table=table
+        )
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
     size, other = _spec(target).size, _spec(golden).size
     if size is not None and other is not None and size != other:
@@ -269,13 +323,13 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
     return statistics_of(record.source.array(), wanted)
 
 
-def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
+def _salvage(pair: Pair, kinds: tuple[str, str], table: FigureTable | None) -> Divergence:
     """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
     ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
     count = min(ours.size, theirs.size)
     if not count:
         return unmeasured(Message("compare/not-recovered"))
-    return measure_arrays(ours[:count], theirs[:count])
+    return measure_arrays(ours[:count], theirs[:count], table=table)
 
 
 def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:

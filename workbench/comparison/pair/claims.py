@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.pair.exclusions import without_ignored
 from workbench.comparison.pair.pairing import Pair, Pairing, Sides, Unmatched
+from workbench.comparison.pair.tables import skip_table
 from workbench.dump.tree import Skipped
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Claims:
             *self.sides,
             pairs=tuple(self._pairs),
             unmatched=Sides(tuple(unmatched.target), tuple(unmatched.golden)),
-            skips=Sides(tuple(self._skips.target), tuple(self._skips.golden)),
+            left_out=skip_table((side, one) for side, some in self._skips.named for one in some),
             notes=self.notes,
             alignments=MappingProxyType(dict(alignments)),
             overrides=self.overrides,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
+from workbench.comparison.pair.tables import skip_table, skipped
 from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.align import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
+    from workbench.comparison.columns import Table
     from workbench.comparison.result import Side
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
@@ -38,8 +40,7 @@ class Sides(NamedTuple, Generic[T]):
         return ("target", self.target), ("golden", self.golden)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """Two records that stand for the same tensor.
 
     ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files); ``order`` is
@@ -58,8 +59,7 @@ class Pair:
     order: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Unmatched:
+class Unmatched(NamedTuple):
     """A record without a partner."""
 
     record: TensorRecord
@@ -77,6 +77,7 @@ class Pairing:
     ``target`` and ``golden`` are the bindings without what was left out: ignored operators and older runs.
     Every tensor of a side is half of a pair, unmatched or skipped. ``alignments`` are those of the target's
     graphs, ``blocks`` maps its executions to the golden's, ``block_order`` has them in order of time.
+    ``left_out`` are the skips as columns (`SKIPS`).
     ``ignored`` counts the tensors that an entry of the map file left out, by its index.
     """
 
@@ -84,7 +85,7 @@ class Pairing:
     golden: Binding
     pairs: tuple[Pair, ...] = ()
     unmatched: Sides[tuple[Unmatched, ...]] = _NOTHING
-    skips: Sides[tuple[Skipped, ...]] = _NOTHING
+    left_out: Table = field(default_factory=lambda: skip_table(()))
     notes: list[tuple[Side, Note]] = field(default_factory=list)  # findings still add theirs
     alignments: Mapping[tuple[int, int], Alignment] = field(default_factory=dict)
     overrides: Overrides = NO_OVERRIDES
@@ -96,6 +97,11 @@ class Pairing:
     def sides(self) -> Sides[Binding]:
         """Both bindings."""
         return Sides(self.target, self.golden)
+
+    @property
+    def skips(self) -> Sides[tuple[Skipped, ...]]:
+        """What was left out of either side, and why."""
+        return Sides(skipped(self.left_out, "target"), skipped(self.left_out, "golden"))
 
     @property
     def only_target(self) -> tuple[Unmatched, ...]:
@@ -134,10 +140,10 @@ def with_records(pairing: Pairing, changed: Sides[dict[int, TensorRecord]]) -> P
         ours = changed.target.get(id(one.target), one.target)
         theirs = changed.golden.get(id(one.golden), one.golden)
         run, golden_run = run_of(one.run), run_of(one.golden_run)
-        return replace(one, target=ours, golden=theirs, run=run, golden_run=golden_run)
+        return one._replace(target=ours, golden=theirs, run=run, golden_run=golden_run)
 
     ours, theirs = (
-        tuple(replace(one, run=run_of(one.run)) for one in some) for some in pairing.unmatched
+        tuple(one._replace(run=run_of(one.run)) for one in some) for some in pairing.unmatched
     )
     return replace(
         pairing, target=target, golden=golden, pairs=tuple(map(pair_of, pairing.pairs)),

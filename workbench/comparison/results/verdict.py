@@ -42,9 +42,8 @@ def _place(item: Row | Finding) -> tuple[object, ...]:
 
 def ledger(pairing: Pairing) -> Coverage:
     """Count every tensor of both sides once; raises AssertionError if one is missing."""
-    skipped = Counter(
-        f"{side}:{item.reason}" for side, skips in pairing.skips.named for item in skips
-    )
+    skips = pairing.skips
+    skipped = Counter(f"{side}:{item.reason}" for side, some in skips.named for item in some)
     coverage = Coverage(
         matched=len(pairing.pairs),
         unmatched_target=len(pairing.unmatched.target),
@@ -52,7 +51,7 @@ def ledger(pairing: Pairing) -> Coverage:
         skipped=dict(sorted(skipped.items())),
     )
     for side, binding in pairing.sides.named:
-        left = len(pairing.unmatched.of(side)) + len(pairing.skips.of(side))
+        left = len(pairing.unmatched.of(side)) + len(skips.of(side))
         if coverage.matched + left != binding.dump.tensors:
             raise AssertionError(side, binding.dump.tensors, coverage)
     return coverage
