@@ -15,7 +15,7 @@ from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.map_file import Ignore, Match, Overrides
 from workbench.comparison.pair.exclusions import override_uses
-from workbench.comparison.pair.pair import pair_tensors
+from workbench.comparison.pair.pair import PAIR_RULES, pair_tensors
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.verdict import ledger
 from workbench.dump.read.reader import load
@@ -493,3 +493,63 @@ def test_the_only_graph_of_each_side_is_the_same_whatever_its_id():
     )
     pairing = pair_tensors(*bind_both(in_memory(one), in_memory(other)))
     assert (len(pairing.pairs), pairing.only_target, pairing.only_golden) == (2, (), ())
+
+
+# --- the table of rules ----------------------------------------------------------------------
+
+
+def fused_and_plain():
+    """The same computation with a fused operator on one side: what is left forms a group."""
+    nets = Net(), Net()
+    x, w = [net.feed("x") for net in nets], [net.weight("w") for net in nets]
+    nets[0].op("Tanh", nets[0].op("ReLU", nets[0].op("MatMul", x[0], w[0])))
+    nets[1].op("Tanh", nets[1].op("MatMulRelu", x[1], w[1]))
+    graphs = [net.graph() for net in nets]
+    return [in_memory(shoot(graph, small.given(graph)), graph) for graph in graphs]
+
+
+def without_scope():
+    return in_memory([s._replace(name=s.name.removeprefix("Default_")) for s in SHOTS]), in_memory(
+        SHOTS
+    )
+
+
+def plain(*graphs):
+    return in_memory(SHOTS, *graphs), in_memory(SHOTS, *graphs)
+
+
+BY_HAND = Match(("Default_MatMul-op0",), ("Default_MatMul-op1",))
+BY_GROUP = Match(*(("Default_MatMul-op0", "Default_ReLU-op0"),) * 2)
+DECIDED = {
+    "file names": (plain, ()),
+    "short names": (without_scope, ()),
+    "pairs of the user": (plain, (BY_HAND,)),
+    "groups of the user": (plain, (BY_GROUP,)),
+    "matches": (lambda: plain(GRAPH), ()),
+    "groups": (fused_and_plain, ()),
+}
+"""Rule → dumps and entries of the map file whose pairs are others without it."""
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_rule_decides_what_no_other_does(monkeypatch, name):
+    dumps, matches = DECIDED[name]
+    selection = Selection(overrides=Overrides(matches))
+    bound = bind_both(*dumps())
+    found = {
+        (p.op_name, p.io, p.slot, p.golden.key.op_name)
+        for p in pair_tensors(*bound, selection).pairs
+    }
+    others = tuple(rule for rule in PAIR_RULES if rule.name != name)
+    assert len(others) == len(PAIR_RULES) - 1
+    monkeypatch.setattr("workbench.comparison.pair.pair.PAIR_RULES", others)
+    rest = pair_tensors(*bound, selection)
+    assert {(p.op_name, p.io, p.slot, p.golden.key.op_name) for p in rest.pairs} != found
+    ledger(rest)
+
+
+def test_every_rule_says_why_it_stands_where_it_does():
+    names = [rule.name for rule in PAIR_RULES]
+    assert len({*names}) == len(names)
+    assert all(rule.pairs and rule.why for rule in PAIR_RULES)
+    assert all(0 < rule.score <= 1 for rule in PAIR_RULES if not rule.pairs.startswith("nothing"))
