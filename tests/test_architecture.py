@@ -28,7 +28,10 @@ LAYERS = (
     "ui cli",
     "__main__",
 )
-ROOMS = "finding_kinds result map_file graphs bind align pair measure replay follow explain findings results engine"
+ROOMS = (
+    "columns finding_kinds result map_file graphs bind align pair measure replay follow explain findings results"
+    " engine"
+)
 """Rooms of `workbench.comparison`, in order of import."""
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row.split()}
 MAX_CODE_LINES = 600

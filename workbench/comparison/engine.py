@@ -14,7 +14,7 @@ from workbench.comparison.findings.iterations import summarize
 from workbench.comparison.findings.material import Material
 from workbench.comparison.follow.judge import judge_rows, with_tolerances
 from workbench.comparison.follow.walk import follow
-from workbench.comparison.measure.measure import distance_from, measure_pairs, with_forecast
+from workbench.comparison.measure.measure import distance_from, measure_pairs
 from workbench.comparison.measure.metrics import CANCELLED
 from workbench.comparison.measure.profiles import NOISE_FLOOR
 from workbench.comparison.measure.profiles import profile as find_profile
@@ -65,11 +65,11 @@ def compare_dumps(
         ours, theirs = bind_both(target, golden)
     with stage("pair"):  # graph <-> graph, tensor <-> tensor
         pairing = pair_tensors(ours, theirs, selection)
-    with stage("measure"):
-        measured = measure_pairs(pairing, progress=progress, cancelled=cancelled)
     with stage("forecast"):  # of what only statistics are known
         told = forecast(pairing, distance_from, npu=npu, cancelled=cancelled)
-        with_forecast(measured, told.errors)
+    with stage("measure"):
+        measures = measure_pairs(pairing, told.errors, progress=progress, cancelled=cancelled)
+        pairing, measured = measures.pairing, measures.items
     with stage("replay"):  # what every operator adds by itself
         replayed = replay(pairing, npu=npu, cancelled=cancelled)
     with stage("follow"):  # where errors begin

@@ -162,26 +162,23 @@ def test_mislabelled_integers_are_not_read_as_floats(tmp_path, label):
 
 
 def many(count: int) -> Pairing:
-    pairing = Pairing(Sides(), Sides())
-    pairing.pairs = [pair(tensor(X), tensor(X)) for _ in range(count)]
-    for number, item in enumerate(pairing.pairs):
-        item.order = -number
-    return pairing
+    pairs = (pair(tensor(X), tensor(X))._replace(order=-number) for number in range(count))
+    return Pairing(Bound(), Bound(), tuple(pairs))
 
 
-class Sides:
+class Bound:
     oddities: dict[int, str] = {}  # noqa: RUF012
 
 
 def test_pairs_are_measured_in_order_and_progress_is_told():
     told = []
-    found = measure_pairs(many(3), progress=lambda *step: told.append(step))
+    found = measure_pairs(many(3), progress=lambda *step: told.append(step)).items
     assert [item.pair.order for item in found] == [-2, -1, 0]
     assert told == [(1, 3, "a"), (2, 3, "a"), (3, 3, "a")]
 
 
 def test_what_was_cancelled_says_so():
     asked = iter([False, False, True])
-    found = measure_pairs(many(4), cancelled=lambda: next(asked, True))
+    found = measure_pairs(many(4), cancelled=lambda: next(asked, True)).items
     assert [item.reason for item in found][-1] == CANCELLED
     assert len(found) == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import pickle
 import statistics
@@ -122,7 +121,7 @@ def test_sums_and_divergences_travel_between_processes():
     assert pickle.loads(pickle.dumps(sums)) == sums
     found = finish(sums)
     assert pickle.loads(pickle.dumps(found)) == found
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         found.error = 0.0  # type: ignore[misc]
 
 

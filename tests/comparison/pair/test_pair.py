@@ -14,7 +14,8 @@ from kit.build.small_dumps import START, Net, chain, in_memory, shoot
 from workbench.comparison.bind.borrow import bind_both
 from workbench.comparison.engine import compare_dumps
 from workbench.comparison.map_file import Ignore, Match, Overrides
-from workbench.comparison.pair.pair import pair_tensors
+from workbench.comparison.pair.exclusions import override_uses
+from workbench.comparison.pair.pair import PAIR_RULES, pair_tensors
 from workbench.comparison.pair.pairing import Selection
 from workbench.comparison.results.verdict import ledger
 from workbench.dump.read.reader import load
@@ -47,7 +48,7 @@ def alike(found, records) -> bool:
 
 
 def skipped(found, side: str) -> set[tuple[str, str]]:
-    return {(s.name, s.reason) for s in getattr(found, f"skipped_{side}")}
+    return {(s.name, s.reason) for s in found.skips.of(side)}
 
 
 def steps(numbers, graph=GRAPH, values=VALUES, **more):
@@ -102,7 +103,7 @@ def test_the_only_iterations_pair_whatever_their_numbers():
 
 def test_several_iterations_without_a_common_number_pair_nothing():
     found = pairing(in_memory(steps([1, 2]), GRAPH), in_memory(steps([5, 6]), GRAPH))
-    assert found.pairs == []
+    assert found.pairs == ()
 
 
 def test_a_selected_iteration_leaves_the_others_out_by_name():
@@ -110,7 +111,7 @@ def test_a_selected_iteration_leaves_the_others_out_by_name():
     found = pairing(*dumps, iteration=(2, 0))
     assert {(p.target.key.iteration, p.golden.key.iteration) for p in found.pairs} == {(2, 0)}
     assert {reason for _, reason in skipped(found, "target")} == {"not-selected"}
-    assert len(found.skipped_target) == len(found.skipped_golden) == 2 * len(SHOTS)
+    assert len(found.skips.target) == len(found.skips.golden) == 2 * len(SHOTS)
 
 
 # --- ranks -----------------------------------------------------------------------------------
@@ -193,8 +194,8 @@ def test_files_of_a_graph_without_an_ir_are_compared_by_name():
         found = pairing(target, golden)
         assert alike(found, full.records)
         assert {p.target.key.graph_id - p.golden.key.graph_id for p in found.pairs} == {0}
-        assert not found.skipped_target
-        assert not found.skipped_golden
+        assert not found.skips.target
+        assert not found.skips.golden
 
 
 def test_an_ir_of_another_network_on_one_side_is_replaced_by_the_other_sides():
@@ -234,7 +235,7 @@ def test_an_older_run_in_the_same_folder_is_skipped_with_its_parameters(swapped)
     found = pairing(*(reversed(dumps) if swapped else dumps))
     side = "golden" if swapped else "target"
     assert {reason for _, reason in skipped(found, side)} == {"older-run"}
-    assert len(found.pairs) == len(getattr(found, f"skipped_{side}")) == len(SHOTS)
+    assert len(found.pairs) == len(found.skips.of(side)) == len(SHOTS)
     assert [note.kind for _, note in found.notes] == ["several-runs"]
     newest = [getattr(p, side).timestamp_us for p in found.pairs]
     assert min(newest) >= START
@@ -297,6 +298,48 @@ def test_ignored_operators_are_skipped_by_name_on_both_sides(graphs):
     name = "Default/Tanh-op0" if graphs else "Default_Tanh-op0"
     found = pairing(in_memory(SHOTS, *graphs), in_memory(SHOTS, *graphs), ignore=[name])
     assert skipped(found, "target") == skipped(found, "golden") == {(name, "ignored")}
+
+
+@pytest.mark.parametrize("graphs", [(), (GRAPH,)])
+def test_an_ignored_operator_is_one_that_its_entry_fits(graphs):
+    name = "Default/Tanh-op0" if graphs else "Default_Tanh-op0"
+    found = pairing(in_memory(SHOTS, *graphs), in_memory(SHOTS, *graphs), ignore=[name])
+    (use,) = override_uses(found, ())
+    assert (use.operators, use.tensors) == (2, 4)
+
+
+def contents(binding):
+    """What a binding holds, down to every record."""
+    runs = {
+        b: {n: dict(run.tensors) for n, run in some.items()} for b, some in binding.runs.items()
+    }
+    return runs, {block: dict(some) for block, some in binding.parameters.items()}
+
+
+@pytest.mark.parametrize(
+    ("shots", "choice"),
+    [(SHOTS, {"ignore": ["*Tanh*", "fc0*"]}), (SHOTS + shoot(GRAPH, VALUES, start=START + 60 * SECOND), {})],
+    ids=["ignored", "older-run"],
+)  # fmt: skip
+def test_a_binding_stays_whole_whatever_its_pairing_leaves_out(shots, choice):
+    bound = bind_both(in_memory(shots, GRAPH), in_memory(SHOTS, GRAPH))
+    whole = [contents(binding) for binding in bound]
+    overrides = Overrides((), tuple(map(Ignore, choice.get("ignore", ()))))
+    first = pair_tensors(*bound, Selection(overrides=overrides))
+    assert first.skips.target
+    assert [contents(binding) for binding in bound] == whole
+    again = pair_tensors(*bound, Selection(overrides=overrides))
+    assert (again.skips, alike(again, [p.target for p in first.pairs])) == (first.skips, True)
+
+
+def test_what_pairing_gives_cannot_be_changed():
+    found = pairing(in_memory(SHOTS, GRAPH), in_memory(SHOTS, GRAPH))
+    for value in (found, found.pairs[0]):
+        with pytest.raises(AttributeError):
+            value.target = None
+    for mapping in (found.alignments, found.blocks):
+        with pytest.raises(TypeError):
+            mapping[next(iter(mapping))] = None
 
 
 def test_a_name_of_the_map_file_that_nothing_has_is_told():
@@ -449,4 +492,64 @@ def test_the_only_graph_of_each_side_is_the_same_whatever_its_id():
         for number in (1, 5)
     )
     pairing = pair_tensors(*bind_both(in_memory(one), in_memory(other)))
-    assert (len(pairing.pairs), pairing.only_target, pairing.only_golden) == (2, [], [])
+    assert (len(pairing.pairs), pairing.only_target, pairing.only_golden) == (2, (), ())
+
+
+# --- the table of rules ----------------------------------------------------------------------
+
+
+def fused_and_plain():
+    """The same computation with a fused operator on one side: what is left forms a group."""
+    nets = Net(), Net()
+    x, w = [net.feed("x") for net in nets], [net.weight("w") for net in nets]
+    nets[0].op("Tanh", nets[0].op("ReLU", nets[0].op("MatMul", x[0], w[0])))
+    nets[1].op("Tanh", nets[1].op("MatMulRelu", x[1], w[1]))
+    graphs = [net.graph() for net in nets]
+    return [in_memory(shoot(graph, small.given(graph)), graph) for graph in graphs]
+
+
+def without_scope():
+    return in_memory([s._replace(name=s.name.removeprefix("Default_")) for s in SHOTS]), in_memory(
+        SHOTS
+    )
+
+
+def plain(*graphs):
+    return in_memory(SHOTS, *graphs), in_memory(SHOTS, *graphs)
+
+
+BY_HAND = Match(("Default_MatMul-op0",), ("Default_MatMul-op1",))
+BY_GROUP = Match(*(("Default_MatMul-op0", "Default_ReLU-op0"),) * 2)
+DECIDED = {
+    "file names": (plain, ()),
+    "short names": (without_scope, ()),
+    "pairs of the user": (plain, (BY_HAND,)),
+    "groups of the user": (plain, (BY_GROUP,)),
+    "matches": (lambda: plain(GRAPH), ()),
+    "groups": (fused_and_plain, ()),
+}
+"""Rule → dumps and entries of the map file whose pairs are others without it."""
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_rule_decides_what_no_other_does(monkeypatch, name):
+    dumps, matches = DECIDED[name]
+    selection = Selection(overrides=Overrides(matches))
+    bound = bind_both(*dumps())
+    found = {
+        (p.op_name, p.io, p.slot, p.golden.key.op_name)
+        for p in pair_tensors(*bound, selection).pairs
+    }
+    others = tuple(rule for rule in PAIR_RULES if rule.name != name)
+    assert len(others) == len(PAIR_RULES) - 1
+    monkeypatch.setattr("workbench.comparison.pair.pair.PAIR_RULES", others)
+    rest = pair_tensors(*bound, selection)
+    assert {(p.op_name, p.io, p.slot, p.golden.key.op_name) for p in rest.pairs} != found
+    ledger(rest)
+
+
+def test_every_rule_says_why_it_stands_where_it_does():
+    names = [rule.name for rule in PAIR_RULES]
+    assert len({*names}) == len(names)
+    assert all(rule.pairs and rule.why for rule in PAIR_RULES)
+    assert all(0 < rule.score <= 1 for rule in PAIR_RULES if not rule.pairs.startswith("nothing"))

@@ -9,7 +9,7 @@ from workbench.comparison.follow.overflow import both_overflow
 from workbench.comparison.follow.ranks import ranks_of_one_job
 from workbench.comparison.follow.states import INHERITS, VERSION_MATTER
 from workbench.comparison.graphs.roles import updated_names
-from workbench.comparison.pair.updates import updated_by_one
+from workbench.comparison.pair.parameters import updated_by_one
 from workbench.dump.names.mindspore import sanitize
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from workbench.comparison.follow.states import Assessment
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
-    from workbench.comparison.pair.pairing import Pairing, Unmatched
-    from workbench.comparison.result import Row, Status
+    from workbench.comparison.pair.pairing import Unmatched
+    from workbench.comparison.result import Row, Side, Status
     from workbench.core.tensors import TensorRecord, TensorSpec
     from workbench.graph.nodes import SourceFrame
 
@@ -52,8 +52,8 @@ def judge_rows(trace: Trace, measured: Iterable[Measured], profile: Profile) -> 
     rows = [_row(trace, item, profile) for item in measured]
     lone = [
         _lone_row(trace, lone, side)
-        for side in ("target", "golden")
-        for lone in getattr(trace.pairing, f"only_{side}")
+        for side, some in trace.pairing.unmatched.named
+        for lone in some
     ]
     return rows + lone
 
@@ -62,10 +62,10 @@ _ALONE = {side: Message(f"compare/only-{side}") for side in ("target", "golden")
 """Reason of a tensor without a partner, by the side that it is on."""
 
 
-def _lone_row(trace: Trace, lone: Unmatched, side: str) -> Row:
+def _lone_row(trace: Trace, lone: Unmatched, side: Side) -> Row:
     """A tensor without a partner: shown, never judged."""
     key = lone.record.key
-    binding = getattr(trace.pairing, side)
+    binding = trace.pairing.sides.of(side)
     op = binding.operator(lone.run) if lone.run is not None else None
     spec, path = lone.record.label, lone.record.path
     ours = side == "target"
@@ -272,7 +272,7 @@ def with_tolerances(rows: list[Row], trace: Trace, *, thresholds: bool) -> list[
     return [
         row
         if (row.order in tainted or not _own(row)) and not thresholds
-        else _tolerated(row, trace.pairing)
+        else _tolerated(row, trace.pairing.overrides)
         for row in rows
     ]
 
@@ -282,12 +282,9 @@ def _own(row: Row) -> bool:
     return row.io == "output" or row.reason == UPDATED
 
 
-def _tolerated(row: Row, pairing: Pairing) -> Row:
+def _tolerated(row: Row, overrides: Overrides) -> Row:
     judged = row.status in ("warn", "fail") and row.match_rule
     if not judged or row.error is None or not math.isfinite(row.error):
         return row
-    found = pairing.overrides.tolerated(row.op_name, row.op_type, row.error)
-    if found is None:
-        return row
-    pairing.tolerated[found] += 1
-    return replace(row, status="warn", reason=found.said)
+    found = overrides.tolerated(row.op_name, row.op_type, row.error)
+    return row if found is None else replace(row, status="warn", reason=found.said)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from workbench.comparison.measure.laying import layout_mismatch
+from workbench.comparison.measure.measure import lay_over
 from workbench.comparison.measure.metrics import NEAR_ZERO, SIZES
 from workbench.comparison.measure.reading import OpenPair
 from workbench.core.dtypes import DTYPES
@@ -341,9 +341,10 @@ def read_elements(
     FormatError
         A side cannot be read, or they have no elements in common: says why.
     """
-    if apart := layout_mismatch(target, golden):
-        raise FormatError(apart.code, **apart.values)
-    with OpenPair(target, golden) as pair:
+    laid = lay_over(target, golden)
+    if laid.mismatch:
+        raise FormatError(laid.mismatch.code, **laid.mismatch.values)
+    with OpenPair(laid.target, laid.golden) as pair:
         ours, theirs = pair.target, pair.golden
         if ours.size != theirs.size:
             raise FormatError(SIZES, target=ours.size, golden=theirs.size)

@@ -4,41 +4,56 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from workbench.comparison.bind.anomalies import MISLABELLED, REWRITTEN
-from workbench.comparison.measure.laying import layout_mismatch
-from workbench.comparison.measure.metrics import CANCELLED, SIZES, Divergence, unmeasured
+from workbench.comparison.columns import TEXT, Column, Columns, FigureTable
+from workbench.comparison.measure.metrics import (
+    CANCELLED,
+    METRIC_TITLES,
+    METRICS,
+    SIZES,
+    Divergence,
+    unmeasured,
+)
 from workbench.comparison.measure.statistics import measure_statistics, with_padding
 from workbench.comparison.measure.tensors import choose_kernel, measure, measure_arrays
+from workbench.comparison.pair.pairing import Sides, with_records
 from workbench.core.dtypes import dtype
 from workbench.core.errors import FormatError
-from workbench.core.formats import read_format
+from workbench.core.formats import FORMATS, read_format
 from workbench.core.tensors import ArraySource
 from workbench.core.words import Message
 from workbench.dump.files.payload import payload_as
 from workbench.dump.tables.statistic import TITLES, statistics_of
 from workbench.dump.values.host_formats import host_by_shape
+from workbench.dump.values.reading import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.columns import Table
     from workbench.comparison.measure.tensors import KernelName
     from workbench.comparison.pair.pairing import Pair, Pairing
     from workbench.core.tensors import TensorRecord, TensorSpec
 
     Progress = Callable[[int, int, str], None]
     Cancelled = Callable[[], bool]
+    from workbench.core.tensors import Source
 
 
-@dataclass(slots=True)
-class Measured:
+NO_FORECAST: Mapping[int, float] = MappingProxyType({})
+
+
+class Measured(NamedTuple):
     """A pair and how far apart its tensors are.
 
     ``reason`` says why the figures must not decide a verdict: unreadable, distrusted, of different
@@ -73,33 +88,108 @@ class Measured:
         return min(self.divergence.error, math.inf if self.forecast is None else self.forecast)
 
 
+class Measures(NamedTuple):
+    """All pairs as they were measured, in data-flow order.
+
+    ``pairing`` is the one that was measured; records in it that lie as a device has them know the shape on the
+    host where their partners told it. ``figures`` (pairs, metrics) are those of METRICS in order, which the
+    divergences of ``items`` show; NaN where there are none.
+    """
+
+    pairing: Pairing
+    items: tuple[Measured, ...]
+    figures: NDArray[np.float64]
+
+
+MEASURES = Columns(
+    Column("size", "i8", "Elements", "elements", "number of elements; 0 if nothing was measured"),
+    Column("error", "f8", "RelativeError", "1", "‖d‖ / ‖golden‖; the one against the forecast if that is smaller"),
+    Column("forecast", "f8", "ForecastError", "1", "error against what the target should have given; NaN: none"),
+    Column("mismatch", "i8", "Mismatch", "elements", "positions that differ in being NaN, +Inf, −Inf or finite"),
+    Column("worst", "i8", "WorstElement", "", "flat index of the largest absolute difference; -1: none"),
+    Column("equal", "?", "Equal", "", "whether every element has the same value and none is NaN"),
+    Column("usable", "?", "Usable", "", "whether the figures say anything about the tensors"),
+    Column("salvaged", "?", "Salvaged", "", "whether only the part of a distrusted tensor that is right was measured"),
+    Column("rewritten", "?", "Rewritten", "", "whether an input shows what its operator has written to it"),
+    Column("reason", TEXT, "Reason", "", "why the figures must not decide a verdict; None if they may"),
+    *(Column(title, "f8", title, one.unit, one.formula) for title, one in METRICS.items()),
+)  # fmt: skip
+"""How far apart the tensors of a pair are, a row a pair in data-flow order; metrics are NaN where there are none."""
+
+
+def measure_table(measures: Measures) -> Table:
+    """Return what was measured as columns."""
+    items = measures.items
+    own = ("equal", "mismatch", "size", "worst")
+    return MEASURES.table(
+        {
+            **{name: [getattr(item.divergence, name) for item in items] for name in own},
+            **{name: [getattr(item, name) for item in items] for name in ("error", "usable")},
+            "forecast": [math.nan if item.forecast is None else item.forecast for item in items],
+            "salvaged": [item.salvaged for item in items],
+            "rewritten": [item.rewritten for item in items],
+            "reason": [item.reason or item.divergence.reason for item in items],
+            **dict(zip(METRICS, measures.figures.T, strict=True)),
+        }
+    )
+
+
 def measure_pairs(
     pairing: Pairing,
+    forecast: Mapping[int, float] = NO_FORECAST,
     *,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
-) -> list[Measured]:
-    """Measure all pairs in data-flow order.
+) -> Measures:
+    """Measure all pairs in data-flow order; ``forecast`` has errors against a forecast by pair (its identity).
 
     Once ``cancelled`` is true, or the user interrupts, what is done stays and the rest carries the
     reason `CANCELLED`.
     """
-    pairs = sorted(pairing.pairs, key=lambda pair: pair.order)
+    pairs = sorted(pairing.pairs, key=_order)
     kernel = choose_kernel(_estimate_bytes(pairs), len(pairs))
     odd_t, odd_g = pairing.target.oddities, pairing.golden.oddities
-    result: list[Measured] = []
+    table, found = FigureTable(METRIC_TITLES), list[Measured]()
     try:
         for number, pair in enumerate(pairs):
             if cancelled is not None and cancelled():
                 break
             kinds = (odd_t.get(id(pair.target), ""), odd_g.get(id(pair.golden), ""))
-            result.append(measure_pair(pair, kinds, kernel, cancelled))
+            item = measure_pair(pair, kinds, kernel, cancelled, table)
+            told = forecast.get(id(pair))
+            found.append(item if told is None else item._replace(forecast=told))
+            table.fill(number + 1)
             if progress is not None:
                 progress(number + 1, len(pairs), pair.op_name)
     except KeyboardInterrupt:
         pass
-    rest = pairs[len(result) :]
-    return result + [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+    rest = pairs[len(found) :]
+    table.fill(len(found))
+    found += [Measured(pair, unmeasured(CANCELLED), CANCELLED) for pair in rest]
+    table.fill(len(found))
+    return Measures(*_as_laid(pairing, pairs, found), table.to_array())
+
+
+def _order(pair: Pair) -> int:
+    return pair.order
+
+
+def _as_laid(
+    pairing: Pairing, pairs: Sequence[Pair], measured: Sequence[Measured]
+) -> tuple[Pairing, tuple[Measured, ...]]:
+    """Let the pairing have the records as they were measured, so that whoever reads them reads the same."""
+    laid: Sides[dict[int, TensorRecord]] = Sides({}, {})
+    for pair, item in zip(pairs, measured, strict=True):
+        for changed, before, after in zip(
+            laid, (pair.target, pair.golden), (item.pair.target, item.pair.golden), strict=True
+        ):
+            if before is not after:
+                changed[id(before)] = after
+    if not any(laid):
+        return pairing, tuple(measured)
+    found = with_records(pairing, laid)
+    again = zip(measured, sorted(found.pairs, key=_order), strict=True)
+    return found, tuple(item._replace(pair=pair) for item, pair in again)
 
 
 def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
@@ -115,12 +205,6 @@ def distance_from(pair: Pair, expected: NDArray[np.generic]) -> float | None:
     if found.reason or math.isnan(found.error):
         return None
     return math.inf if found.mismatch else found.error
-
-
-def with_forecast(measured: Iterable[Measured], errors: Mapping[int, float]) -> None:
-    """Note errors against a forecast, by pair (its identity)."""
-    for item in measured:
-        item.forecast = errors.get(id(item.pair))
 
 
 def _estimate_bytes(pairs: Sequence[Pair]) -> int:
@@ -142,17 +226,40 @@ def measure_pair(
     kinds: tuple[str, str],
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
+    table: FigureTable | None = None,
 ) -> Measured:
-    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none)."""
+    """Measure one pair; ``kinds`` are the oddities of its two records (``""``: none).
+
+    ``table`` is where the metrics of many pairs stand together.
+    """
     reason, rewritten = _distrusted(*kinds), REWRITTEN in kinds
     try:
         if MISLABELLED in kinds:
-            return Measured(pair, _salvage(pair, kinds), reason, salvaged=True, rewritten=rewritten)
-        found = _measure(pair.target, pair.golden, kernel, cancelled)
+            found = _salvage(pair, kinds, table)
+            return Measured(pair, found, reason, salvaged=True, rewritten=rewritten)
+        laid, apart = _laid(pair)
+        found = (
+            _measure(laid.target, laid.golden, kernel, cancelled, table)
+            if apart is None
+            else unmeasured(apart)
+        )
     except FormatError as error:
         why = Message("compare/unreadable", why=error)
         return Measured(pair, unmeasured(why), why)
-    return Measured(pair, found, reason or found.reason, rewritten=rewritten)
+    return Measured(laid, found, reason or found.reason, rewritten=rewritten)
+
+
+def _laid(pair: Pair) -> tuple[Pair, Message | None]:
+    """Return a pair whose records are laid over each other, and why they are not alike even so."""
+    target, golden = pair.target, pair.golden
+    if target.source is None or golden.source is None:
+        return pair, None
+    laid = lay_over(target.source, golden.source)
+    if laid.target is not target.source:
+        pair = pair._replace(target=replace(target, source=laid.target))
+    if laid.golden is not golden.source:
+        pair = pair._replace(golden=replace(golden, source=laid.golden))
+    return pair, laid.mismatch
 
 
 @cache
@@ -172,11 +279,12 @@ def _measure(
     golden: TensorRecord,
     kernel: KernelName | None,
     cancelled: Cancelled | None,
+    table: FigureTable | None = None,
 ) -> Divergence:
     if target.source is not None and golden.source is not None:
-        if apart := layout_mismatch(target.source, golden.source):
-            return unmeasured(apart)
-        return measure(target.source, golden.source, kernel=kernel, cancelled=cancelled)
+        return measure(
+            target.source, golden.source, kernel=kernel, cancelled=cancelled, table=table
+        )
     ours, theirs = _statistics(target, golden), _statistics(golden, target)
     size, other = _spec(target).size, _spec(golden).size
     if size is not None and other is not None and size != other:
@@ -215,13 +323,13 @@ def _statistics(record: TensorRecord, other: TensorRecord) -> Mapping[str, float
     return statistics_of(record.source.array(), wanted)
 
 
-def _salvage(pair: Pair, kinds: tuple[str, str]) -> Divergence:
+def _salvage(pair: Pair, kinds: tuple[str, str], table: FigureTable | None) -> Divergence:
     """Measure a pair of which a file holds a wider buffer than its header says, as far as it goes."""
     ours, theirs = _real(pair.target, kinds[0]), _real(pair.golden, kinds[1])
     count = min(ours.size, theirs.size)
     if not count:
         return unmeasured(Message("compare/not-recovered"))
-    return measure_arrays(ours[:count], theirs[:count])
+    return measure_arrays(ours[:count], theirs[:count], table=table)
 
 
 def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
@@ -243,3 +351,54 @@ def _real(record: TensorRecord, kind: str) -> NDArray[np.generic]:
 
 _WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
 """What CPU kernels write behind a header for a narrower type; of integers it is not known."""
+
+
+class Laid(NamedTuple):
+    """Two tensors laid over each other, and why elements still have other places (``None``: they have the same)."""
+
+    target: Source
+    golden: Source
+    mismatch: Message | None
+
+
+def lay_over(target: Source, golden: Source) -> Laid:
+    """Return sources of two tensors whose elements have the same places, where that can be had.
+
+    A tensor that lies as its device has it takes the other's shape on the host, which serves where no graph
+    stated it; that is a source of its own, and the given ones stay as they are. Raises FormatError if a
+    source cannot be read.
+    """
+    there = _device_format(target), _device_format(golden)
+    if there[0] == there[1]:
+        return Laid(target, golden, None)
+    if there[0] and not there[1]:
+        target = _settled(target, golden.spec())
+    elif there[1] and not there[0]:
+        golden = _settled(golden, target.spec())
+    if _device_format(target) == _device_format(golden):
+        return Laid(target, golden, None)
+    a, b = target.spec(), golden.spec()
+    why = Message(
+        "compare/layouts-differ", target_shape=a.shape, target_format=a.format, golden_shape=b.shape,
+        golden_format=b.format,
+    )  # fmt: skip
+    return Laid(target, golden, why)
+
+
+def _settled(source: Source, host: TensorSpec) -> Source:
+    """Return a copy of a source that knows its tensor's shape on the host."""
+    found = copy(source)
+    if isinstance(found, FileSource):
+        found.settle(host)
+    return found
+
+
+def _device_format(source: Source) -> str:
+    """Device format that a source's elements come in; ``""`` for those in a host format."""
+    if not isinstance(source, FileSource) or not source.is_cut:
+        return ""
+    name = source.spec().format
+    try:
+        return name if FORMATS[read_format(name).name].device else ""
+    except FormatError:
+        return ""

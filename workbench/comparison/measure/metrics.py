@@ -18,13 +18,15 @@ Definitions, d = target − golden; all sums in float64 over *jointly finite* po
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from workbench.comparison.columns import NO_FIGURES, Figures, Titles
 from workbench.core.words import Message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from workbench.comparison.columns import FigureTable
 
 SIZES = "compare/sizes-differ"
 """Code of tensors with different numbers of elements."""
@@ -40,10 +42,14 @@ FIVE_THOUSANDTHS = 0.005
 
 
 class Metric(NamedTuple):
-    """A figure: its definition in words (t target, g golden, d = t − g) and which way is better."""
+    """A figure: its definition in words (t target, g golden, d = t − g), which way is better, and what it counts.
+
+    ``unit`` is ``elements`` (whole numbers), ``1`` (without dimension) or that of the ``data``.
+    """
 
     formula: str
     better: Literal["higher", "lower", "neither"]
+    unit: Literal["elements", "1", "data"] = "1"
 
 
 _SIDES = ("Target", "Golden")
@@ -52,31 +58,57 @@ METRICS: dict[str, Metric] = {
     "CosineSimilarity": Metric(
         "Σt·g / (‖t‖·‖g‖); 1 if t = g, 0 if exactly one of them is all zero", "higher"
     ),
-    "MaxAbsoluteError": Metric("max|d|", "lower"),
-    "MeanAbsoluteError": Metric("mean|d|", "lower"),
-    "RootMeanSquareError": Metric("√mean d²", "lower"),
+    "MaxAbsoluteError": Metric("max|d|", "lower", "data"),
+    "MeanAbsoluteError": Metric("mean|d|", "lower", "data"),
+    "RootMeanSquareError": Metric("√mean d²", "lower", "data"),
     "RelativeEuclideanDistance": Metric("‖d‖ / ‖g‖; Infinity if g = 0 and t ≠ 0", "lower"),
     "AccumulatedRelativeError": Metric("Σ|d|/|g|", "lower"),
     "MaxRelativeError": Metric("max |d|/|g|", "lower"),
     "MeanRelativeError": Metric("mean |d|/|g|", "lower"),
     "OneThousandthErrRatio": Metric("share of elements with |d|/|g| < 0.001 or t = g", "higher"),
     "FiveThousandthsErrRatio": Metric("share of elements with |d|/|g| < 0.005 or t = g", "higher"),
-    "NonFiniteMismatch": Metric("positions that differ in NaN, +Inf, −Inf or finite", "lower"),
-    **{f"{side}NaN": Metric(f"NaN elements of the {side.lower()}", "lower") for side in _SIDES},
-    **{f"{side}PosInf": Metric(f"+Inf elements of the {side.lower()}", "lower") for side in _SIDES},
-    **{f"{side}NegInf": Metric(f"−Inf elements of the {side.lower()}", "lower") for side in _SIDES},
-    **{f"{side}Zero": Metric(f"zeros of the {side.lower()}", "neither") for side in _SIDES},
-    **{f"{side}Min": Metric(f"least finite {side.lower()} value", "neither") for side in _SIDES},
-    **{f"{side}Max": Metric(f"greatest finite {side.lower()} value", "neither") for side in _SIDES},
+    "NonFiniteMismatch": Metric(
+        "positions that differ in NaN, +Inf, −Inf or finite", "lower", "elements"
+    ),
     **{
-        f"{side}Mean": Metric(f"mean of finite {side.lower()} values", "neither") for side in _SIDES
+        f"{side}NaN": Metric(f"NaN elements of the {side.lower()}", "lower", "elements")
+        for side in _SIDES
     },
     **{
-        f"{side}Std": Metric(f"population deviation of finite {side.lower()} values", "neither")
+        f"{side}PosInf": Metric(f"+Inf elements of the {side.lower()}", "lower", "elements")
+        for side in _SIDES
+    },
+    **{
+        f"{side}NegInf": Metric(f"−Inf elements of the {side.lower()}", "lower", "elements")
+        for side in _SIDES
+    },
+    **{
+        f"{side}Zero": Metric(f"zeros of the {side.lower()}", "neither", "elements")
+        for side in _SIDES
+    },
+    **{
+        f"{side}Min": Metric(f"least finite {side.lower()} value", "neither", "data")
+        for side in _SIDES
+    },
+    **{
+        f"{side}Max": Metric(f"greatest finite {side.lower()} value", "neither", "data")
+        for side in _SIDES
+    },
+    **{
+        f"{side}Mean": Metric(f"mean of finite {side.lower()} values", "neither", "data")
+        for side in _SIDES
+    },
+    **{
+        f"{side}Std": Metric(
+            f"population deviation of finite {side.lower()} values", "neither", "data"
+        )
         for side in _SIDES
     },
 }
 """Figures of one pass, by the field's titles, in the order of tables."""
+
+METRIC_TITLES = Titles({title: one.unit == "elements" for title, one in METRICS.items()})
+"""The titles of METRICS, under which `Figures` keep what is measured."""
 
 ON_DEMAND: dict[str, Metric] = {
     "KullbackLeiblerDivergence": Metric(
@@ -205,8 +237,7 @@ def _worst(a: Sums, b: Sums) -> int:
     return min(a.worst, b.worst) if a.worst >= 0 and b.worst >= 0 else max(a.worst, b.worst)
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(NamedTuple):
     """The measured difference of one pair of tensors.
 
     ``size`` counts elements, ``equal`` says that every element has the same value and none is NaN.
@@ -221,14 +252,14 @@ class Divergence:
     equal: bool
     error: float
     mismatch: int
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = NO_FIGURES
     reason: Message | None = None
     worst: int = -1
 
 
 def unmeasured(reason: Message, size: int = 0) -> Divergence:
     """Return the divergence of a pair that could not be measured, and why."""
-    return Divergence(size, False, math.inf, 0, {}, reason)
+    return Divergence(size, False, math.inf, 0, NO_FIGURES, reason)
 
 
 def finish(
@@ -236,8 +267,9 @@ def finish(
     *,
     parts: int = 1,
     scale: float = 1.0,
+    table: FigureTable | None = None,
 ) -> Divergence:
-    """Return the figures that ``sums`` give.
+    """Return the figures that ``sums`` give; ``table`` is where the metrics of many pairs stand together.
 
     ``parts`` is 2 for complex tensors, else 1. Squares, products, absolute sums, means and M2 were
     gathered from data divided by ``scale`` (a power of two) to keep them inside float64.
@@ -249,12 +281,13 @@ def finish(
     peak = _magnitude(s.golden_min, s.golden_max, s.golden_count)
     comparable = s.finite > 0 or mismatch == 0
     error = _ratio(math.sqrt(s.square), math.sqrt(s.golden_golden)) if comparable else math.inf
+    values = _metrics(s, mismatch, error, peak, scale)
     return Divergence(
         size=s.size // parts,
         equal=mismatch == 0 and s.absolute_max == 0.0,
         error=error,
         mismatch=mismatch,
-        metrics=_metrics(s, mismatch, error, peak, scale),
+        metrics=Figures(METRIC_TITLES, values) if table is None else table.add(values),
         worst=s.worst // parts,
     )
 
@@ -272,12 +305,12 @@ def _cosine(s: Sums) -> float:
     return max(-1.0, min(1.0, s.target_golden / norms)) if norms else 0.0
 
 
-def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) -> dict[str, float]:
+def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) -> tuple[float, ...]:
     """Return the figures in the order of METRICS."""
     agreeing = s.size - s.finite - mismatch
     target = _describe(s.target_count, s.target_min, s.target_max, s.target_mean, s.target_m2)
     golden = _describe(s.golden_count, s.golden_min, s.golden_max, s.golden_mean, s.golden_m2)
-    values = (
+    return (
         *(_errors(s, error, peak, scale) if s.finite or not mismatch else _NO_ERRORS),
         (s.within_one + agreeing) / s.size,
         (s.within_five + agreeing) / s.size,
@@ -299,7 +332,6 @@ def _metrics(s: Sums, mismatch: int, error: float, peak: float, scale: float) ->
         target[3] * scale,
         golden[3] * scale,
     )
-    return dict(zip(METRICS, values, strict=True))
 
 
 _NO_ERRORS = (math.nan,) * 8

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from workbench.comparison.columns import FigureTable
     from workbench.core.tensors import Source
 
     Cancelled = Callable[[], bool]
@@ -79,6 +80,7 @@ def measure(
     kernel: KernelName | None = None,
     cancelled: Cancelled | None = None,
     threads: int = 0,
+    table: FigureTable | None = None,
 ) -> Divergence:
     """Return how far ``target`` is from ``golden``.
 
@@ -91,6 +93,8 @@ def measure(
     threads : int
         Largest number of threads for one large pair of files; 0 for as many as there are cores, up
         to four. The result does not depend on it.
+    table : FigureTable, optional
+        Where the metrics of many pairs stand together.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def measure(
         sums = _rescale(job, sums)
     if sums is None:
         return unmeasured(CANCELLED, size)
-    return finish(sums, parts=parts, scale=scale)
+    return finish(sums, parts=parts, scale=scale, table=table)
 
 
 def measure_arrays(
@@ -120,6 +124,7 @@ def measure_arrays(
     golden: NDArray[Any],
     *,
     kernel: KernelName | None = None,
+    table: FigureTable | None = None,
 ) -> Divergence:
     """Return how far the array ``target`` is from ``golden``, as `measure` does.
 
@@ -127,7 +132,7 @@ def measure_arrays(
     >>> measure_arrays(np.array([2.0, 4.0]), np.array([1.0, 2.0])).error
     1.0
     """
-    return measure(ArraySource(target), ArraySource(golden), kernel=kernel)
+    return measure(ArraySource(target), ArraySource(golden), kernel=kernel, table=table)
 
 
 def _leaves_float64(sums: Sums) -> bool:

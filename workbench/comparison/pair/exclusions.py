@@ -6,20 +6,23 @@ Everything that it does is counted, and every entry that meets nothing is told.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.comparison.align.rules import MAP
-from workbench.comparison.map_file import is_pattern
+from workbench.comparison.map_file import TOLERATED, is_pattern
+from workbench.comparison.pair.pairing import Sides
 from workbench.comparison.result import OverrideUse
 from workbench.core.words import Message
 from workbench.dump.tree import Note, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from workbench.comparison.bind.binding import Binding
-    from workbench.comparison.map_file import Overrides, Tolerance
+    from workbench.comparison.map_file import Ignore, Overrides, Tolerance
     from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.result import Row, Side
 
 IGNORED = "ignored"
 
@@ -27,63 +30,66 @@ _UNKNOWN = Message("compare/no-such-operator")
 _NOTHING = Message("compare/no-operator-fits")
 
 
-def leave_out(pairing: Pairing) -> None:
-    """Take the operators that the map file ignores out of both sides."""
-    entries = pairing.overrides.ignore
-    for side in ("target", "golden") if entries else ():
-        binding: Binding = getattr(pairing, side)
-        skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
-        for runs in binding.runs.values():
-            for number, run in list(runs.items()):
-                index = _entry(pairing.overrides, run.op_name, side)
-                if index is not None:
-                    del runs[number]
-                    skipped += [_skipped(pairing, index, run.op_name) for _ in run.tensors]
-        for parameters in binding.parameters.values():
-            for name in list(parameters):
-                index = _entry(pairing.overrides, name, side)
-                if index is not None:
-                    del parameters[name]
-                    skipped.append(_skipped(pairing, index, name))
+def without_ignored(
+    binding: Binding, side: Side, overrides: Overrides
+) -> tuple[Binding, list[tuple[int, Skipped]]]:
+    """Return a binding of its own without the operators that the map file ignores, and what was left out.
+
+    That is, for every tensor, the index of the entry that left it out, and why it is skipped.
+    """
+    left_out: list[tuple[int, Skipped]] = []
+
+    def kept(name: str, tensors: int) -> bool:
+        index = _entry(overrides, name, side) if overrides.ignore else None
+        if index is not None:
+            left_out.extend([(index, _skipped(overrides.ignore[index], name))] * tensors)
+        return index is None
+
+    runs = {
+        block: {n: run for n, run in some.items() if kept(run.op_name, len(run.tensors))}
+        for block, some in binding.runs.items()
+    }
+    parameters = {
+        block: {name: record for name, record in some.items() if kept(name, 1)}
+        for block, some in binding.parameters.items()
+    }
+    return replace(binding, runs=runs, parameters=parameters), left_out
 
 
-def _entry(overrides: Overrides, name: str, side: str) -> int | None:
+def _entry(overrides: Overrides, name: str, side: Side) -> int | None:
     places = enumerate(overrides.ignore)
     return next((n for n, entry in places if entry.fits(name, side=side)), None)
 
 
-def _skipped(pairing: Pairing, index: int, name: str) -> Skipped:
-    entry = pairing.overrides.ignore[index]
-    pairing.ignored[index] += 1
+def _skipped(entry: Ignore, name: str) -> Skipped:
     if not entry.reason:
         return Skipped(name, IGNORED, Message("compare/ignored"))
     return Skipped(name, IGNORED, Message("compare/ignored-why", why=entry.reason))
 
 
-def tell_unknown(pairing: Pairing) -> None:
+def unknown_entries(overrides: Overrides, sides: Sides[Binding]) -> Iterator[tuple[Side, Note]]:
     """Tell names and patterns of the map file that no operator has: a misspelt one must not go unseen."""
-    overrides = pairing.overrides
     if not overrides:
         return
-    names = {side: _names(getattr(pairing, side)) for side in ("target", "golden")}
+    names = Sides(*map(_names, sides))
     for side, name, why in _unknown(overrides, names):
-        pairing.notes.append((side, Note("map-file", name, why)))
+        yield side, Note("map-file", name, why)
 
 
 def _unknown(
-    overrides: Overrides, names: Mapping[str, Mapping[str, str]]
-) -> Iterator[tuple[str, str, Message]]:
+    overrides: Overrides, names: Sides[dict[str, str]]
+) -> Iterator[tuple[Side, str, Message]]:
     """Yield side, name and complaint."""
     for match in overrides.matches:
-        for side in ("target", "golden"):
-            lacking = (name for name in getattr(match, side) if name not in names[side])
+        for side, named in Sides(match.target, match.golden).named:
+            lacking = (name for name in named if name not in names.of(side))
             yield from ((side, name, _UNKNOWN) for name in lacking)
     for entry in overrides.ignore:
-        sides = ("target", "golden") if entry.side == "both" else (entry.side,)
-        if not any(entry.fits(name) for side in sides for name in names[side]):
-            yield sides[0], entry.name, _NOTHING if is_pattern(entry.name) else _UNKNOWN
+        meant: tuple[Side, ...] = ("target", "golden") if entry.side == "both" else (entry.side,)
+        if not any(entry.fits(name) for side in meant for name in names.of(side)):
+            yield meant[0], entry.name, _NOTHING if is_pattern(entry.name) else _UNKNOWN
     for tolerance in overrides.tolerances:
-        if not _operators(tolerance, names["target"].items()):
+        if not _operators(tolerance, names.target.items()):
             yield "target", tolerance.name or tolerance.op_type, _NOTHING
 
 
@@ -94,16 +100,22 @@ def _names(binding: Binding) -> dict[str, str]:
     return known | {op.name: op.op_type for graph in binding.graphs.values() for op in graph.ops}
 
 
+def _with_left_out(pairing: Pairing, side: Side) -> set[str]:
+    """Names of all operators, and of those of no graph that an entry has left out."""
+    left_out = {one.name for one in pairing.skips.of(side) if one.reason == IGNORED}
+    return left_out | _names(pairing.sides.of(side)).keys()
+
+
 def _operators(tolerance: Tolerance, known: Iterable[tuple[str, str]]) -> int:
     return sum(tolerance.fits(name, op_type) for name, op_type in known)
 
 
-def override_uses(pairing: Pairing) -> tuple[OverrideUse, ...]:
+def override_uses(pairing: Pairing, rows: Iterable[Row]) -> tuple[OverrideUse, ...]:
     """Say of every entry of the map file how many operators it fits, and how many tensors it decided."""
     overrides = pairing.overrides
     if not overrides:
         return ()
-    ours, theirs = _names(pairing.target), _names(pairing.golden)
+    ours, theirs = map(_names, pairing.sides)
     paired = Counter(pair.op_name for pair in pairing.pairs if pair.rule == MAP)
     uses = []
     for match in overrides.matches:
@@ -112,12 +124,24 @@ def override_uses(pairing: Pairing) -> tuple[OverrideUse, ...]:
         known += sum(name in theirs for name in match.golden)
         tensors = sum(paired[name] for name in match.target)
         uses.append(OverrideUse(kind, str(match), "", known, tensors))
+    everyone = Sides(*(_with_left_out(pairing, side) for side, _ in pairing.sides.named))
     for index, entry in enumerate(overrides.ignore):
-        sides = {"target": [ours], "golden": [theirs]}.get(entry.side, [ours, theirs])
-        known = sum(entry.fits(name) for names in sides for name in names)
-        tensors = pairing.ignored[index]
+        meant = everyone if entry.side == "both" else [everyone.of(entry.side)]
+        known = sum(entry.fits(name) for names in meant for name in names)
+        tensors = pairing.ignored.get(index, 0)
         uses.append(OverrideUse("ignore", str(entry), entry.reason, known, tensors))
+    tolerated = _tolerated(overrides, rows)
     for one in overrides.tolerances:
-        known, tensors = _operators(one, ours.items()), pairing.tolerated[one]
-        uses.append(OverrideUse("tolerance", str(one), one.reason, known, tensors))
+        known = _operators(one, ours.items())
+        uses.append(OverrideUse("tolerance", str(one), one.reason, known, tolerated[one]))
     return tuple(uses)
+
+
+def _tolerated(overrides: Overrides, rows: Iterable[Row]) -> Counter[Tolerance]:
+    """Count the rows that every tolerance has decided: their reason says that one did, their error which."""
+    told = (
+        overrides.tolerated(row.op_name, row.op_type, row.error)
+        for row in rows
+        if row.reason_code == TOLERATED and row.error is not None
+    )
+    return Counter(one for one in told if one is not None)

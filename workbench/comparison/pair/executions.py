@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.comparison.align.align import align
 from workbench.comparison.align.alignment import Alignment
 from workbench.comparison.graphs.roles import ends_of
+from workbench.comparison.pair.pairing import Sides
 from workbench.core.words import Message
 from workbench.dump.read.turns import RUN_GAP_US
-from workbench.dump.tree import Note, Skipped
+from workbench.dump.tree import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workbench.comparison.bind.binding import Binding, Execution
     from workbench.comparison.map_file import Overrides
-    from workbench.comparison.pair.pairing import Pairing, Selection
+    from workbench.comparison.pair.claims import Claims
+    from workbench.comparison.pair.pairing import Selection
+    from workbench.comparison.result import Side
 
 LIKENESS = 0.5
 """Share of operators two graphs must have in common to be compared under different ids."""
@@ -26,32 +29,42 @@ SURE = 0.95
 """Share from which on no other graph is tried: training and evaluation share half and more."""
 
 
-def pair_graphs(
-    target: Binding, golden: Binding, selection: Selection, pairing: Pairing
-) -> dict[tuple[int, int], tuple[int, int]]:
-    """Map (rank, graph) of the target to the golden's: by id, by content if the ids do not fit.
+Key = tuple[int, int]
+"""Rank and graph id."""
+
+
+class Aligned(NamedTuple):
+    """Which graph of the golden a graph of the target is, and how those match that both sides have."""
+
+    graphs: dict[Key, Key]
+    alignments: dict[Key, Alignment]
+
+
+def align_graphs(sides: Sides[Binding], selection: Selection) -> Aligned:
+    """Map the target's graphs to the golden's: by id, by content if the ids do not fit.
 
     Where nothing tells graphs but their ids, the only graph of each side is the same one.
     """
-    result: dict[tuple[int, int], tuple[int, int]] = {}
-    ours = _graph_ids(target)
-    theirs = _graph_ids(golden)
+    result = Aligned({}, {})
+    ours, theirs = map(_graph_ids, sides)
     for rank in sorted({rank for rank, _ in ours}):
         other_rank = _other_rank(rank, selection, {r for r, _ in ours}, {r for r, _ in theirs})
         if other_rank is None:
             continue
         left = {g for r, g in theirs if r == other_rank}
         mine = sorted(g for r, g in ours if r == rank)
-        unknown = not any(r in (rank, other_rank) for r, _ in (*target.graphs, *golden.graphs))
-        if len(mine) == len(left) == 1 and unknown:
-            result[rank, mine[0]] = (other_rank, left.pop())
+        known = (*sides.target.graphs, *sides.golden.graphs)
+        if len(mine) == len(left) == 1 and not any(r in (rank, other_rank) for r, _ in known):
+            result.graphs[rank, mine[0]] = (other_rank, left.pop())
             continue
         for graph in mine:
-            forced = selection.overrides
-            found = _best_graph(target, golden, (rank, graph), other_rank, left, pairing, forced)
+            key = rank, graph
+            found, alignment = _best_graph(sides, key, other_rank, left, selection.overrides)
+            if alignment is not None:
+                result.alignments[key] = alignment
             if found is not None:
                 left.discard(found)
-                result[rank, graph] = (other_rank, found)
+                result.graphs[key] = (other_rank, found)
     return result
 
 
@@ -69,22 +82,14 @@ def _other_rank(rank: int, selection: Selection, ours: set[int], theirs: set[int
 
 
 def _best_graph(
-    target: Binding,
-    golden: Binding,
-    key: tuple[int, int],
-    other_rank: int,
-    left: set[int],
-    pairing: Pairing,
-    forced: Overrides,
-) -> int | None:
-    mine = target.graphs.get(key)
-    if mine is None:
-        return key[1] if key[1] in left else None
-    candidates = sorted(left, key=lambda g: (g != key[1], g))
+    sides: Sides[Binding], key: Key, other_rank: int, left: set[int], forced: Overrides
+) -> tuple[int | None, Alignment | None]:
+    """Return which graph of those left is most like one of the target, and how they match."""
+    mine = sides.target.graphs.get(key)
     best: tuple[float, int, Alignment] | None = None
-    for graph_id in candidates:
-        other = golden.graphs.get((other_rank, graph_id))
-        if other is None:
+    for graph_id in sorted(left, key=lambda g: (g != key[1], g)) if mine is not None else ():
+        other = sides.golden.graphs.get((other_rank, graph_id))
+        if mine is None or other is None:
             continue
         found = align(mine, other, forced)
         share = _likeness(found)
@@ -93,11 +98,10 @@ def _best_graph(
         if share >= SURE:
             break
     if best is None:
-        return key[1] if key[1] in left else None
+        return (key[1] if key[1] in left else None), None
     if best[0] < LIKENESS and best[1] != key[1]:
-        return None
-    pairing.alignments[key] = best[2]
-    return best[1]
+        return None, None
+    return best[1], best[2]
 
 
 def _likeness(found: Alignment) -> float:
@@ -109,39 +113,34 @@ def _likeness(found: Alignment) -> float:
     return len(both) / (len(ours) + len(theirs))
 
 
-def pair_blocks(
-    pairing: Pairing, graphs: Mapping[tuple[int, int], tuple[int, int]], selection: Selection
-) -> None:
-    """Pair executions: same graph, same iteration, turn by turn."""
-    ours = _by_step(pairing.target)
-    theirs = _by_step(pairing.golden)
+def pair_executions(
+    claims: Claims, graphs: Mapping[Key, Key], selection: Selection
+) -> dict[Execution, Execution]:
+    """Pair executions of the same graph and iteration turn by turn; target → golden, in order of time."""
+    ours, theirs = map(_by_step, claims.sides)
     steps = pair_iterations({key[2] for key in ours}, {key[2] for key in theirs}, selection)
+    found: dict[Execution, Execution] = {}
     for (rank, graph, step), blocks in ours.items():
         partner = graphs.get((rank, graph))
         if partner is None or step not in steps:
             continue
         others = theirs.get((*partner, steps[step]), [])
-        blocks, others = same_nets(blocks, others)
-        _note_runs(pairing, "target", pairing.target, blocks)
-        _note_runs(pairing, "golden", pairing.golden, others)
-        pairing.blocks.update(_pair_turns(pairing, blocks, others))
+        found.update(_pair_turns(claims, Sides(*same_nets(blocks, others))))
+    return _in_time(claims.sides.target, found)
+
+
+def _in_time(target: Binding, pairs: Mapping[Execution, Execution]) -> dict[Execution, Execution]:
+    """Return paired executions in order of time; ranks run the same ones side by side."""
     start: dict[tuple[int, int, int], int] = {}
-    for block in pairing.blocks:  # ranks run the same executions side by side
-        place, began = (
-            (block.iteration, block.graph_id, block.turn),
-            _span(pairing.target, block)[0],
-        )
+    for block in pairs:
+        place, began = (block.iteration, block.graph_id, block.turn), _span(target, block)[0]
         start[place] = min(began, start.get(place, began))
-    pairing.block_order = sorted(
-        pairing.blocks,
-        key=lambda b: (
-            b.iteration,
-            start[b.iteration, b.graph_id, b.turn],
-            b.graph_id,
-            b.turn,
-            b.rank,
-        ),
-    )
+
+    def key(block: Execution) -> tuple[int, int, int, int, int]:
+        iteration, graph, turn = block.iteration, block.graph_id, block.turn
+        return iteration, start[iteration, graph, turn], graph, turn, block.rank
+
+    return {block: pairs[block] for block in sorted(pairs, key=key)}
 
 
 def same_nets(
@@ -189,32 +188,26 @@ def _are_runs(binding: Binding, blocks: list[Execution]) -> bool:
     )
 
 
-def _note_runs(pairing: Pairing, side: str, binding: Binding, blocks: list[Execution]) -> None:
-    if _are_runs(binding, blocks):
-        first = blocks[0]
-        place = Message(
-            "compare/several-runs-place", graph=first.graph_id, iteration=first.iteration
-        )
-        said = Message("compare/several-runs", where=place, count=len(blocks))
-        pairing.notes.append((side, Note("several-runs", str(place), said)))
+def _note_runs(claims: Claims, side: Side, blocks: Sequence[Execution]) -> None:
+    """Tell of repetitions that are runs of their own."""
+    first = blocks[0]
+    place = Message("compare/several-runs-place", graph=first.graph_id, iteration=first.iteration)
+    said = Message("compare/several-runs", where=place, count=len(blocks))
+    claims.notes.append((side, Note("several-runs", str(place), said)))
 
 
 def _pair_turns(
-    pairing: Pairing, ours: list[Execution], theirs: list[Execution]
+    claims: Claims, blocks: Sides[list[Execution]]
 ) -> Iterator[tuple[Execution, Execution]]:
     """Turn by turn; if one side's folder holds older runs too, its newest executions count."""
-    extra_t = len(ours) - len(theirs)
-    if extra_t > 0 and theirs and _are_runs(pairing.target, ours):
-        _skip_blocks(pairing.target, ours[:extra_t], pairing.skipped_target)
-        ours = ours[extra_t:]
-    elif extra_t < 0 and ours and _are_runs(pairing.golden, theirs):
-        _skip_blocks(pairing.golden, theirs[:-extra_t], pairing.skipped_golden)
-        theirs = theirs[-extra_t:]
-    yield from zip(ours, theirs, strict=False)
-
-
-def _skip_blocks(binding: Binding, blocks: list[Execution], skipped: list[Skipped]) -> None:
-    for block in blocks:
-        for run in binding.runs.pop(block, {}).values():
-            skipped += [Skipped(run.op_name, "older-run") for _ in run.tensors]
-        skipped += [Skipped(name, "older-run") for name in binding.parameters.pop(block, {})]
+    least = min(map(len, blocks))
+    newest = dict(blocks.named)
+    for side, some in blocks.named:
+        if not _are_runs(claims.sides.of(side), some):
+            continue
+        _note_runs(claims, side, some)
+        if least:
+            older = len(some) - least
+            claims.skip_executions(side, some[:older], "older-run")
+            newest[side] = some[older:]
+    yield from zip(newest["target"], newest["golden"], strict=False)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.comparison.pair.kernels import FUSED, pair_places, skip_records
+from workbench.comparison.pair.kernels import FUSED
+from workbench.comparison.pair.pairing import Sides
 from workbench.core.errors import FormatError
 from workbench.dump.files.block_index import BlockSource
 from workbench.dump.names.mindspore import sanitize
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from workbench.comparison.bind.binding import OperatorRun
-    from workbench.comparison.pair.pairing import Pairing
+    from workbench.comparison.pair.claims import Claims, ExecutionPair
+    from workbench.comparison.result import Side
     from workbench.core.tensors import TensorRecord
 
     Runs = Mapping[int, OperatorRun]
@@ -38,50 +40,51 @@ class _Output(NamedTuple):
         return sanitize(self.run.op_name), self.slot
 
     @property
+    def place(self) -> tuple[str, int]:
+        """Where its operator has it."""
+        return "output", self.slot
+
+    @property
     def record(self) -> TensorRecord:
         """What was dumped of it."""
-        return self.run.tensors["output", self.slot]
+        return self.run.tensors[self.place]
 
 
-def pair_origins(
-    pairing: Pairing, ours: Runs, theirs: Runs, base: int, forced: Mapping[str, str]
-) -> None:
+def pair_origins(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair outputs of different names or slots that are the same tensor of the network.
 
     What the namesakes of these operators gave besides lies inside a kernel and is skipped. Operators that
-    the user has paired (``forced``, target → golden) are left to him.
+    the user has paired are left to him.
     """
-    taken = {*forced.values()}
-    partners = {one.tensor: one for one in _unique(theirs) if one.run.op_name not in taken}
+    by_hand = Sides({*claims.overrides.pairs}, {*claims.overrides.pairs.values()})
+    partners = {
+        one.tensor: one for one in _unique(at.golden) if one.run.op_name not in by_hand.golden
+    }
     found = [
         (one, partners[one.tensor])
-        for one in _unique(ours)
-        if one.tensor in partners and one.run.op_name not in forced
+        for one in _unique(at.target)
+        if one.tensor in partners and one.run.op_name not in by_hand.target
     ]
     moved = [
         (one, other)
         for one, other in found
         if one.own != other.own
-        and pair_places(
-            pairing, one.run, other.run, ("output", one.slot), ("output", other.slot), base
-        )
+        and claims.pair(at, (one.run, other.run), (one.place, other.place), "fusion", score)
     ]
-    sides = (
-        ("target", ours, forced.keys(), {other.own[0] for _, other in moved}),
-        ("golden", theirs, taken, {one.own[0] for one, _ in moved}),
-    )
+    names = Sides({other.own[0] for _, other in moved}, {one.own[0] for one, _ in moved})
     meant = {id(output.record) for both in found for output in both}
-    for side, runs, by_hand, names in sides:
-        free = (run for run in runs.values() if run.op_name not in by_hand)
-        _skip_inside(pairing, side, (r for r in free if sanitize(r.op_name) in names), meant)
+    for side, runs in at.runs.named:
+        free = (run for run in runs.values() if run.op_name not in by_hand.of(side))
+        namesakes = (run for run in free if sanitize(run.op_name) in names.of(side))
+        _skip_inside(claims, side, namesakes, meant)
 
 
-def _skip_inside(pairing: Pairing, side: str, runs: Iterable[OperatorRun], meant: set[int]) -> None:
+def _skip_inside(claims: Claims, side: Side, runs: Iterable[OperatorRun], meant: set[int]) -> None:
     """Skip what the namesakes of the other side's kernels gave, but for what has a partner."""
     for run in runs:
         outputs = [record for (io, _), record in run.tensors.items() if io == "output"]
         inside = [record for record in outputs if id(record) not in meant]
-        skip_records(pairing, side, run.op_name, inside, FUSED)
+        claims.skip(side, run.op_name, inside, FUSED)
 
 
 def _unique(runs: Runs) -> list[_Output]:

@@ -6,147 +6,178 @@ Nothing is dropped: every record ends as half of a pair, as unmatched, or as ski
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.comparison.align.rules import MAP, MATCH_RULES
-from workbench.comparison.pair.exclusions import leave_out, tell_unknown
-from workbench.comparison.pair.executions import pair_blocks, pair_graphs
-from workbench.comparison.pair.kernels import pair_fusions, pair_places, skip_left, skip_unequalled
+from workbench.comparison.pair.claims import Claims, ExecutionPair
+from workbench.comparison.pair.exclusions import unknown_entries
+from workbench.comparison.pair.executions import align_graphs, pair_executions
+from workbench.comparison.pair.kernels import (
+    pair_fusions,
+    pair_quantised,
+    skip_floats,
+    skip_unequalled,
+)
 from workbench.comparison.pair.origins import pair_origins
-from workbench.comparison.pair.pairing import EVERYTHING, Pair, Pairing, Selection, Unmatched
-from workbench.comparison.pair.parameters import pair_parameters
-from workbench.comparison.pair.quantized import pair_quantised, skip_floats
-from workbench.comparison.pair.updates import pair_updates
+from workbench.comparison.pair.pairing import EVERYTHING, Pairing, Selection, Sides
+from workbench.comparison.pair.parameters import pair_parameters, pair_updates
 from workbench.core.stopping import checkpoint
 from workbench.dump.names.mindspore import sanitize
-from workbench.dump.tree import Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable
 
-    from workbench.comparison.align.alignment import Alignment
-    from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.graphs.view import Origin
-    from workbench.core.tensors import TensorRecord
-
+    from workbench.comparison.bind.binding import Binding, OperatorRun
 
 _CUT_OUT = re.compile(r".*sgt_graph_\d+_(?=.)", re.ASCII)
 """What GE puts before the names of operators that it schedules as one (FFTS+), as msaccucmp takes it away."""
 
+Needs = Literal["graphs", "integers", "names"]
+"""Executions that a rule is for: of aligned graphs, of those that also quantize, of graphs that nobody has."""
+
 
 def pair_tensors(target: Binding, golden: Binding, selection: Selection = EVERYTHING) -> Pairing:
-    """Pair two bound dumps."""
-    pairing = Pairing(target, golden, overrides=selection.overrides)
-    tell_unknown(pairing)
-    leave_out(pairing)
-    graphs = pair_graphs(target, golden, selection, pairing)
-    pair_blocks(pairing, graphs, selection)
-    for number, block in enumerate(pairing.block_order):
-        _pair_runs(pairing, block, number)
-    pair_parameters(pairing, graphs, selection)
-    _leftovers(pairing, selection)
+    """Pair two bound dumps; the bindings are left as they are."""
+    whole = Sides(target, golden)
+    claims = Claims(whole, selection.overrides)
+    claims.notes += unknown_entries(selection.overrides, whole)
+    aligned = align_graphs(claims.sides, selection)
+    blocks = pair_executions(claims, aligned.graphs, selection)
+    for number, (block, other) in enumerate(blocks.items()):
+        runs = claims.sides.target.runs[block], claims.sides.golden.runs[other]
+        found = aligned.alignments.get(block.graph_key)
+        at = ExecutionPair(*runs, found, number << 24)  # it has far fewer operators than this
+        for rule in PAIR_RULES:
+            checkpoint()
+            if _is_for(rule, at):
+                rule.apply(claims, at, rule.score)
+    pair_parameters(claims, aligned, selection)
     checkpoint()
-    return pairing
+    return claims.pairing(selection, aligned.alignments, blocks)
 
 
-def _pair_runs(pairing: Pairing, block: Execution, number: int) -> None:
-    """Pair the tensors of one execution of one graph."""
-    ours = pairing.target.runs[block]
-    theirs = pairing.golden.runs[pairing.blocks[block]]
-    found = pairing.alignments.get(block.graph_key)
-    base = number << 24  # an execution has far fewer operators than this
-    if found is not None and found.quantised:
-        pair_quantised(pairing, found, ours, theirs, base)
-    forced = pairing.overrides.pairs
-    if found is None:
-        _pair_named_groups(pairing, ours, theirs, base)
-        pair_origins(pairing, ours, theirs, base, forced)
-    for op, run, other, rule, score in _matched_runs(ours, theirs, found, forced):
+def _is_for(rule: PairRule, at: ExecutionPair) -> bool:
+    if rule.needs == "names" or at.found is None:
+        return rule.needs == "names" and at.found is None
+    return rule.needs == "graphs" or bool(at.found.quantised)
+
+
+def _pair_matches(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair operators that match one to one, slot by slot; what the match is worth counts."""
+    found = at.alignment
+    for match in found.matches:
+        several = max(len(match.target), len(match.golden)) != 1
+        if several or MATCH_RULES[match.rule].tier == "loose":
+            continue
         checkpoint()
-        order = found.input_order(op) if found is not None and op in found.partner else {}
-        for (io, slot), record in run.tensors.items():
-            partner = other.tensors.get((io, order.get(slot, slot) if io == "input" else slot))
-            if partner is not None:
-                place = base + (op if op >= 0 else -op)
-                pairing.add(
-                    Pair(record, partner, run, other, io, slot, rule, score, run.op_name, place)
-                )
-    if found is not None:
-        pair_fusions(pairing, found, ours, theirs, base)
-        if found.quantised:
-            skip_floats(pairing, found, ours, theirs)
-        pair_updates(pairing, found, ours, theirs, base)
-        _pair_groups(pairing, found, ours, theirs, base)
-        skip_unequalled(pairing, found, ours, theirs)
+        run, other = at.target.get(match.target[0]), at.golden.get(match.golden[0])
+        if run is not None and other is not None:
+            order = found.input_order(run.op) if run.op in found.partner else {}
+            worth = score * match.score
+            for io, slot in run.tensors:
+                there = io, order.get(slot, slot) if io == "input" else slot
+                claims.pair(at, (run, other), ((io, slot), there), match.rule, worth)
 
 
-def _pair_named_groups(
-    pairing: Pairing, ours: Mapping[int, OperatorRun], theirs: Mapping[int, OperatorRun], base: int
-) -> None:
-    """Pair the user's groups without a graph: inputs of the first operator, outputs of the last.
+def _pair_named_groups(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair the user's groups: inputs of the first operator, outputs of the last.
 
     First and last are as the map file lists them; what else the members have lies inside.
     """
-    sides = [{run.op_name: run for run in runs.values()} for runs in (ours, theirs)]
-    for match in pairing.overrides.groups:
-        members = [
-            [known[name] for name in names if name in known]
-            for names, known in zip((match.target, match.golden), sides, strict=True)
-        ]
-        if [len(one) for one in members] != [len(match.target), len(match.golden)]:
+    known = Sides(*({run.op_name: run for run in runs.values()} for runs in at.runs))
+    for match in claims.overrides.groups:
+        named = Sides(match.target, match.golden)
+        members = Sides(
+            *([runs[n] for n in some if n in runs] for some, runs in zip(named, known, strict=True))
+        )
+        if list(map(len, members)) != list(map(len, named)):
             continue
-        for io, place in (("input", 0), ("output", -1)):
-            run, other = members[0][place], members[1][place]
-            for where in [at for at in run.tensors if at[0] == io]:
-                pair_places(pairing, run, other, where, where, base, MAP)
-        for side, runs in zip(("target", "golden"), members, strict=True):
-            skip_left(pairing, side, runs, "inside-group")
+        for io, end in (("input", 0), ("output", -1)):
+            run, other = members.target[end], members.golden[end]
+            for place in [place for place in run.tensors if place[0] == io]:
+                claims.pair(at, (run, other), (place, place), MAP, score)
+        for side, runs in members.named:
+            claims.skip_left(side, runs, "inside-group")
 
 
-def _matched_runs(
-    ours: Mapping[int, OperatorRun],
-    theirs: Mapping[int, OperatorRun],
-    found: Alignment | None,
-    forced: Mapping[str, str],
-) -> Iterator[tuple[int, OperatorRun, OperatorRun, str, float]]:
-    """Executions that belong together: operator number, both runs, rule and score."""
-    if found is None:
-        yield from _by_file_name(ours, theirs, forced)
-        return
-    for match in found.matches:
-        if (
-            len(match.target) != 1
-            or len(match.golden) != 1
-            or MATCH_RULES[match.rule].tier == "loose"
-        ):
-            continue
-        run, other = ours.get(match.target[0]), theirs.get(match.golden[0])
-        if run is not None and other is not None:
-            yield match.target[0], run, other, match.rule, match.score
+def _pair_forced(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair the operators that the user pairs."""
+    for run, other in _forced(claims, at):
+        _pair_slots(claims, at, (run, other), MAP, score)
 
 
-def _by_file_name(
-    ours: Mapping[int, OperatorRun], theirs: Mapping[int, OperatorRun], forced: Mapping[str, str]
-) -> Iterator[tuple[int, OperatorRun, OperatorRun, str, float]]:
-    """Match where a side has no graph: the user's pairs, equal names, equal last parts of names."""
-    by_name = {run.op_name: run for run in theirs.values()}
-    typed = all(run.op_type for runs in (ours, theirs) for run in runs.values())
-    left = {_file_key(run, typed): run for run in theirs.values()}
-    waiting = []
-    for number, run in ours.items():
-        by_hand = by_name.get(forced.get(run.op_name, ""))
-        if by_hand is not None and left.pop(_file_key(by_hand, typed), None) is not None:
-            yield number, run, by_hand, MAP, MATCH_RULES[MAP].score
-        else:
-            waiting.append((number, run))
-    lasts, mine = _unique_lasts(left.values()), _unique_lasts(run for _, run in waiting)
-    for number, run in waiting:
-        exact = left.get(_file_key(run, typed))
+def _pair_file_names(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair operators whose files have equal names."""
+    names = _Names.left(claims, at)
+    for run in names.target:
+        other = names.golden.get(names.key(run))
+        if other is not None:
+            _pair_slots(claims, at, (run, other), "file-name", score)
+
+
+def _pair_short_names(claims: Claims, at: ExecutionPair, score: float) -> None:
+    """Pair operators whose type and last part of the name are alike, where no other has these."""
+    names = _Names.left(claims, at)
+    lasts, mine = _unique_lasts(names.golden.values()), _unique_lasts(names.target)
+    for run in names.target:
         last = (run.op_type, _last(run.op_name))
-        if exact is not None:
-            yield number, run, exact, "file-name", MATCH_RULES["file-name"].score
-        elif last in lasts and last in mine:
-            yield number, run, lasts[last], "short-name", MATCH_RULES["short-name"].score
+        if names.key(run) not in names.golden and last in lasts and last in mine:
+            _pair_slots(claims, at, (run, lasts[last]), "short-name", score)
+
+
+def _pair_slots(
+    claims: Claims,
+    at: ExecutionPair,
+    runs: tuple[OperatorRun, OperatorRun],
+    rule: str,
+    score: float,
+) -> None:
+    """Pair all tensors of two operators, slot by slot."""
+    checkpoint()
+    for place in runs[0].tensors:
+        claims.pair(at, runs, (place, place), rule, score)
+
+
+class _Names(NamedTuple):
+    """Operators that the user has not paired: those of the target, those of the golden by name."""
+
+    target: list[OperatorRun]
+    golden: dict[tuple[str, str], OperatorRun]
+    typed: bool
+
+    @classmethod
+    def left(cls, claims: Claims, at: ExecutionPair) -> _Names:
+        """Leave out what the user has paired."""
+        forced = _forced(claims, at)
+        typed = _is_typed(at)
+        ours, theirs = {run.op for run, _ in forced}, {_file_key(g, typed) for _, g in forced}
+        golden = {_file_key(run, typed): run for run in at.golden.values()}
+        return cls(
+            [run for run in at.target.values() if run.op not in ours],
+            {key: run for key, run in golden.items() if key not in theirs},
+            typed,
+        )
+
+    def key(self, run: OperatorRun) -> tuple[str, str]:
+        """What an operator is looked up by."""
+        return _file_key(run, self.typed)
+
+
+def _forced(claims: Claims, at: ExecutionPair) -> list[tuple[OperatorRun, OperatorRun]]:
+    """Operators that the user pairs; one of the golden goes to the first that asks for it."""
+    forced, typed = claims.overrides.pairs, _is_typed(at)
+    by_name = {run.op_name: run for run in at.golden.values()} if forced else {}
+    found: dict[tuple[str, str], tuple[OperatorRun, OperatorRun]] = {}
+    for run in at.target.values() if forced else ():
+        other = by_name.get(forced.get(run.op_name, ""))
+        if other is not None:
+            found.setdefault(_file_key(other, typed), (run, other))
+    return list(found.values())
+
+
+def _is_typed(at: ExecutionPair) -> bool:
+    """Whether the files of both sides tell the types of operators."""
+    return all(run.op_type for runs in at.runs for run in runs.values())
 
 
 def _file_key(run: OperatorRun, typed: bool) -> tuple[str, str]:
@@ -167,60 +198,87 @@ def _unique_lasts(runs: Iterable[OperatorRun]) -> dict[tuple[str, str], Operator
     return {key: found[0] for key, found in table.items() if len(found) == 1}
 
 
-def _pair_groups(
-    pairing: Pairing,
-    found: Alignment,
-    ours: Mapping[int, OperatorRun],
-    theirs: Mapping[int, OperatorRun],
-    base: int,
-) -> None:
+def _pair_groups(claims: Claims, at: ExecutionPair, score: float) -> None:
     """Pair the values at the edges of N↔M groups; what lies inside has no counterpart."""
-    for group in found.groups:
+    for group in at.alignment.groups:
         if not group.target or not group.golden:
             continue
         for a, b in group.edges:
-            run, other = ours.get(a.number), theirs.get(b.number)
+            run, other = at.target.get(a.number), at.golden.get(b.number)
             if a.kind == b.kind == "op" and run is not None and other is not None:
-                _pair_edge(pairing, run, other, a, b, base)
-        for side, members, runs in (
-            ("target", group.target, ours),
-            ("golden", group.golden, theirs),
-        ):
-            skip_left(pairing, side, (runs[n] for n in members if n in runs), "inside-group")
+                places = ("output", a.slot), ("output", b.slot)
+                claims.pair(at, (run, other), places, "group", score)
+        for side, members in Sides(group.target, group.golden).named:
+            runs = at.runs.of(side)
+            claims.skip_left(side, [runs[n] for n in members if n in runs], "inside-group")
 
 
-def _pair_edge(
-    pairing: Pairing, run: OperatorRun, other: OperatorRun, a: Origin, b: Origin, base: int
-) -> None:
-    record, partner = run.tensors.get(("output", a.slot)), other.tensors.get(("output", b.slot))
-    if record is not None and partner is not None:
-        place = base + a.number
-        pairing.add(
-            Pair(record, partner, run, other, "output", a.slot, "group", 0.6, run.op_name, place)
-        )
+class PairRule(NamedTuple):
+    """One way to pair tensors: what it pairs, of which executions, how sure that is, and why it stands here.
+
+    ``score`` is that of its pairs (0: it only skips); ``apply`` takes what it pairs or skips.
+    """
+
+    name: str
+    pairs: str
+    needs: Needs
+    score: float
+    apply: Callable[[Claims, ExecutionPair, float], None]
+    why: str
 
 
-def _leftovers(pairing: Pairing, selection: Selection) -> None:
-    """Put every record that no rule claimed where the ledger can see it."""
-    for side in ("target", "golden"):
-        binding: Binding = getattr(pairing, side)
-        skipped: list[Skipped] = getattr(pairing, f"skipped_{side}")
-        lone: list[Unmatched] = getattr(pairing, f"only_{side}")
-        for record, run, name in _all_records(binding):
-            if id(record) in pairing.claimed[side]:
-                continue
-            if not selection.takes(record.key, side):
-                skipped.append(Skipped(name, "not-selected"))
-            else:
-                lone.append(Unmatched(record, run, name))
-        skipped += [*binding.skipped, *binding.dump.skipped]
-
-
-def _all_records(binding: Binding) -> Iterator[tuple[TensorRecord, OperatorRun | None, str]]:
-    for runs in binding.runs.values():
-        for run in runs.values():
-            for record in run.tensors.values():
-                yield record, run, run.op_name
-    for parameters in binding.parameters.values():
-        for name, record in parameters.items():
-            yield record, None, name
+PAIR_RULES = (
+    PairRule(
+        "quantized inputs", "what a quantizing operator reads with what the golden's layer reads",
+        "integers", 1.0, pair_quantised,
+        "before matches, which would compare integers with the values that they stand for",
+    ),
+    PairRule(
+        "groups of the user", "inputs of the first, outputs of the last operator of a group of the map file",
+        "names", 1.0, _pair_named_groups, "what the user says comes before what names say",
+    ),
+    PairRule(
+        "tensors of the network", "outputs whose files name the same tensor of the network",
+        "names", 1.0, pair_origins,
+        "before names: a fused kernel bears the name of its first operator and gives another's result",
+    ),
+    PairRule(
+        "pairs of the user", "operators that the map file pairs", "names", 1.0, _pair_forced,
+        "before names, which would give its operators to others",
+    ),
+    PairRule(
+        "file names", "operators whose files have equal names", "names", 1.0, _pair_file_names,
+        "before short names, which are less sure",
+    ),
+    PairRule(
+        "short names", "operators whose type and last part of the name are unique and alike",
+        "names", MATCH_RULES["short-name"].score, _pair_short_names,
+        "old releases leave the scope out of names; the last that names say",
+    ),
+    PairRule(
+        "matches", "operators that the alignment matches one to one; worth what the match is",
+        "graphs", 1.0, _pair_matches, "surest of graphs: same operator, slot by slot",
+    ),
+    PairRule(
+        "fused kernels", "what crosses the edges of kernels that stand for several operators",
+        "graphs", 1.0, pair_fusions, "after matches: it skips what is left inside, folded weights too",
+    ),
+    PairRule(
+        "floats of quantized layers", "nothing: skips what has integers in its place on the other side",
+        "integers", 0.0, skip_floats, "after fused kernels, whose edges may lie in such a layer",
+    ),
+    PairRule(
+        "updated weights", "parameters that different operators update last",
+        "graphs", 0.6, pair_updates, "before groups, which would skip them as lying inside",
+    ),
+    PairRule(
+        "groups", "values at the edges of operators that replace each other N to M",
+        "graphs", MATCH_RULES["group"].score, _pair_groups,
+        "takes all that is left of its members, so whatever is surer stands before",
+    ),
+    PairRule(
+        "what one side cannot have", "nothing: skips inserted operators, settings, operators that run nothing",
+        "graphs", 0.0, skip_unequalled, "last: only what nothing has paired lacks a counterpart",
+    ),
+)  # fmt: skip
+"""Rules for the tensors of one execution; each takes what earlier ones have left. Parameter files come after all."""

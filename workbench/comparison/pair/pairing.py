@@ -1,12 +1,12 @@
-"""The values of pairing: pairs, tensors left alone, and what the user selected."""
+"""The values of pairing: pairs, tensors left alone or left out, and what the user selected."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from workbench.comparison.map_file import NO_OVERRIDES, Overrides
+from workbench.comparison.pair.tables import skip_table, skipped
 from workbench.core.words import Message
 from workbench.dump.tree import CONSTANT_ITERATION
 
@@ -15,17 +15,36 @@ if TYPE_CHECKING:
 
     from workbench.comparison.align.alignment import Alignment
     from workbench.comparison.bind.binding import Binding, Execution, OperatorRun
-    from workbench.comparison.map_file import Tolerance
+    from workbench.comparison.columns import Table
+    from workbench.comparison.result import Side
     from workbench.core.tensors import TensorKey, TensorRecord
     from workbench.dump.tree import Dump, Note, Skipped
     from workbench.graph.nodes import SourceFrame
 
+T = TypeVar("T")
 
-@dataclass(slots=True)
-class Pair:
+
+class Sides(NamedTuple, Generic[T]):
+    """The same of target and golden."""
+
+    target: T
+    golden: T
+
+    def of(self, side: Side) -> T:
+        """That of one side."""
+        return self.target if side == "target" else self.golden
+
+    @property
+    def named(self) -> tuple[tuple[Side, T], tuple[Side, T]]:
+        """Both with their names, the target first."""
+        return ("target", self.target), ("golden", self.golden)
+
+
+class Pair(NamedTuple):
     """Two records that stand for the same tensor.
 
-    ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files).
+    ``run`` and ``golden_run`` are the executions they belong to (``None`` for Parameter files); ``order`` is
+    the place of the target's operator in data-flow order over the whole run.
     """
 
     target: TensorRecord
@@ -40,8 +59,7 @@ class Pair:
     order: int = 0
 
 
-@dataclass(slots=True)
-class Unmatched:
+class Unmatched(NamedTuple):
     """A record without a partner."""
 
     record: TensorRecord
@@ -49,31 +67,51 @@ class Unmatched:
     op_name: str
 
 
-@dataclass
+_NOTHING: Sides[tuple[Any, ...]] = Sides((), ())
+
+
+@dataclass(frozen=True, slots=True)
 class Pairing:
     """Everything about two dumps that is matched, and everything that is not.
 
-    ``claimed`` holds the records of each side (by identity) whose place in the ledger is decided,
-    ``ignored`` and ``tolerated`` count the tensors that entries of the map file decided.
+    ``target`` and ``golden`` are the bindings without what was left out: ignored operators and older runs.
+    Every tensor of a side is half of a pair, unmatched or skipped. ``alignments`` are those of the target's
+    graphs, ``blocks`` maps its executions to the golden's, ``block_order`` has them in order of time.
+    ``left_out`` are the skips as columns (`SKIPS`).
+    ``ignored`` counts the tensors that an entry of the map file left out, by its index.
     """
 
     target: Binding
     golden: Binding
-    pairs: list[Pair] = field(default_factory=list)
-    only_target: list[Unmatched] = field(default_factory=list)
-    only_golden: list[Unmatched] = field(default_factory=list)
-    skipped_target: list[Skipped] = field(default_factory=list)
-    skipped_golden: list[Skipped] = field(default_factory=list)
-    notes: list[tuple[str, Note]] = field(default_factory=list)
-    alignments: dict[tuple[int, int], Alignment] = field(default_factory=dict)
+    pairs: tuple[Pair, ...] = ()
+    unmatched: Sides[tuple[Unmatched, ...]] = _NOTHING
+    left_out: Table = field(default_factory=lambda: skip_table(()))
+    notes: list[tuple[Side, Note]] = field(default_factory=list)  # findings still add theirs
+    alignments: Mapping[tuple[int, int], Alignment] = field(default_factory=dict)
     overrides: Overrides = NO_OVERRIDES
-    ignored: Counter[int] = field(default_factory=Counter)
-    tolerated: Counter[Tolerance] = field(default_factory=Counter)
-    blocks: dict[Execution, Execution] = field(default_factory=dict)
-    block_order: list[Execution] = field(default_factory=list)
-    claimed: dict[str, set[int]] = field(
-        default_factory=lambda: {"target": set[int](), "golden": set[int]()}
-    )
+    ignored: Mapping[int, int] = field(default_factory=dict)
+    blocks: Mapping[Execution, Execution] = field(default_factory=dict)
+    block_order: tuple[Execution, ...] = ()
+
+    @property
+    def sides(self) -> Sides[Binding]:
+        """Both bindings."""
+        return Sides(self.target, self.golden)
+
+    @property
+    def skips(self) -> Sides[tuple[Skipped, ...]]:
+        """What was left out of either side, and why."""
+        return Sides(skipped(self.left_out, "target"), skipped(self.left_out, "golden"))
+
+    @property
+    def only_target(self) -> tuple[Unmatched, ...]:
+        """Tensors that the target alone has."""
+        return self.unmatched.target
+
+    @property
+    def only_golden(self) -> tuple[Unmatched, ...]:
+        """Tensors that the golden alone has."""
+        return self.unmatched.golden
 
     def frame(self, place: tuple[int, int], number: int) -> SourceFrame | None:
         """Source line of an operator of the target by (rank, graph id) and number.
@@ -87,13 +125,58 @@ class Pairing:
             return own
         return found.golden.graph.ops[other].frame
 
-    def add(self, pair: Pair) -> None:
-        """Take a pair, unless one of its records is spoken for already."""
-        ours, theirs = self.claimed["target"], self.claimed["golden"]
-        if id(pair.target) not in ours and id(pair.golden) not in theirs:
-            ours.add(id(pair.target))
-            theirs.add(id(pair.golden))
-            self.pairs.append(pair)
+
+def with_records(pairing: Pairing, changed: Sides[dict[int, TensorRecord]]) -> Pairing:
+    """Return a pairing with other records in place of some, by the identity of these."""
+    runs: dict[int, OperatorRun] = {}
+    target, golden = (
+        _rebound(one, some, runs) for one, some in zip(pairing.sides, changed, strict=True)
+    )
+
+    def run_of(one: OperatorRun | None) -> OperatorRun | None:
+        return runs.get(id(one), one)
+
+    def pair_of(one: Pair) -> Pair:
+        ours = changed.target.get(id(one.target), one.target)
+        theirs = changed.golden.get(id(one.golden), one.golden)
+        run, golden_run = run_of(one.run), run_of(one.golden_run)
+        return one._replace(target=ours, golden=theirs, run=run, golden_run=golden_run)
+
+    ours, theirs = (
+        tuple(one._replace(run=run_of(one.run)) for one in some) for some in pairing.unmatched
+    )
+    return replace(
+        pairing, target=target, golden=golden, pairs=tuple(map(pair_of, pairing.pairs)),
+        unmatched=Sides(ours, theirs),
+    )  # fmt: skip
+
+
+def _rebound(
+    binding: Binding, changed: Mapping[int, TensorRecord], runs: dict[int, OperatorRun]
+) -> Binding:
+    """Return a binding with other records; ``runs`` gets the runs that take the place of its own."""
+    if not changed:
+        return binding
+    for some in binding.runs.values():
+        for run in some.values():
+            if any(id(record) in changed for record in run.tensors.values()):
+                tensors = {at: changed.get(id(one), one) for at, one in run.tensors.items()}
+                runs[id(run)] = replace(run, tensors=tensors)
+    odd = {
+        id(new): binding.oddities[old] for old, new in changed.items() if old in binding.oddities
+    }
+    return replace(
+        binding,
+        runs={
+            b: {n: runs.get(id(one), one) for n, one in some.items()}
+            for b, some in binding.runs.items()
+        },
+        parameters={
+            block: {name: changed.get(id(one), one) for name, one in some.items()}
+            for block, some in binding.parameters.items()
+        },
+        oddities={**binding.oddities, **odd},
+    )
 
 
 @dataclass(frozen=True, slots=True)

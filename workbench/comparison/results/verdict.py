@@ -19,11 +19,9 @@ from workbench.core.words import Message
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from workbench.comparison.bind.binding import Binding
     from workbench.comparison.findings.material import Material
     from workbench.comparison.pair.pairing import Pairing
-    from workbench.comparison.result import Finding, Row, Side, Verdict
-    from workbench.dump.tree import Skipped
+    from workbench.comparison.result import Finding, Row, Verdict
 
 
 def with_own_errors(rows: Iterable[Row], findings: Sequence[Finding]) -> tuple[Row, ...]:
@@ -46,21 +44,18 @@ def _place(item: Row | Finding) -> tuple[object, ...]:
 
 def ledger(pairing: Pairing) -> Coverage:
     """Count every tensor of both sides once; raises AssertionError if one is missing."""
-    skipped: Counter[str] = Counter()
-    for side in ("target", "golden"):
-        for item in getattr(pairing, f"skipped_{side}"):
-            skipped[f"{side}:{item.reason}"] += 1
+    skips = pairing.skips
+    skipped = Counter(f"{side}:{item.reason}" for side, some in skips.named for item in some)
     coverage = Coverage(
         matched=len(pairing.pairs),
-        unmatched_target=len(pairing.only_target),
-        unmatched_golden=len(pairing.only_golden),
+        unmatched_target=len(pairing.unmatched.target),
+        unmatched_golden=len(pairing.unmatched.golden),
         skipped=dict(sorted(skipped.items())),
     )
-    for side in ("target", "golden"):
-        left = getattr(coverage, f"unmatched_{side}") + len(getattr(pairing, f"skipped_{side}"))
-        tensors = getattr(pairing, side).dump.tensors
-        if coverage.matched + left != tensors:
-            raise AssertionError(side, tensors, coverage)
+    for side, binding in pairing.sides.named:
+        left = len(pairing.unmatched.of(side)) + len(skips.of(side))
+        if coverage.matched + left != binding.dump.tensors:
+            raise AssertionError(side, binding.dump.tensors, coverage)
     return coverage
 
 
@@ -70,17 +65,13 @@ def anomalies(pairing: Pairing, odd: Sequence[Anomaly] = ()) -> tuple[Anomaly, .
     ``odd`` is what was seen of the dumps when causes were looked for.
     """
     found: list[Anomaly] = []
-    sides: tuple[tuple[Side, Binding, Sequence[Skipped]], ...] = (
-        ("target", pairing.target, pairing.skipped_target),
-        ("golden", pairing.golden, pairing.skipped_golden),
-    )
-    for side, binding, skipped in sides:
+    for side, binding in pairing.sides.named:
         own = [note for owner, note in pairing.notes if owner == side]
         notes = (*binding.dump.notes, *binding.notes)
         found += [Anomaly(side, note.kind, note.name, note.detail) for note in notes]
         found += [
             Anomaly(side, item.reason, item.name, item.detail)
-            for item in skipped
+            for item in pairing.skips.of(side)
             if item.reason not in EXPECTED
         ]
         found += [Anomaly(side, note.kind, note.name, note.detail) for note in own]
@@ -137,7 +128,7 @@ def result_of(
         iterations=tuple(material.steps),
         profile=str(material.profile),
         partial=partial,
-        overrides=override_uses(pairing),
+        overrides=override_uses(pairing, material.rows),
         facts=_facts(material),
     )
 
