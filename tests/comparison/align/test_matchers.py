@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kit.build.ge_words import ge
-from kit.build.small_dumps import Net
+from kit.build.small_dumps import Net, ge_graph
 from workbench.comparison.align import align as module
 from workbench.comparison.align.rules import CARRIES, MATCH_RULES
 from workbench.comparison.map_file import NO_OVERRIDES, Match, Overrides
@@ -27,12 +26,12 @@ def node(name, op_type, *inputs, names=()):
 def fused():
     """One kernel for two operators, of the type and with the ancestry of the first."""
     kernel = node("conv1relu1", "Conv2D", "x:0", "w:0", names=["conv1", "relu1"])
-    return ge(node("x", "Data"), node("w", "Const"), kernel)
+    return ge_graph(node("x", "Data"), node("w", "Const"), kernel)
 
 
 def unfused():
     conv, relu = node("conv1", "Conv2D", "x:0", "w:0"), node("relu1", "ReLU", "conv1:0")
-    return ge(node("x", "Data"), node("w", "Const"), conv, relu)
+    return ge_graph(node("x", "Data"), node("w", "Const"), conv, relu)
 
 
 def renamed(prefix=""):

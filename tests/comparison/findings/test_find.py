@@ -9,9 +9,8 @@ import pytest
 
 import workbench as wb
 from kit.build import small_dumps as small
-from kit.build.ge_dumps import LEAF, save
-from kit.build.replays import on_device, on_reference
-from kit.build.small_dumps import Net, chain, in_memory, shoot
+from kit.build.runs import on_device, on_reference
+from kit.build.small_dumps import LEAF, Net, chain, in_memory, save_container, shoot
 from workbench.comparison import engine
 from workbench.comparison.finding_kinds import KINDS
 from workbench.comparison.findings.find import FINDERS, GROUPS, REFINEMENTS, find, rank
@@ -103,7 +102,7 @@ def watched(base):
     for name, own, later in (("t", 2 * written, written), ("g", written, written)):
         for number, (file, array) in enumerate((("C", own), ("B1_To_C", later))):
             path = base / name / LEAF / f"Add.{file}.{number}.1.{1_700_000_000_000_000 + number}"
-            save(path, [], [(array, {"address": 0x4000})], op_name=file)
+            save_container(path, [], [(array, {"address": 0x4000})], op_name=file)
         dumps.append(replace(wb.load(base / name), graphs={(0, 0): net.graph()}))
     return dumps
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from workbench.comparison.follow.flow import Trace
     from workbench.comparison.follow.states import Assessment
+    from workbench.comparison.map_file import Overrides
     from workbench.comparison.measure.measure import Measured
     from workbench.comparison.measure.profiles import Profile
     from workbench.comparison.pair.pairing import Unmatched
