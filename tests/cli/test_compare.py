@@ -51,7 +51,7 @@ def test_the_time_of_each_stage_is_told_beside_the_result(tmp_path, capsys, json
     names, times = zip(
         *(line.removesuffix(" s").split(": ") for line in timed.err.splitlines()), strict=True
     )
-    stages = "read bind pair measure forecast replay follow explain judge find result"
+    stages = "read bind pair forecast measure replay follow explain judge find result"
     assert names == (*stages.split(), "total")
     assert float(times[-1]) == pytest.approx(sum(map(float, times[:-1])), rel=0.1)
 

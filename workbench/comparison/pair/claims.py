@@ -144,7 +144,7 @@ class Claims:
             pairs=tuple(self._pairs),
             unmatched=Sides(tuple(unmatched.target), tuple(unmatched.golden)),
             left_out=skip_table((side, one) for side, some in self._skips.named for one in some),
-            notes=self.notes,
+            notes=tuple(self.notes),
             alignments=MappingProxyType(dict(alignments)),
             overrides=self.overrides,
             ignored=MappingProxyType(dict(self._ignored)),

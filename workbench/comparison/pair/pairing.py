@@ -86,7 +86,7 @@ class Pairing:
     pairs: tuple[Pair, ...] = ()
     unmatched: Sides[tuple[Unmatched, ...]] = _NOTHING
     left_out: Table = field(default_factory=lambda: skip_table(()))
-    notes: list[tuple[Side, Note]] = field(default_factory=list)  # findings still add theirs
+    notes: tuple[tuple[Side, Note], ...] = ()
     alignments: Mapping[tuple[int, int], Alignment] = field(default_factory=dict)
     overrides: Overrides = NO_OVERRIDES
     ignored: Mapping[int, int] = field(default_factory=dict)
